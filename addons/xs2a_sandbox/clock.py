@@ -1,0 +1,21 @@
+"""The time, as one session of the sandbox sees it. No other module reads it."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+BANK_ZONE = ZoneInfo("Europe/Vienna")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Real, shifted or frozen; all times are the bank's local ones, with their offset."""
+
+    shift: timedelta = timedelta()
+    frozen: datetime | None = None
+
+    def now(self) -> datetime:
+        return self.frozen or datetime.now(BANK_ZONE) + self.shift
+
+    def today(self, days: int = 0) -> date:
+        return self.now().date() + timedelta(days=days)

@@ -1,0 +1,83 @@
+"""Everything that can go wrong, as one tree.
+
+SandboxError
+├── UserMistake             a flag, file or setting: shown as it is, exit status 2
+│   ├── ConfigError         the config file, the environment or the command line
+│   └── Unreadable          cassettes, test data or schemas with problems, all of them at once
+├── BankError               an answer from the dialect's table of errors, by name
+├── InvalidResponse         an answer that would not be valid HTTP
+├── ExpressionError         an expression that cannot be compiled
+└── StoreUnavailable        the state cannot be read or written right now
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class SandboxError(Exception):
+    """The root of the tree."""
+
+
+class UserMistake(SandboxError):
+    """Something the user can mend; its text says what, where and how."""
+
+
+class ConfigError(UserMistake):
+    """A setting that is unknown or has no such value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in a file: `line` and `column` count from 1, `code` is stable (docs/lint.md)."""
+
+    file: Path
+    line: int
+    column: int
+    code: str
+    text: str
+    source: str = ""
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def __str__(self) -> str:
+        head = f"{self.place}: error {self.code}: {self.text}"
+        if not self.source:
+            return head
+        return f"{head}\n    {self.source}\n    {' ' * (self.column - 1)}^"
+
+
+class Unreadable(UserMistake):
+    """Files with problems; every problem is in `problems`, in the order of place."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda p: (str(p.file), p.line, p.column)))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class BankError(SandboxError):
+    """Answer with the error `name` of the dialect's table.
+
+    `path` is the JSON Pointer of the offending member; `values` fill the error's text.
+    """
+
+    def __init__(self, name: str, *, path: str | None = None, **values: Any) -> None:
+        super().__init__(name)
+        self.name = name
+        self.path = path
+        self.values = values
+
+
+class InvalidResponse(SandboxError):
+    """Refused before it could desynchronise a connection or split an answer."""
+
+
+class ExpressionError(SandboxError):
+    """The text says what is wrong with the expression."""
+
+
+class StoreUnavailable(SandboxError):
+    """The disk is full, the file is read-only or locked for too long."""

@@ -1,0 +1,118 @@
+"""One request in, one response out: what every door translates from and to."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+
+from xs2a_sandbox.errors import InvalidResponse
+
+Door = Literal["proxy", "tls", "direct", "process"]
+
+MAX_BODY = 1024 * 1024
+"""Bytes. A door reads one byte more at most, so that the engine can tell a body that is too large."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNSAFE = re.compile(r"[\r\n\x00]")
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class Headers:
+    """Header fields in the order received; names compare without case."""
+
+    __slots__ = ("_first", "pairs")
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self.pairs = tuple(pairs)
+        first: dict[str, str] = {}
+        for name, value in self.pairs:
+            first.setdefault(name.lower(), value)
+        self._first = first
+
+    @property
+    def first(self) -> Mapping[str, str]:
+        """Lower-case name to the first value sent under it."""
+        return self._first
+
+    def get(self, name: str) -> str | None:
+        return self._first.get(name.lower())
+
+    def all(self, name: str) -> list[str]:
+        name = name.lower()
+        return [value for other, value in self.pairs if other.lower() == name]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self.pairs)
+
+    def __repr__(self) -> str:
+        return f"Headers({self.pairs!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client asked for.
+
+    `target` is the origin form as received (`/v1/accounts?withBalance=true`), percent-encoding untouched;
+    `host` the name asked for, without port; `user` the proxy user name, if any.
+    """
+
+    method: str
+    target: str
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+    host: str = ""
+    scheme: str = "http"
+    door: Door = "process"
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What goes back. It refuses to be invalid HTTP.
+
+    `fault` names what the door does to the connection instead of, or while, sending it.
+
+    Raises:
+        InvalidResponse: a status outside 200-599, a header that would split the message, a body where none may be.
+    """
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    fault: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 200 <= self.status <= 599:
+            raise InvalidResponse(f"{self.status} is no final HTTP status")
+        if self.body and self.status in (204, 304):
+            raise InvalidResponse(f"an answer with status {self.status} has no body")
+        for name, value in self.headers:
+            if not _is_token(name):
+                raise InvalidResponse(f"{name!r} is no header name")
+            if value.isascii() and value.isprintable():
+                continue
+            if _UNSAFE.search(value):
+                raise InvalidResponse(f"the header {name} holds a line break or NUL")
+            try:
+                value.encode("latin-1")
+            except UnicodeEncodeError:
+                raise InvalidResponse(f"the header {name} holds characters outside Latin-1") from None
+
+    def with_headers(self, *headers: tuple[str, str]) -> "Response":
+        return replace(self, headers=self.headers + headers)
+
+    def without_body(self) -> "Response":
+        return replace(self, body=b"")
+
+
+@lru_cache(512)
+def _is_token(name: str) -> bool:
+    return _TOKEN.fullmatch(name) is not None
+
+
+def to_json(value: Any) -> bytes:
+    """JSON as UTF-8; decimals keep their digits."""
+    return _encode(value)
