@@ -1,0 +1,146 @@
+"""What can be set, and where: in `xs2a-sandbox.yaml`, the environment, the command line; the last of these wins."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.complaint import did_you_mean, explain
+from xs2a_sandbox.document import Document, parse
+from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
+from xs2a_sandbox.setting import BY_NAME, PREFIX, SETTINGS, Setting
+
+FILE = "xs2a-sandbox.yaml"
+
+_SECRET = re.compile("aut|pass|pwd|secret|token|@", re.IGNORECASE)
+
+
+def _confdir() -> Path:
+    try:
+        return Path("~/.xs2a-sandbox").expanduser()
+    except RuntimeError:
+        raise ConfigError("there is no home directory to keep state and certificates in; give --confdir DIR") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All paths are absolute once `load` has made them."""
+
+    host: str = "127.0.0.1"
+    proxy_port: int = 8080
+    port: int = 8081
+    tls_port: int | None = 8443
+    dialect: str = "xs2a-1.84"
+    cassettes: tuple[Path, ...] = ()
+    testdata: Path | None = None
+    state: str = ""
+    reset: bool = False
+    confdir: Path = field(default_factory=_confdir)
+    public_url: str | None = None
+    proxy_auth: str | None = field(default=None, repr=False)
+    debug_headers: bool = True
+    log_format: Literal["text", "json"] = "text"
+    hosts: tuple[str, ...] = ()
+    base_path: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.state:
+            object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
+
+
+def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory: Path) -> Settings:
+    """Of what is in `command_line`, None and empty sequences count as not given.
+
+    Raises:
+        Unreadable: the file has problems, all of them at once.
+        ConfigError: a variable or a flag is unknown or has a wrong value, all of them at once.
+    """
+    values = _from_file(directory / FILE)
+    mistakes: list[str] = []
+    for setting, origin, written in [*_from_environment(environ, mistakes), *_from_command_line(command_line)]:
+        try:
+            values[setting.name] = setting.read(written, directory)
+        except ValueError:
+            # A URL may hold a password too.
+            shown = not _SECRET.search(setting.name) and "@" not in str(written)
+            found = f", not {json.dumps(written, ensure_ascii=False)}" if shown else ""
+            mistakes.append(f"{origin}: must be {setting.expected}{found}")
+    if not mistakes:
+        mistakes.extend(_clashes(values))
+    if mistakes:
+        raise ConfigError("\n".join(mistakes))
+    return Settings(**values)
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        document = parse(content, file)
+        return {} if document.value is None else _values(document)
+    except Unreadable as unreadable:
+        secret = _SECRET.search(content.decode(errors="replace")) is not None
+        # A key that is misspelled may be the password's.
+        problems = [_discreet(p) if secret or p.code == "unknown-key" else p for p in unreadable.problems]
+        raise Unreadable(problems) from None
+
+
+def _values(document: Document) -> dict[str, Any]:
+    schema = json.loads((bundled("schemas") / "config.schema.json").read_bytes())
+    found = explain(document.value, schema)
+    problems = [document.problem(c.pointer, c.code, c.text, key=c.key) for c in found]
+    mistaken = {c.pointer[0] for c in found if c.pointer}
+    settings = document.value if isinstance(document.value, dict) else {}
+    values = {}
+    for name in settings.keys() - mistaken:
+        setting = BY_NAME[name]
+        try:
+            values[name] = setting.read(settings[name], document.file.parent)
+        except ValueError:
+            problems.append(document.problem([name], "wrong-value", f"{name} must be {setting.expected}"))
+    if problems:
+        raise Unreadable(problems)
+    return values
+
+
+def _discreet(problem: Problem) -> Problem:
+    """A file that holds a password is not quoted in what ends up in logs."""
+    names_a_key = problem.code in ("unknown-key", "duplicate-key")
+    if _SECRET.search(problem.source) and not names_a_key:
+        problem = replace(problem, text="this value, which may be secret, cannot be used; write it as text in quotes")
+    return replace(problem, source="")
+
+
+def _from_environment(environ: Mapping[str, str], mistakes: list[str]) -> Iterator[tuple[Setting, str, str]]:
+    by_variable = {setting.variable: setting for setting in SETTINGS if setting.flag}
+    for variable in sorted(environ):
+        if variable in by_variable:
+            yield by_variable[variable], variable, environ[variable]
+        elif variable.startswith(PREFIX):
+            if variable.removeprefix(PREFIX).lower() in BY_NAME:
+                mistakes.append(f"{variable}: can only be set in {FILE}")
+            else:
+                mistakes.append(f"{variable}: unknown setting{did_you_mean(variable, by_variable)}")
+
+
+def _from_command_line(command_line: Mapping[str, Any]) -> Iterator[tuple[Setting, str, Any]]:
+    for name, written in command_line.items():
+        if written is not None and written != ():
+            yield BY_NAME[name], str(BY_NAME[name].flag), written
+
+
+def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
+    taken: dict[int, str] = {}
+    for name in ("proxy_port", "port", "tls_port"):
+        port = values.get(name, Settings.__dataclass_fields__[name].default)
+        if port and port in taken:
+            yield f"{taken[port]} and {name} are both {port}: each needs a port of its own (0 picks a free one)"
+        elif port:
+            taken[port] = name
