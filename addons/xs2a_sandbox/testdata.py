@@ -1,0 +1,140 @@
+"""The bank's customers, accounts, consents and payments: the layer below the state, dated from the session's start."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox import document
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.document import complaints
+from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.expression import compile_value, render
+from xs2a_sandbox.store import Collections
+
+UNKNOWN = "unknown"
+_KEPT_DAYS = 8
+
+
+@dataclass(slots=True)
+class TestData:
+    """Collections of documents by id, whose dates are expressions; `at` a day they are plain."""
+
+    __test__ = False  # no test class, whatever pytest makes of the name
+
+    collections: Mapping[str, Mapping[str, Any]]
+    unknown_consents: tuple[str, ...]
+    _days: dict[date, Collections] = field(default_factory=dict)
+
+    def at(self, day: date) -> Collections:
+        """As seen by a session that starts on that day."""
+        if day not in self._days:
+            while len(self._days) >= _KEPT_DAYS:
+                self._days.pop(next(iter(self._days)))
+            scope = {"today": lambda days=0: (day + timedelta(days=days)).isoformat()}
+            self._days[day] = {
+                name: {id: render(entry, scope) for id, entry in entries.items()}
+                for name, entries in self.collections.items()
+            }
+        return self._days[day]
+
+
+def load(files: Sequence[Path]) -> TestData:
+    """Each file is merged over those before it, by id; a null removes, `replace: true` starts empty.
+
+    Raises:
+        Unreadable: with every problem of every file.
+    """
+    problems: list[Problem] = []
+    merged: dict[str, dict[str, Any]] = {}
+    origins: dict[tuple[str, str], document.Document] = {}
+    for file in files:
+        try:
+            one = document.read(file)
+            _expect_testdata(one)
+        except Unreadable as error:
+            problems += error.problems
+            continue
+        if found := complaints(one, _schema()):
+            problems += found
+            continue
+        if one.value.get("replace"):
+            merged, origins = {}, {}
+        for name, entries in one.value.items():
+            if name not in ("testdata", "replace"):
+                _merge(merged.setdefault(name, {}), name, entries, one, origins)
+    if not problems:
+        problems += _dangling(merged, origins)
+    collections = {name: _compile(name, entries, origins, problems) for name, entries in merged.items()}
+    if problems:
+        raise Unreadable(problems)
+    consents = merged.get("consents", {})
+    unknown = tuple(id for id, consent in consents.items() if consent["role"] == UNKNOWN)
+    for id in unknown:
+        del collections["consents"][id]
+    return TestData(collections, unknown)
+
+
+def _merge(
+    into: dict[str, Any],
+    name: str,
+    entries: Mapping[str, Any] | None,
+    source: document.Document,
+    origins: dict[tuple[str, str], document.Document],
+) -> None:
+    for id, entry in (entries or {}).items():
+        if entry is None:
+            into.pop(id, None)
+        else:
+            into[id] = entry
+            origins[name, id] = source
+
+
+def _compile(
+    name: str,
+    entries: Mapping[str, Any],
+    origins: Mapping[tuple[str, str], document.Document],
+    problems: list[Problem],
+) -> dict[str, Any]:
+    compiled = {}
+    for id, entry in entries.items():
+
+        def report(pointer: tuple[str | int, ...], text: str, id: str = id) -> None:
+            problems.append(origins[name, id].problem((name, id, *pointer), "expression", text))
+
+        compiled[id] = compile_value(entry, frozenset(), report)
+    return compiled
+
+
+def _dangling(
+    merged: Mapping[str, Mapping[str, Any]], origins: Mapping[tuple[str, str], document.Document]
+) -> list[Problem]:
+    problems = []
+    accounts, psus = merged.get("accounts", {}), merged.get("psus", {})
+    for id, consent in merged.get("consents", {}).items():
+        for position, iban in enumerate(consent.get("accounts", ())):
+            if iban not in accounts:
+                text = f"the bank holds no account {iban}"
+                place = ("consents", id, "accounts", position)
+                problems.append(origins["consents", id].problem(place, "unknown-account", text))
+    for iban, account in accounts.items():
+        if account["psuId"] not in psus:
+            text = f"there is no customer {account['psuId']!r} among the psus"
+            problems.append(origins["accounts", iban].problem(("accounts", iban, "psuId"), "unknown-psu", text))
+    return problems
+
+
+def _expect_testdata(one: document.Document) -> None:
+    first = next(iter(one.value), None) if isinstance(one.value, dict) else None
+    if first != "testdata":
+        hint = "; a cassette is named with --cassettes DIR" if first == "cassette" else ""
+        raise Unreadable([one.problem((), "no-testdata", f"the first key of test data is `testdata: 1`{hint}")])
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((bundled("schemas") / "testdata.schema.json").read_bytes())
+    return schema
