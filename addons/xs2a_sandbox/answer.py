@@ -1,0 +1,163 @@
+"""Answers as cassettes write them, compiled, and written out as responses."""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.errors import BankError, ExpressionError
+from xs2a_sandbox.expression import Render, Scope, compile_condition, compile_text, compile_value, render, to_text
+from xs2a_sandbox.fault import Delay, parse_delay
+from xs2a_sandbox.messages import Response, to_json
+from xs2a_sandbox.schema import Schemas
+
+Report = Callable[[tuple[str | int, ...], str], None]
+"""Takes the place below the answer and what is wrong there."""
+
+JSON = "application/json"
+_NO_BODY = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One `respond`, or one entry of a `sequence`. What holds expressions is a function of the scope."""
+
+    status: int | Render = 200
+    when: Callable[[Scope], bool] | None = None
+    headers: tuple[tuple[str, Any], ...] = ()
+    body: Any = _NO_BODY
+    content: bytes | Render | str | None = None
+    nulls: str | None = None
+    schema: str | None = None
+    error: str | None = None
+    values: Any = None
+    delay: Delay | None = None
+    fault: str | None = None
+
+
+def compile_answer(spec: Mapping[str, Any], roots: frozenset[str], directory: Path, report: Report) -> Answer:
+    """`spec` has passed the cassette's schema; what that cannot see goes to `report`."""
+    raw = spec.get("raw") is True
+    bodies = [key for key in ("body", "text", "base64", "file", "error") if key in spec]
+    if len(bodies) > 1:
+        report((bodies[1],), f"an answer has one of body, text, base64, file and error, not {' and '.join(bodies)}")
+
+    def compiled(value: Any, *pointer: str) -> Any:
+        return value if raw else compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
+
+    when = None
+    if "when" in spec:
+        try:
+            when = compile_condition(spec["when"], roots)
+        except ExpressionError as error:
+            report(("when",), str(error))
+    content: bytes | Render | str | None = compiled(spec.get("text"), "text")
+    if "base64" in spec:
+        try:
+            content = base64.b64decode(spec["base64"], validate=True)
+        except binascii.Error as error:
+            report(("base64",), f"this is not base64: {error}")
+    if "file" in spec:
+        try:
+            content = (directory / spec["file"]).read_bytes()
+        except OSError as error:
+            report(("file",), f"{spec['file']} cannot be read: {error.strerror}")
+    delay = None
+    if "delay" in spec:
+        try:
+            delay = parse_delay(spec["delay"])
+        except ValueError as error:
+            report(("delay",), str(error))
+    return Answer(
+        status=_compile_status(spec.get("status", 200), roots, raw, report),
+        when=when,
+        headers=tuple((n, compiled(value, "headers", n)) for n, value in spec.get("headers", {}).items()),
+        body=compiled(spec["body"], "body") if "body" in spec else _NO_BODY,
+        content=content,
+        nulls=spec.get("nulls"),
+        schema=spec.get("schema"),
+        error=spec.get("error"),
+        values=compiled(spec.get("values", {}), "values"),
+        delay=delay,
+        fault=spec.get("fault"),
+    )
+
+
+def choose(answers: Sequence[Answer], scope: Scope) -> Answer:
+    """The first whose condition holds."""
+    for answer in answers:
+        if answer.when is None or answer.when(scope):
+            return answer
+    raise BankError("internal", reason="no answer of the list has a condition that holds")
+
+
+def write(
+    answer: Answer, every: Sequence[tuple[str, Any]], scope: Scope, names: Mapping[str, str], schemas: Schemas
+) -> Response:
+    """`every` are the headers of every answer; `names` says which schema an answer of that status has.
+
+    Raises:
+        BankError: the answer is an error of the table.
+        InvalidResponse: what was rendered is no valid HTTP.
+    """
+    if answer.error:
+        raise BankError(answer.error, **render(answer.values, scope))
+    status = answer.status if isinstance(answer.status, int) else _status(answer.status(scope))
+    headers = render_headers((*answer.headers, *every), scope)
+    if answer.body is not _NO_BODY:
+        body = render(answer.body, scope)
+        if answer.nulls == "fill" and (schema := answer.schema or names.get(str(status))):
+            body = schemas[schema].fill(body)
+        elif answer.nulls == "drop":
+            body = without_nulls(body)
+        return Response(status, with_content_type(headers, JSON), to_json(body), answer.fault)
+    if answer.content is None:
+        return Response(status, tuple(headers), b"", answer.fault)
+    content = render(answer.content, scope)
+    if isinstance(content, bytes):
+        return Response(status, with_content_type(headers, "application/octet-stream"), content, answer.fault)
+    return Response(
+        status, with_content_type(headers, "text/plain; charset=utf-8"), to_text(content).encode(), answer.fault
+    )
+
+
+def render_headers(headers: Sequence[tuple[str, Any]], scope: Scope) -> list[tuple[str, str]]:
+    """Those that come out as null are left out."""
+    rendered = ((name, render(value, scope)) for name, value in headers)
+    return [(name, to_text(value)) for name, value in rendered if value is not None]
+
+
+def with_content_type(headers: Sequence[tuple[str, str]], default: str) -> tuple[tuple[str, str], ...]:
+    if any(name.lower() == "content-type" for name, _ in headers):
+        return tuple(headers)
+    return (("Content-Type", default), *headers)
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [without_nulls(entry) for entry in value]
+    return value
+
+
+def _compile_status(value: int | str, roots: frozenset[str], raw: bool, report: Report) -> int | Render:
+    if isinstance(value, int):
+        return value
+    try:
+        compiled = value if raw else compile_text(value, roots)
+    except ExpressionError as error:
+        report(("status",), str(error))
+        return 500
+    if isinstance(compiled, str):
+        report(("status",), f"{value!r} is no status: write a number or one {{{{ expression }}}}")
+        return 500
+    return compiled
+
+
+def _status(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BankError("internal", reason=f"the status came out as {value!r}")
+    return value

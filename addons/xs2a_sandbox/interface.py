@@ -1,0 +1,253 @@
+"""The bank's interface: cassettes in layers, put together and checked as one."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xs2a_sandbox import cassette, document
+from xs2a_sandbox.answer import Answer
+from xs2a_sandbox.cassette import Behaviour, Cassette, ErrorAnswer, Operation, Origin, Rule
+from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.overlap import overlaps
+from xs2a_sandbox.schema import Schemas
+
+ENGINE_ERRORS = frozenset(
+    "bank-not-configured body-too-large busy format-error internal media-type method-not-offered path-unknown "
+    "sequence-exhausted session-invalid timeout".split()
+)
+"""Errors that the engine itself raises; every dialect must say them."""
+
+_FLAGS = {"testdata": "test data is named with --testdata FILE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """A rule, and the layer it stands in; later layers win."""
+
+    rule: Rule
+    layer: int
+
+    def rank(self, operations: Mapping[str, Operation]) -> tuple[int, int, tuple[int, ...], int]:
+        """Greater wins: layer, priority, how literal the path is, how much is asked of the request."""
+        pattern = self.rule.pattern or operations[self.rule.operation or ""].pattern
+        return (self.layer, self.rule.priority, pattern.rank, self.rule.strength)
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """Everything the cassettes say. `rules` are in order: the first that fits a request answers it."""
+
+    operations: Mapping[str, Operation]
+    rules: tuple[Rule, ...]
+    errors: Mapping[str, ErrorAnswer]
+    every_answer: Answer
+    every_error: Answer
+
+
+def read(
+    layers: Sequence[Sequence[Path]], schemas: Schemas, handlers: Collection[str], raised: Collection[str]
+) -> Interface:
+    """Each layer is some directories or files. `raised` are the names of errors that handlers raise.
+
+    Raises:
+        Unreadable: with every problem of every file.
+    """
+    interface, problems = check(layers, schemas, handlers, raised)
+    if problems or interface is None:
+        raise Unreadable(problems)
+    return interface
+
+
+def check(
+    layers: Sequence[Sequence[Path]], schemas: Schemas, handlers: Collection[str], raised: Collection[str]
+) -> tuple[Interface | None, list[Problem]]:
+    """The interface as far as it can be read, and every problem of every file."""
+    problems: list[Problem] = []
+    parsed = [[c for path in layer for c in _read_path(path, schemas, problems)] for layer in layers]
+    if problems:
+        return None, problems
+    operations: dict[str, Operation] = {}
+    rules: dict[str, Layered] = {}
+    errors: dict[str, ErrorAnswer] = {}
+    every_answer, every_error = Answer(), None
+    for number, layer in enumerate(parsed):
+        for found in (_unique(layer, lambda c: (*c.operations, *c.rules), problems), _unique_errors(layer, problems)):
+            for entry in found:
+                if isinstance(entry, Operation):
+                    operations[entry.id] = entry
+                elif isinstance(entry, Rule):
+                    rules[entry.id] = Layered(entry, number)
+                else:
+                    errors[entry.name] = entry
+        for one in layer:
+            every_answer = one.every_answer or every_answer
+            every_error = one.every_error or every_error
+    problems += _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers)
+    missing = sorted((ENGINE_ERRORS | set(raised)) - errors.keys())
+    if missing or every_error is None:
+        what = [f"the errors {', '.join(missing)}"] if missing else []
+        what += [] if every_error else ["every_error, the body that errors are said in"]
+        first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
+        problems.append(Problem(first, 1, 1, "incomplete", f"the cassettes do not define {' and '.join(what)}"))
+    if problems or every_error is None:
+        return None, problems
+    ordered = sorted(rules.values(), key=lambda r: (*_descending(r.rank(operations)), r.rule.id))
+    problems += overlaps([(r.rule, r.rank(operations)) for r in ordered], operations)
+    return Interface(operations, tuple(r.rule for r in ordered), errors, every_answer, every_error), problems
+
+
+def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, tuple[int, ...], int]:
+    layer, priority, path, strength = rank
+    return (-layer, -priority, tuple(-kind for kind in path), -strength)
+
+
+def _read_path(path: Path, schemas: Schemas, problems: list[Problem]) -> list[Cassette]:
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and file.is_file())
+    elif path.is_file():
+        files = [path]
+    else:
+        problems.append(Problem(path, 1, 1, "unreadable", "there is no such file or directory"))
+        return []
+    found = []
+    for file in files:
+        try:
+            if file.suffix == ".yml":
+                raise Unreadable([Problem(file, 1, 1, "file-name", "cassettes end in .yaml; rename this file")])
+            one = document.read(file)
+            _expect_cassette(one)
+        except Unreadable as error:
+            problems += error.problems
+        else:
+            found.append(cassette.parse(one, schemas, problems))
+    return found
+
+
+def _expect_cassette(one: document.Document) -> None:
+    first = next(iter(one.value), None) if isinstance(one.value, dict) else None
+    if first == "cassette":
+        return
+    hint = _FLAGS.get(str(first), "move other YAML files elsewhere")
+    raise Unreadable([one.problem((), "no-cassette", f"the first key of a cassette is `cassette: 1`; {hint}")])
+
+
+def _unique(
+    layer: Iterable[Cassette], entries: Callable[[Cassette], tuple[Operation | Rule, ...]], problems: list[Problem]
+) -> list[Operation | Rule]:
+    seen: dict[str, Operation | Rule] = {}
+    for entry in [entry for one in layer for entry in entries(one)]:
+        other = seen.setdefault(entry.id, entry)
+        if other is not entry:
+            text = f"the id {entry.id!r} stands already at {other.origin.place}, in the same layer"
+            problems.append(entry.origin.problem("duplicate-id", text, ("id",)))
+    return list(seen.values())
+
+
+def _unique_errors(layer: Iterable[Cassette], problems: list[Problem]) -> list[ErrorAnswer]:
+    seen: dict[str, ErrorAnswer] = {}
+    for entry in [entry for one in layer for entry in one.errors]:
+        other = seen.setdefault(entry.name, entry)
+        if other is not entry:
+            text = f"the error {entry.name!r} stands already at {other.origin.place}, in the same layer"
+            problems.append(entry.origin.problem("duplicate-id", text, key=True))
+    return list(seen.values())
+
+
+def _dangling(
+    operations: Mapping[str, Operation],
+    rules: Sequence[Rule],
+    errors: Mapping[str, ErrorAnswer],
+    schemas: Schemas,
+    handlers: Collection[str],
+) -> list[Problem]:
+    problems: list[Problem] = []
+    for operation in operations.values():
+        problems += [
+            operation.origin.problem("unknown-error", _unknown("error", name, errors), ("otherwise", parameter))
+            for parameter, name in operation.otherwise.items()
+            if name not in errors
+        ]
+        problems += _unknown_schema(operation.require.schema, operation, operation.origin, schemas)
+        problems += _behaviour(operation.behaviour, operation.origin, errors, schemas, handlers)
+    for rule in rules:
+        owner = operations.get(rule.operation) if rule.operation else None
+        if rule.operation and owner is None:
+            text = _unknown("operation", rule.operation, operations)
+            problems.append(rule.origin.problem("unknown-operation", text, ("match", "operation")))
+        if owner:
+            problems += [
+                rule.origin.problem(
+                    "where", f"the path {owner.pattern.text} has no parameter {c.place.name}", ("match",)
+                )
+                for c in rule.constraints
+                if c.place.part == "where" and c.place.name not in owner.pattern.names
+            ]
+        if rule.require:
+            problems += _unknown_schema(rule.require.schema, owner, rule.origin, schemas)
+        problems += _behaviour(rule.behaviour, rule.origin, errors, schemas, handlers)
+        if rule.behaviour.handler and not rule.behaviour.respond and not (owner and owner.behaviour.respond):
+            text = "the handler's result needs a respond, here or in the operation"
+            problems.append(rule.origin.problem("behaviour", text, ("handler",)))
+        if rule.behaviour.bank:
+            text = "no bank is configured, so bank: true could only answer 502"
+            problems.append(rule.origin.problem("no-bank", text, ("bank",)))
+    return problems
+
+
+def _behaviour(
+    behaviour: Behaviour,
+    origin: Origin,
+    errors: Mapping[str, ErrorAnswer],
+    schemas: Schemas,
+    handlers: Collection[str],
+) -> list[Problem]:
+    problems = []
+    if behaviour.handler and behaviour.handler not in handlers:
+        problems.append(
+            origin.problem("unknown-handler", _unknown("handler", behaviour.handler, handlers), ("handler",))
+        )
+    problems += [
+        origin.problem("unknown-schema", _unknown("schema", name, schemas.names()), ("answers", status))
+        for status, name in (behaviour.answers or {}).items()
+        if name not in schemas
+    ]
+    for key, answers in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
+        for answer in answers:
+            if answer.error and answer.error not in errors:
+                problems.append(
+                    origin.problem("unknown-error", _unknown("error", answer.error, errors), (key, "error"))
+                )
+            if answer.schema and answer.schema not in schemas:
+                text = _unknown("schema", answer.schema, schemas.names())
+                problems.append(origin.problem("unknown-schema", text, (key, "schema")))
+    return problems
+
+
+def _unknown_schema(name: str | None, operation: Operation | None, origin: Origin, schemas: Schemas) -> list[Problem]:
+    return [
+        origin.problem("unknown-schema", _unknown("schema", one, schemas.names()), ("require", "body", "schema"))
+        for one in schema_names(name, operation)
+        if one not in schemas
+    ]
+
+
+def schema_names(name: str | None, operation: Operation | None) -> list[str]:
+    """What `payments/{product}` can become, by the values that the operation's `where` lists."""
+    if name is None:
+        return []
+    names = {name}
+    for alternative in operation.where if operation else ():
+        for constraint in alternative:
+            marker = "{" + constraint.place.name + "}"
+            if constraint.values and any(marker in one for one in names):
+                names = {one.replace(marker, str(value)) for one in names for value in constraint.values}
+    return sorted(names)
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    close = get_close_matches(name, names, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+    return f"there is no {kind} {name!r}; {hint}"
