@@ -1,0 +1,66 @@
+"""One line of log for each request answered."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+_LONGEST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers."""
+
+    session: str
+    method: str
+    path: str
+    status: int
+    milliseconds: float
+    source: str
+    rule: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> str:
+    """One line, whatever the client sent; without the query, which may hold personal data."""
+    path = exchange.path.partition("?")[0]
+    milliseconds = round(exchange.milliseconds, 1)
+    if form == "json":
+        entry = {
+            "time": now.isoformat(timespec="milliseconds"),
+            "session": exchange.session,
+            "method": exchange.method,
+            "path": _cut(path),
+            "status": exchange.status,
+            "ms": milliseconds,
+            "source": exchange.source,
+            "rule": exchange.rule,
+            "warnings": list(exchange.warnings),
+        }
+        return json.dumps(entry)
+    words = [
+        now.isoformat(sep=" ", timespec="milliseconds"),
+        _word(exchange.session),
+        _word(exchange.method),
+        _word(path),
+        str(exchange.status),
+        f"{milliseconds}ms",
+        exchange.source,
+        _word(exchange.rule or "-"),
+    ]
+    warnings = "".join(f" warning={json.dumps(_cut(warning))}" for warning in exchange.warnings)
+    return " ".join(words) + warnings
+
+
+def _word(text: str) -> str:
+    """Without blanks and control characters: nothing that a client sends looks like another field or line."""
+    return "".join(c if c.isprintable() and c != " " else _escaped(c) for c in _cut(text)) or "-"
+
+
+def _escaped(character: str) -> str:
+    return "\\x20" if character == " " else character.encode("unicode_escape").decode()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

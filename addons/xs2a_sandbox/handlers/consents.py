@@ -1,0 +1,114 @@
+"""Consents: created, read, deleted (spec 2.2 to 2.5, 3.1)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xs2a_sandbox.call import Call, new_id
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.store import Document
+
+RAISES = frozenset({"account-not-held", "consent-unknown", "format-error", "period-invalid"})
+
+_LISTS = ("accounts", "balances", "transactions")
+
+
+def create(call: Call) -> dict[str, Any]:
+    """Options: `status: {named, all}` of the two kinds of consent; `reuse: true` to answer with a preconfigured one."""
+    body = call.body
+    access = body["access"]
+    today = call.clock.today().isoformat()
+    if body["validUntil"] < today:
+        raise BankError("period-invalid", path="/validUntil", expected=f"validUntil must not be before {today}")
+    everything = access.get("availableAccounts") == "allAccounts"
+    if everything:
+        ibans = list(call.state.all("accounts"))
+    else:
+        ibans = list(dict.fromkeys(held_account(call, ref, at) for ref, at in _references(access)))
+    if not ibans:
+        text = "access must name accounts, or availableAccounts: allAccounts"
+        raise BankError("format-error", path="/access", expected=text)
+    status = call.options["status"]["all" if everything else "named"]
+    if call.options.get("reuse") and not everything and (id := _preconfigured(call, ibans)):
+        call.state.restore("consents", id)
+        return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
+    id = new_id()
+    document = {
+        "consentStatus": status,
+        "accounts": ibans,
+        "access": {name: access.get(name) or [] for name in ("balances", "transactions")},
+        "recurringIndicator": body["recurringIndicator"],
+        "validUntil": body["validUntil"],
+        "frequencyPerDay": body["frequencyPerDay"],
+        "lastActionDate": today,
+    }
+    call.state.put("consents", id, document)
+    return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
+
+
+def read(call: Call) -> dict[str, Any]:
+    """The whole consent; the operation decides what of it is said."""
+    _, consent = registered(call, call.path["consentId"])
+    access = consent.get("access", {})
+    return {
+        "consent": {
+            "access": {
+                "accounts": [reference(call, iban) for iban in consent["accounts"]],
+                "balances": access.get("balances", []),
+                "transactions": access.get("transactions", []),
+            },
+            "recurringIndicator": consent["recurringIndicator"],
+            "validUntil": consent["validUntil"],
+            "frequencyPerDay": consent["frequencyPerDay"],
+            "lastActionDate": consent["lastActionDate"],
+            "consentStatus": status_of(call, consent),
+        }
+    }
+
+
+def delete(call: Call) -> dict[str, Any]:
+    id, _ = registered(call, call.path["consentId"])
+    call.state.delete("consents", id)
+    return {}
+
+
+def registered(call: Call, id: str) -> tuple[str, Document]:
+    """The consent, and its id as it is kept: UUIDs compare without case."""
+    kept = id.lower()
+    consent = call.state.get("consents", kept)
+    if consent is None:
+        raise BankError("consent-unknown", id=id)
+    return kept, consent
+
+
+def status_of(call: Call, consent: Mapping[str, Any]) -> str:
+    status: str = consent.get("consentStatus", "valid")
+    if status == "valid" and consent["validUntil"] < call.clock.today().isoformat():
+        return "expired"
+    return status
+
+
+def reference(call: Call, iban: str) -> dict[str, Any]:
+    """An account as it is referred to (spec 2.2)."""
+    account = call.state.get("accounts", iban)
+    return {"iban": iban, "currency": account["currency"] if account else None}
+
+
+def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
+    """The IBAN of an account that the body refers to at `pointer`. Raises BankError `account-not-held`."""
+    iban: str = reference["iban"]
+    account = call.state.get("accounts", iban)
+    if account is None or (reference.get("currency") or account["currency"]) != account["currency"]:
+        raise BankError("account-not-held", path=pointer, id=iban)
+    return iban
+
+
+def _references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    for name in _LISTS:
+        for position, entry in enumerate(access.get(name) or ()):
+            yield entry, f"/access/{name}/{position}/iban"
+
+
+def _preconfigured(call: Call, ibans: list[str]) -> str | None:
+    """The consent that the test data ties to just this account (spec 2.1)."""
+    consents = call.testdata().get("consents", {}).items()
+    return next((id for id, c in consents if c["role"] == "valid" and c["accounts"] == ibans), None)

@@ -1,0 +1,189 @@
+"""Payments: initiated, read, cancelled (spec 2.9 to 2.12, 3.2, 4.2)."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.call import Call, new_id
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.handlers.consents import held_account
+from xs2a_sandbox.store import Document
+
+RAISES = frozenset(
+    {"account-not-held", "cancellation-invalid", "execution-date-invalid", "format-error", "payment-unknown"}
+    | {"period-invalid"}
+)
+
+_NOT_SHOWN = frozenset(
+    "service product request requestedExecutionDate startDate endDate frequency dayOfExecution".split()
+)
+_BALANCE = "forwardAvailable"
+_ADDRESS = {
+    "streetName": "creditorAddressStreet",
+    "buildingNumber": "creditorAddressBuildingNumber",
+    "townName": "creditorAddressCity",
+    "postCode": "creditorAddressPostalCode",
+    "country": "creditorAddressCountryCode",
+}
+_ADDRESS_IN_ONE = ("country", "townName", "postCode", "streetName", "buildingNumber")
+_DECIMALS = dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0)
+_DECIMALS |= dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3)
+"""ISO 4217 minor units where they are not two."""
+
+Money = tuple[str, str]
+"""Currency and amount, as they were sent."""
+
+
+def initiate(call: Call) -> dict[str, Any]:
+    """Options: `service`; `bulk: true` for parallel arrays with one entry per payment.
+
+    Whether there are funds is decided now and kept, so that reads change nothing.
+    """
+    body, bulk = call.body, bool(call.options.get("bulk"))
+    iban = held_account(call, body["debtorAccount"], "/debtorAccount/iban")
+    moneys = _bulk_moneys(body) if bulk else [_money(body["instructedAmount"], "/instructedAmount")]
+    _check_dates(call, body)
+    status = "RCVD" if _covered(call, iban, moneys, bulk) else "RJCT"
+    id, product = new_id(), call.path["product"]
+    document = {
+        "service": call.options["service"],
+        "product": product,
+        **(_bulk_record(moneys) if bulk else _record(body)),
+        "debtorAccount": body["debtorAccount"],
+        "transactionStatus": status,
+        "request": body,
+    }
+    call.state.put("payments", id, document)
+    return {
+        "transactionStatus": "RCVD",
+        "paymentId": id,
+        "service": call.options["service"],
+        "product": product,
+        "self": f"{call.self_path}/{id}",
+    }
+
+
+def read(call: Call) -> dict[str, Any]:
+    _, payment = _known(call)
+    shown = {name: value for name, value in payment.items() if name not in _NOT_SHOWN}
+    return {"payment": {"endToEndIdentification": "", "remittanceInformationStructured": {}, **shown}}
+
+
+def cancel(call: Call) -> dict[str, Any]:
+    """Options: `at_once` lists the states that end in CANC now, `authorised` those that need an authorisation first."""
+    id, payment = _known(call)
+    status = payment["transactionStatus"]
+    if status in call.options["at_once"]:
+        call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
+        return {"transactionStatus": "CANC"}
+    if status not in call.options["authorised"]:
+        raise BankError("cancellation-invalid", id=id, status=status)
+    return {"transactionStatus": status}
+
+
+def _known(call: Call) -> tuple[str, Document]:
+    """A payment is only known under the service and product it was initiated with."""
+    id = call.path["paymentId"]
+    payment = call.state.get("payments", id.lower())
+    if payment is None or (payment["service"], payment["product"]) != (call.path["service"], call.path["product"]):
+        raise BankError("payment-unknown", id=id)
+    return id.lower(), payment
+
+
+def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
+    today = call.clock.today().isoformat()
+    execution = body.get("requestedExecutionDate")
+    if execution and execution < today:
+        text = f"requestedExecutionDate must not be before {today}"
+        raise BankError("execution-date-invalid", path="/requestedExecutionDate", expected=text)
+    start, end = body.get("startDate"), body.get("endDate")
+    if start and end and end < start:
+        raise BankError("period-invalid", path="/endDate", expected="endDate must not be before startDate")
+
+
+def _money(amount: Mapping[str, str], pointer: str) -> Money:
+    return _checked(amount["currency"], amount["amount"], f"{pointer}/amount")
+
+
+def _checked(currency: str, amount: str, pointer: str) -> Money:
+    decimals = _DECIMALS.get(currency, 2)
+    if len(amount.partition(".")[2]) > decimals:
+        text = f"an amount in {currency} has at most {decimals} decimals"
+        raise BankError("format-error", path=pointer, expected=text)
+    return currency, amount
+
+
+def _bulk_moneys(body: Mapping[str, Any]) -> list[Money]:
+    count = len(body["amount"])
+    for name, value in body.items():
+        if isinstance(value, list) and name in _PARALLEL and len(value) != count:
+            text = f"{name} has {len(value)} entries, amount has {count}; one of each per payment"
+            raise BankError("format-error", path=f"/{name}", expected=text)
+    pairs = zip(body["amountCurrency"], body["amount"], strict=True)
+    return [_checked(currency, amount, f"/amount/{i}") for i, (currency, amount) in enumerate(pairs)]
+
+
+_PARALLEL = frozenset(
+    {"amount", "amountCurrency", "creditorIban", "creditorName", "e2eIdentification"}
+    | {"remittanceInformationStructured", "remittanceInformationUnstructured"}
+)
+
+
+def _covered(call: Call, iban: str, moneys: Sequence[Money], bulk: bool) -> bool:
+    account = call.state.get("accounts", iban) or {}
+    rates: dict[str, Any] = {"EUR": "1", **call.testdata().get("rates", {})}
+
+    def rate(currency: str, pointer: str) -> Decimal:
+        if currency not in rates:
+            raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
+        return Decimal(rates[currency])
+
+    total = Decimal()
+    for position, (currency, amount) in enumerate(moneys):
+        pointer = f"/amountCurrency/{position}" if bulk else "/instructedAmount/currency"
+        same = currency == account["currency"]
+        total += (
+            Decimal(amount) if same else Decimal(amount) * rate(currency, pointer) / rate(account["currency"], pointer)
+        )
+    funds = [Decimal(b["balanceAmount"]["amount"]) for b in account["balances"] if b["balanceType"] == _BALANCE]
+    return total <= (funds[0] if funds else 0)
+
+
+def _record(body: Mapping[str, Any]) -> Document:
+    """A payment as it is read back (spec 2.11), from the flat members it was initiated with (spec 2.9)."""
+    creditor = {
+        "iban": (body.get("creditorAccount") or {}).get("iban"),
+        "bban": body.get("creditorAccountBban") or None,
+    }
+    amount = body["instructedAmount"]
+    return {
+        "endToEndIdentification": body.get("endToEndIdentification", body.get("e2eIdentification")) or "",
+        "creditorAccount": creditor,
+        "instructedAmount": {"currency": amount["currency"], "amount": amount["amount"]},
+        "creditorAgent": body.get("creditorAgent"),
+        "creditorName": body.get("creditorName") or "",
+        "creditorAddress": _address(body),
+        "remittanceInformationUnstructured": body.get("remittanceInformationUnstructured"),
+        "remittanceInformationStructured": {
+            "reference": (body.get("remittanceInformationStructured") or {}).get("reference")
+        },
+        "creditorAgentIdType": body.get("creditorAgentIdType"),
+        "creditorAgentOtherId": body.get("creditorAgentOtherId"),
+    }
+
+
+def _bulk_record(moneys: Sequence[Money]) -> Document:
+    currencies = {currency for currency, _ in moneys}
+    total = sum((Decimal(amount) for _, amount in moneys), Decimal())
+    (currency, _), *_ = moneys
+    amount = {"currency": currency, "amount": str(total)} if len(currencies) == 1 else None
+    return {"instructedAmount": amount}
+
+
+def _address(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    in_one = body.get("creditorAdress")
+    if in_one:
+        parts = [part.strip() or None for part in in_one.split(";")]
+        return dict(zip(_ADDRESS_IN_ONE, parts, strict=False))
+    address = {name: body.get(member) for name, member in _ADDRESS.items()}
+    return address if any(address.values()) else None

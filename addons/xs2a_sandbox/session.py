@@ -1,0 +1,61 @@
+"""Which session a request belongs to, and what time it is there."""
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.messages import Request
+from xs2a_sandbox.store import Document, Transaction
+
+DEFAULT = "default"
+HEADER = "X-Sandbox-Session"
+PREFIX = "s"
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_TIME = ("_session", "time")
+
+
+def session_name(request: Request, segments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The name, and the path without the prefix that says it. Prefix, else header, else proxy user, else `default`.
+
+    Raises:
+        BankError: `session-invalid`, the name has characters that names do not have.
+    """
+    if len(segments) > 1 and segments[0] == PREFIX:
+        name, segments = segments[1], segments[2:]
+    else:
+        name = request.headers.get(HEADER) or request.user or DEFAULT
+    if not _NAME.fullmatch(name):
+        raise BankError("session-invalid", session=name[:80])
+    return name, segments
+
+
+def session_time(transaction: Transaction, started: date) -> tuple[Clock, Callable[[], date]]:
+    """The session's clock, and the day that its relative dates count from.
+
+    That day is kept when the session first looks at its test data. `default` counts from `started`, the start of the
+    process, so that a sandbox with kept state does not grow stale.
+    """
+    kept = transaction.get_own(*_TIME)
+    clock = _clock(kept)
+
+    def anchor() -> date:
+        if transaction.session == DEFAULT:
+            return started
+        if kept is not None and "anchor" in kept:
+            return date.fromisoformat(kept["anchor"])
+        today = Clock().today()
+        transaction.put(*_TIME, {**(kept or {}), "anchor": today.isoformat()})
+        return today
+
+    return clock, anchor
+
+
+def _clock(kept: Document | None) -> Clock:
+    """`shift` in seconds; `frozen` as ISO time."""
+    if kept is None:
+        return Clock()
+    frozen = kept.get("frozen")
+    return Clock(timedelta(seconds=int(kept.get("shift", 0))), datetime.fromisoformat(frozen) if frozen else None)

@@ -1,0 +1,203 @@
+"""State: documents by session, collection and id, and the transaction that one request makes of them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+Document = dict[str, Any]
+"""JSON only. Never changed in place: a new version is a new dict."""
+
+Key = tuple[str, str]
+"""Collection and id."""
+
+Collections = Mapping[str, Mapping[str, Document]]
+
+
+class Store(Protocol):
+    """Keeps documents with versions. Version 0 means that the session has said nothing of that document.
+
+    A document of None is a deletion: it hides the test data's. Every method may raise StoreUnavailable.
+    """
+
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]: ...
+
+    def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
+        """The collection's own version, which every write to it changes, and its documents."""
+        ...
+
+    def commit(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        """Writes everything, iff all that was read still has the version it was read with."""
+        ...
+
+    def reset(self, session: str | None = None) -> None:
+        """Forgets one session, or all."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """Documents by collection, over all sessions."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MemoryStore:
+    """`memory:`; gone with the process."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Session] = {}
+        self._version = 0  # never set back: a version read before a reset cannot come again after it
+
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        held = self._sessions.get(session)
+        return held.documents.get((collection, id), _ABSENT) if held else _ABSENT
+
+    def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
+        held = self._sessions.get(session)
+        if held is None:
+            return 0, {}
+        documents = {key[1]: value[1] for key, value in held.documents.items() if key[0] == collection}
+        return held.lists.get(collection, 0), documents
+
+    def commit(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        held = self._sessions.get(session) or _Session()
+        if any(held.documents.get(key, _ABSENT)[0] != version for key, version in reads.items()):
+            return False
+        if any(held.lists.get(name, 0) != version for name, version in lists.items()):
+            return False
+        if writes:
+            self._sessions[session] = held
+        for key, document in writes.items():
+            self._version += 1
+            held.documents[key] = (self._version, document)
+            held.lists[key[0]] = self._version
+        return True
+
+    def reset(self, session: str | None = None) -> None:
+        if session is None:
+            self._sessions.clear()
+        else:
+            self._sessions.pop(session, None)
+
+    def counts(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for held in self._sessions.values():
+            for collection, _ in held.documents:
+                counts[collection] = counts.get(collection, 0) + 1
+        return counts
+
+    def close(self) -> None:
+        self._sessions.clear()
+
+
+_ABSENT: tuple[int, None] = (0, None)
+
+
+class _Session:
+    __slots__ = ("documents", "lists")
+
+    def __init__(self) -> None:
+        self.documents: dict[Key, tuple[int, Document | None]] = {}
+        self.lists: dict[str, int] = {}
+
+
+class Transaction:
+    """What one request reads and writes: the test data, the session's documents over it, its own changes on top.
+
+    Nothing is written before `commit`, and then everything or nothing.
+    """
+
+    def __init__(self, store: Store, session: str, base: Callable[[], Collections]) -> None:
+        self._store = store
+        self._base = base
+        self.session = session
+        self._reads: dict[Key, tuple[int, Document | None]] = {}
+        self._lists: dict[str, tuple[int, dict[str, Document | None]]] = {}
+        self._writes: dict[Key, Document | None] = {}
+
+    def get(self, collection: str, id: str) -> Document | None:
+        key = (collection, id)
+        if key in self._writes:
+            return self._writes[key]
+        version, document = self._read(key)
+        return document if version else self._base().get(collection, {}).get(id)
+
+    def get_own(self, collection: str, id: str) -> Document | None:
+        """What the session itself has there, whatever the test data says."""
+        key = (collection, id)
+        return self._writes[key] if key in self._writes else self._read(key)[1]
+
+    def all(self, collection: str) -> dict[str, Document]:
+        if collection not in self._lists:
+            self._lists[collection] = self._store.list(self.session, collection)
+        documents: dict[str, Document | None] = {**self._base().get(collection, {}), **self._lists[collection][1]}
+        documents |= {id: document for (name, id), document in self._writes.items() if name == collection}
+        return {id: document for id, document in documents.items() if document is not None}
+
+    def put(self, collection: str, id: str, document: Document) -> None:
+        self._write((collection, id), document)
+
+    def delete(self, collection: str, id: str) -> None:
+        self._write((collection, id), None)
+
+    def restore(self, collection: str, id: str) -> None:
+        """Shows the test data's document again, as it was."""
+        self._write((collection, id), self._base().get(collection, {}).get(id))
+
+    def commit(self) -> bool:
+        """False if somebody else was faster; then nothing has been written."""
+        if not self._writes:
+            return True
+        return self._store.commit(
+            self.session,
+            {key: version for key, (version, _) in self._reads.items()},
+            {name: version for name, (version, _) in self._lists.items()},
+            self._writes,
+        )
+
+    def _read(self, key: Key) -> tuple[int, Document | None]:
+        if key not in self._reads:
+            self._reads[key] = self._store.read(self.session, *key)
+        return self._reads[key]
+
+    def _write(self, key: Key, document: Document | None) -> None:
+        self._read(key)  # so that a blind write cannot undo somebody else's
+        self._writes[key] = document
+
+
+class StateView(Mapping[str, Mapping[str, Document]]):
+    """`state` in expressions: collections by name, read when asked for."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def __getitem__(self, collection: str) -> "CollectionView":
+        return CollectionView(self._transaction, collection)
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("collections cannot be listed")
+
+    def __len__(self) -> int:
+        raise TypeError("collections cannot be counted")
+
+
+class CollectionView(Mapping[str, Document]):
+    """One collection by id; a single document is read without the others."""
+
+    def __init__(self, transaction: Transaction, collection: str) -> None:
+        self._transaction = transaction
+        self._collection = collection
+
+    def __getitem__(self, id: str) -> Document:
+        document = self._transaction.get(self._collection, id) if isinstance(id, str) else None
+        if document is None:
+            raise KeyError(id)
+        return document
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._transaction.all(self._collection))
+
+    def __len__(self) -> int:
+        return len(self._transaction.all(self._collection))
