@@ -1,0 +1,206 @@
+"""The mitmproxy addon: every request is answered here, and no connection ever leaves."""
+
+# mitmproxy is only half typed.
+# mypy: allow-untyped-calls
+
+import hmac
+import logging
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from time import time
+from typing import Any
+from weakref import WeakSet
+
+from mitmproxy import ctx, http
+from mitmproxy.addonmanager import Loader
+from mitmproxy.connection import Client
+from mitmproxy.exceptions import OptionsError
+from mitmproxy.net.http.status_codes import RESPONSES
+from mitmproxy.proxy.mode_specs import ReverseMode
+from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+
+from xs2a_sandbox import door
+from xs2a_sandbox.door import Answer
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
+
+FORCED: dict[str, Any] = {
+    "body_size_limit": str(door.TOO_LONG),
+    "connection_strategy": "lazy",
+    "keep_host_header": True,
+    "rawtcp": False,
+    "upstream_cert": False,
+    "websocket": False,
+}
+"""Options whose default in mitmproxy is not ours: set when the addon is loaded, refused when changed later."""
+
+REFUSED = ("allow_hosts", "ignore_hosts", "tcp_hosts", "udp_hosts", "stream_large_bodies", "server_replay", "map_local")
+"""Options that let mitmproxy pass bytes on, or answer, without asking us."""
+
+logger = logging.getLogger(__name__)
+
+
+class Guard:
+    """Denies every connection to a server; stays in place when mitmproxy unloads the script that brought it."""
+
+    name = "xs2a-sandbox-guard"
+
+    def server_connect(self, data: ServerConnectionHookData) -> None:
+        data.server.error = "xs2a-sandbox lets no connection out"
+
+
+class Sandbox(Guard):
+    """Answers every request of the proxy and the TLS door with `answer`.
+
+    `timeout` in seconds, for one answer; `proxy_auth` as USER:PASS, asked for at the proxy door only.
+    """
+
+    name = "xs2a-sandbox"
+
+    def __init__(self, answer: Answer, *, timeout: float = door.PATIENCE, proxy_auth: str | None = None) -> None:
+        self.answer = answer
+        self.timeout = timeout
+        self.draining = False
+        self._secret = None if proxy_auth is None else proxy_auth.encode()
+        self._tunnels: dict[str, str | None] = {}
+        self._flows: WeakSet[http.HTTPFlow] = WeakSet()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request still waits for the last byte of its answer."""
+        return any(flow.live for flow in self._flows)
+
+    def load(self, loader: Loader) -> None:
+        if Guard.name not in ctx.master.addons.lookup:
+            ctx.master.addons.add(Guard())
+        ctx.options.update_known(**FORCED)
+        logging.getLogger("mitmproxy.proxy.server").addHandler(_HANG_UP)
+
+    def configure(self, updated: Iterable[str]) -> None:
+        for name in updated:
+            value = getattr(ctx.options, name, None)
+            if name in FORCED and value != FORCED[name]:
+                raise OptionsError(f"xs2a-sandbox needs the option {name}={FORCED[name]!r}, not {value!r}")
+            if name in REFUSED and value:
+                raise OptionsError(f"xs2a-sandbox cannot work with the option {name}={value!r}: leave it unset")
+
+    def http_connect(self, flow: http.HTTPFlow) -> None:
+        user, known = self._login(flow)
+        if known:
+            self._tunnels[flow.client_conn.id] = user
+        else:
+            flow.response = _to_mitmproxy(door.STRANGER, "CONNECT")
+
+    def client_disconnected(self, client: Client) -> None:
+        self._tunnels.pop(client.id, None)
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        self._flows.add(flow)
+
+    async def request(self, flow: http.HTTPFlow) -> None:
+        if flow.response or flow.error:
+            return
+        try:
+            request = self._from_mitmproxy(flow)
+            response = await door.ask(self.answer, request, self.timeout) if request else door.STRANGER
+            self._perform(flow, response)
+        except BaseException as error:
+            # mitmproxy forwards a request whose hook raised: nothing gets past this line.
+            if door.stopping(error):
+                raise
+            logger.exception("failed on %s %s", flow.request.method, flow.request.data.path)
+            flow.response = _to_mitmproxy(door.FAILED, flow.request.method)
+
+    def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:
+        """The proxy user, and whether it may come in."""
+        sent = door.credentials(flow.request.headers.get("Proxy-Authorization", ""))
+        user = sent.partition(b":")[0].decode("utf-8", "replace") or None
+        return user, self._secret is None or hmac.compare_digest(sent, self._secret)
+
+    def _from_mitmproxy(self, flow: http.HTTPFlow) -> Request | None:
+        """The flow as the engine sees it; None when its proxy user may not come in."""
+        data, client = flow.request.data, flow.client_conn
+        pairs = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in data.headers.fields
+            if name.lower() != b"proxy-authorization"
+        ]
+        reverse = isinstance(client.proxy_mode, ReverseMode)
+        if reverse or client.id in self._tunnels:
+            user = self._tunnels.get(client.id)
+            host = door.hostname(data.authority.decode("latin-1")) or door.named(pairs)
+            scheme = "https" if client.tls else "http"
+        else:
+            user, known = self._login(flow)
+            if not known:
+                return None
+            host, scheme = door.hostname(data.host), data.scheme.decode("latin-1")
+        return Request(
+            method=data.method.decode("latin-1"),
+            target=data.path.decode("latin-1"),
+            headers=Headers(pairs),
+            body=(data.content or b"")[: MAX_BODY + 1],
+            host=host,
+            scheme=scheme,
+            door="tls" if reverse else "proxy",
+            user=user,
+        )
+
+    def _perform(self, flow: http.HTTPFlow, response: Response) -> None:
+        message, fault = _to_mitmproxy(response, flow.request.method), response.fault
+        if fault in ("reset", "drop"):
+            if fault == "reset":
+                door.reset(_connections()[flow.client_conn.id].transports[flow.client_conn].writer.transport)
+            flow.kill()
+            return
+        if fault or self.draining:
+            message.headers["Connection"] = "close"
+        if fault == "malformed" and not flow.request.is_http2:
+            message.data.http_version = b"This is not HTTP"
+        elif fault:
+            # A body shorter than announced: truncated in HTTP/1, malformed in HTTP/2.
+            message.headers["Content-Length"] = str(len(response.body) or 1)
+            message.data.content = response.body[: len(response.body) // 2]
+        flow.response = message
+
+
+class _HangUp(logging.Handler):
+    """Closes a connection on which mitmproxy itself crashed: it would hang for ever (chunked bodies with trailers)."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for connection in list(_connections().values()) if record.exc_info else ():
+            if connection.client.peername == getattr(record, "client", None):
+                connection.transports[connection.client].writer.transport.abort()
+
+
+_HANG_UP = _HangUp(logging.ERROR)
+
+
+def from_environment() -> Sandbox:
+    """The addon as file and environment configure it; a failure ends the process, which would forward otherwise."""
+    from xs2a_sandbox import assembly, config
+
+    try:
+        settings = config.load({}, os.environ, Path.cwd())
+        return Sandbox(assembly.build(settings).answer, proxy_auth=settings.proxy_auth)
+    except UserMistake as mistake:
+        sys.exit(f"xs2a-sandbox: {mistake}")
+    except Exception:
+        logger.exception("the sandbox cannot start")
+        sys.exit(1)
+
+
+def _connections() -> dict[Any, Any]:
+    """mitmproxy's connection handlers by id. Not a documented interface: nothing else shows the socket."""
+    connections: dict[Any, Any] = ctx.master.addons.get("proxyserver").connections
+    return connections
+
+
+def _to_mitmproxy(response: Response, method: str) -> http.Response:
+    fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in door.framed(response, method)]
+    content = b"" if method == "HEAD" else response.body
+    reason = RESPONSES.get(response.status, "").encode()
+    now = time()
+    return http.Response(b"HTTP/1.1", response.status, reason, http.Headers(fields), content, None, now, now)

@@ -1,0 +1,115 @@
+"""What the doors share: asking the engine, and what stands in for an answer that fails to come."""
+
+import asyncio
+import binascii
+import errno
+import logging
+import socket
+import struct
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Iterable
+
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.fault import LONGEST
+from xs2a_sandbox.messages import Request, Response, to_json
+
+type Answer = Callable[[Request], Awaitable[Response]]
+
+FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
+"""Headers that say where a message ends: the door's own to set."""
+
+TOO_LONG = 64 * 1024 * 1024
+"""Bytes a door swallows so that a client which sends first and reads later still sees its 413."""
+
+PATIENCE = LONGEST + 30
+"""Seconds for one answer, those included that a cassette may delay it by."""
+
+logger = logging.getLogger(__name__)
+
+
+def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
+    """An answer of the door itself, in the shape of spec 7."""
+    message = {"category": "ERROR", "code": code, "path": None, "text": f"{{sensitive}} {text}"}
+    marks = (("Content-Type", "application/json"), ("X-Sandbox-Source", "sandbox"))
+    return Response(status, (*marks, *headers), to_json({"tppMessages": [message], "_links": None}))
+
+
+FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E: the sandbox failed on this request, its log says why")
+LATE = refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E: the sandbox had no answer in time")
+STRANGER = refusal(
+    407,
+    "PROXY_AUTHENTICATION_REQUIRED",
+    "XS2A992E: this proxy asks for the user name and password of --proxy-auth",
+    ("Proxy-Authenticate", 'Basic realm="xs2a-sandbox"'),
+)
+
+
+async def ask(answer: Answer, request: Request, seconds: float) -> Response:
+    """The engine's answer; its failure is a 500, its silence for `seconds` a 504."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            response = await answer(request)
+        if not isinstance(response, Response):
+            raise TypeError(f"the engine answered with {type(response).__name__}, not with a Response")
+    except BaseException as error:
+        if stopping(error):
+            raise
+        if limit.expired():
+            logger.error("no answer to %s %s within %g s", request.method, request.target, seconds)
+            return LATE
+        logger.exception("failed on %s %s", request.method, request.target)
+        return FAILED
+    return response
+
+
+def stopping(error: BaseException) -> bool:
+    """Whether the process or this task is being ended: the only errors that are nobody's to answer."""
+    if isinstance(error, asyncio.CancelledError):
+        # A CancelledError that nobody asked this task for is a bug of the engine like any other.
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit))
+
+
+def framed(response: Response, method: str) -> list[tuple[str, str]]:
+    """The headers to send, with the one right `Content-Length`."""
+    headers = [pair for pair in response.headers if pair[0].lower() not in FRAMING]
+    if response.status in (204, 304):
+        return headers
+    if method == "HEAD" and not response.body:
+        # The engine may have left the body out already: then only its own header knows the length.
+        return headers + [pair for pair in response.headers if pair[0].lower() == "content-length"]
+    return [*headers, ("Content-Length", str(len(response.body)))]
+
+
+def hostname(authority: str) -> str:
+    """`Bank.example:443` to `bank.example`, `[::1]:443` to `::1`."""
+    if authority.startswith("["):
+        return authority[1:].partition("]")[0]
+    return authority.partition(":")[0].lower()
+
+
+def named(headers: Iterable[tuple[str, str]]) -> str:
+    """What the `Host` header names, without port."""
+    return next((hostname(value) for name, value in headers if name.lower() == "host"), "")
+
+
+def credentials(header: str) -> bytes:
+    """`USER:PASS` out of a `Basic` header; empty when there are none."""
+    scheme, _, encoded = header.partition(" ")
+    try:
+        return b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def reset(transport: asyncio.BaseTransport) -> None:
+    """Ends a TCP connection with RST instead of FIN, whatever still waits to be sent."""
+    connection: socket.socket = transport.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()  # type: ignore[attr-defined]
+
+
+def no_port(host: str, port: int, flag: str, error: OSError) -> ConfigError:
+    why = "is in use by another process" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+    return ConfigError(f"port {port} on {host} {why}. Choose another one: {flag} PORT (0 picks a free one)")

@@ -1,0 +1,142 @@
+"""The direct door: plain HTTP on the base URL, with uvicorn in the running loop."""
+
+import asyncio
+import contextlib
+import math
+import socket
+from collections.abc import Generator
+
+import uvicorn
+from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Scope
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from xs2a_sandbox import door
+from xs2a_sandbox.door import Answer
+from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
+
+_TRANSPORT = "transport"
+
+
+class DirectDoor:
+    """Listens from `start` to `drain`; `port` is the real one from then on."""
+
+    def __init__(self, answer: Answer, *, host: str, port: int, timeout: float = door.PATIENCE) -> None:
+        self.answer = answer
+        self.host = host
+        self.port = port
+        self.timeout = timeout
+
+    async def start(self) -> None:
+        """Raises ConfigError for a port that cannot be had."""
+        try:
+            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            self._socket = socket.create_server((self.host, self.port), family=family, backlog=2048)
+            # uvicorn writes head and body apart: with Nagle's algorithm the body waits 40 ms for the client's ACK.
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise door.no_port(self.host, self.port, "--port", error) from None
+        self.port = self._socket.getsockname()[1]
+        self._server = _Server(
+            uvicorn.Config(
+                self._app,
+                http=_Protocol,
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+            )
+        )
+        self._serving = asyncio.create_task(self._server.serve([self._socket]))
+        await self._server.up.wait()
+
+    async def drain(self, grace: float = 10.0) -> None:
+        """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
+        self._server.config.timeout_graceful_shutdown = math.ceil(grace)
+        self._server.should_exit = True
+        await self._serving
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+
+    async def _app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        if scope["type"] != "http":
+            return
+        body, received, more = bytearray(), 0, True
+        while more and received <= door.TOO_LONG:
+            message = await receive()
+            if message["type"] != "http.request":
+                return
+            received += len(message["body"])
+            body += message["body"][: MAX_BODY + 1 - len(body)]
+            more = message["more_body"]
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        query = b"?" + scope["query_string"] if scope["query_string"] else b""
+        request = Request(
+            method=scope["method"],
+            target=(scope["raw_path"] + query).decode("latin-1"),
+            headers=Headers(headers),
+            body=bytes(body),
+            host=door.named(headers),
+            scheme=scope["scheme"],
+            door="direct",
+        )
+        response = await door.ask(self.answer, request, self.timeout)
+        fields = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in door.framed(response, request.method)]
+        if response.fault:
+            await _fail(response, fields, scope, receive, send)
+            return
+        if more:
+            fields.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": response.status, "headers": fields})
+        await send({"type": "http.response.body", "body": response.body})
+
+
+async def _fail(
+    response: Response,
+    fields: list[tuple[bytes, bytes]],
+    scope: HTTPScope,
+    receive: ASGIReceiveCallable,
+    send: ASGISendCallable,
+) -> None:
+    """Does to the connection what `response.fault` says."""
+    transport: asyncio.Transport = scope["state"][_TRANSPORT]
+    if response.fault == "reset":
+        door.reset(transport)
+    elif response.fault == "truncate":
+        fields = [pair for pair in fields if pair[0] != b"Content-Length"]
+        fields.append((b"Content-Length", str(len(response.body) or 1).encode()))
+        await send({"type": "http.response.start", "status": response.status, "headers": fields})
+        await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
+    elif response.fault == "malformed":
+        transport.write(b"This is not HTTP\r\n\r\n")
+    transport.close()
+    # uvicorn would answer 500 in our place if the application ended before the connection is gone.
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class _Protocol(HttpToolsProtocol):
+    """Shows the application its connection, which a fault needs."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["state"][_TRANSPORT] = self.transport
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to the process, and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.up.set()

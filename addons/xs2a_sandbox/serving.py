@@ -1,0 +1,83 @@
+"""The engine and all its doors in one loop, from the first port to the last answer."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from xs2a_sandbox.assembly import build
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.exchange_log import Exchange
+from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.server import DirectDoor
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the doors are, as URLs; `ca_file` is what a client of the proxy and of the TLS door has to trust."""
+
+    proxy: str
+    direct: str
+    tls: str | None
+    ca_file: Path
+
+
+async def serve(
+    settings: Settings,
+    *,
+    ready: Callable[[Addresses], None] | None = None,
+    on_exchange: Callable[[Exchange], None] | None = None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serves until SIGTERM, SIGINT or `stop`, then lets the requests under way finish.
+
+    Raises UserMistake when it cannot start; nothing listens then.
+    """
+    engine = build(settings)
+    engine.on_exchange = on_exchange
+    ca_file = ensure_ca(settings.confdir)
+    direct = DirectDoor(engine.answer, host=settings.host, port=settings.port)
+    proxy = ProxyDoors(
+        engine.answer,
+        host=settings.host,
+        proxy_port=settings.proxy_port,
+        tls_port=settings.tls_port,
+        confdir=settings.confdir,
+        proxy_auth=settings.proxy_auth,
+    )
+    await direct.start()
+    started: list[DirectDoor | ProxyDoors] = [direct]
+    try:
+        direct_url = _url("http", settings.host, direct.port)
+        engine.public_url = settings.public_url or direct_url
+        await proxy.start()
+        started.append(proxy)
+        tls_url = None if proxy.tls_port is None else _url("https", settings.host, proxy.tls_port)
+        if ready:
+            ready(Addresses(_url("http", settings.host, proxy.proxy_port), direct_url, tls_url, ca_file))
+        await _told_to_stop(stop or asyncio.Event())
+    finally:
+        await asyncio.gather(*(door.drain() for door in started))
+
+
+async def _told_to_stop(stop: asyncio.Event) -> None:
+    """A second signal finds the default handler again: whoever is in a hurry need not wait for the draining."""
+    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    # Only the main thread of a Unix process has them; elsewhere `stop` is the only way.
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        for number in signals:
+            loop.add_signal_handler(number, stop.set)
+    try:
+        await stop.wait()
+    finally:
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+
+def _url(scheme: str, host: str, port: int) -> str:
+    """An address that can be typed: a door that listens on all interfaces is also on loopback."""
+    reachable = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"{scheme}://{f'[{reachable}]' if ':' in reachable else reachable}:{port}"

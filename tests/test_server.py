@@ -1,0 +1,247 @@
+import asyncio
+import re
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import Any
+
+import httpx
+import pytest
+
+from doors import DEADLINE, Loop, echo, is_refusal, opened, talk, wait_until
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.messages import MAX_BODY, Request, Response
+from xs2a_sandbox.server import DirectDoor
+
+
+def make(answer: Any = echo) -> DirectDoor:
+    return DirectDoor(answer, host="127.0.0.1", port=0)
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[DirectDoor]:
+    with opened(make) as (door, _):
+        yield door
+
+
+def url(door: DirectDoor, path: str = "/v1") -> str:
+    return f"http://127.0.0.1:{door.port}{path}"
+
+
+def test_a_request_arrives_as_it_was_sent(door: DirectDoor) -> None:
+    head = (
+        b"POST /s/a/v1/a%2Fb?q=1&q=%20+ HTTP/1.1\r\nHost: Bank.example:81\r\nX-A: 1\r\nX-A: \xe4\r\n"
+        b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"
+    )
+    answer = talk(door.port, head).partition(b"\r\n\r\n")
+    seen = httpx.Response(200, content=answer[2]).json()
+    assert (seen["method"], seen["target"], seen["body"]) == ("POST", "/s/a/v1/a%2Fb?q=1&q=%20+", "{}")
+    assert (seen["host"], seen["scheme"], seen["door"], seen["user"]) == ("bank.example", "http", "direct", None)
+    assert [value for name, value in seen["headers"] if name.lower() == "x-a"] == ["1", "\xe4"]
+    assert answer[0].lower().count(b"\r\nx-two: ") == 2
+    assert b"uvicorn" not in answer[0].lower()
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "length"), [("HEAD", 200, "5"), ("GET", 204, None), ("GET", 304, None), ("GET", 200, "5")]
+)
+def test_framing(method: str, status: int, length: str | None) -> None:
+    async def answer(_: Request) -> Response:
+        return Response(status, (), b"hello" if status == 200 else b"")
+
+    with opened(lambda: make(answer)) as (door, _), httpx.Client(trust_env=False) as http:
+        for _ in range(2):
+            response = http.request(method, url(door))
+            assert response.status_code == status
+            assert response.headers.get("Content-Length") == length
+            assert "Transfer-Encoding" not in response.headers
+            assert response.content == (b"hello" if (method, status) == ("GET", 200) else b"")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_reaches_the_engine_cut(door: DirectDoor, chunked: bool) -> None:
+    body = b"a" * (3 * MAX_BODY)
+    with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+        response = http.post(url(door), content=iter([body]) if chunked else body)
+        assert len(response.json()["body"]) == MAX_BODY + 1
+        assert http.post(url(door), content=b"{}").json()["body"] == "{}"
+
+
+def test_a_body_without_end_is_not_read_for_ever(door: DirectDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xs2a_sandbox.door.TOO_LONG", 2 * MAX_BODY)
+    head = b"POST /v1 HTTP/1.1\r\nHost: b\r\nContent-Length: 99999999999\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection:
+        connection.sendall(head + b"a" * (2 * MAX_BODY + 1))
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"\r\nconnection: close\r\n" in answer
+
+
+def test_expect_100_continue(door: DirectDoor) -> None:
+    with socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection:
+        connection.sendall(b"POST /v1 HTTP/1.1\r\nHost: b\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(b"{}")
+        assert b"HTTP/1.1 200 " in connection.recv(1000)
+
+
+def test_large_header_blocks_pass(door: DirectDoor) -> None:
+    with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+        seen = http.get(url(door), headers={"X-Large": "a" * 200_000}).json()
+    assert max(len(value) for _, value in seen["headers"]) == 200_000
+
+
+@pytest.mark.parametrize("raw", [b"GET / HTTP/1.1\r\nHost: b\r\nContent-Length: x\r\n\r\n", b"\x00\x01\x02\r\n\r\n"])
+def test_what_is_not_http_is_refused(door: DirectDoor, raw: bytes) -> None:
+    assert talk(door.port, raw).startswith(b"HTTP/1.1 400 ")
+
+
+def test_an_upgrade_is_answered_like_any_request(door: DirectDoor) -> None:
+    answer = talk(
+        door.port,
+        b"GET /v1/ws HTTP/1.1\r\nHost: b\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    )
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b'"target":"/v1/ws"' in answer
+
+
+def test_an_engine_that_fails_is_a_500() -> None:
+    async def answer(_: Request) -> Response:
+        raise RuntimeError
+
+    with opened(lambda: make(answer)) as (door, _), httpx.Client(trust_env=False) as http:
+        response = http.get(url(door))
+    assert response.status_code == 500
+    assert response.headers["X-Sandbox-Source"] == "sandbox"
+    assert is_refusal(response.content)
+
+
+def test_an_engine_that_is_silent_is_a_504() -> None:
+    async def answer(_: Request) -> Response:
+        await asyncio.Event().wait()
+        return Response()
+
+    with (
+        opened(lambda: DirectDoor(answer, host="127.0.0.1", port=0, timeout=0.05)) as (door, _),
+        httpx.Client(trust_env=False) as http,
+    ):
+        response = http.get(url(door))
+    assert response.status_code == 504
+    assert is_refusal(response.content)
+
+
+def test_answers_are_not_held_back_by_nagle(door: DirectDoor) -> None:
+    with httpx.Client(trust_env=False) as http:
+        http.get(url(door))
+        before = monotonic()
+        for _ in range(25):
+            http.get(url(door))
+    assert monotonic() - before < 25 * 0.035
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("drop", rb""),
+        ("truncate", rb"HTTP/1\.1 200 .*content-length: 11\r\n(.*\r\n)?\r\nhello"),
+        ("malformed", rb"(?!HTTP).+"),
+    ],
+)
+def test_faults(fault: str, expected: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(_: Request) -> Response:
+        return Response(200, (), b"hello world", fault=fault)
+
+    with opened(lambda: make(answer)) as (door, _):
+        received = talk(door.port, b"GET /v1 HTTP/1.1\r\nHost: b\r\n\r\n")
+    assert re.fullmatch(expected, received, re.DOTALL)
+    assert not caplog.records
+
+
+def test_reset_is_a_reset() -> None:
+    async def answer(_: Request) -> Response:
+        return Response(fault="reset")
+
+    with (
+        opened(lambda: make(answer)) as (door, _),
+        socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection,
+    ):
+        connection.sendall(b"GET /v1 HTTP/1.1\r\nHost: b\r\n\r\n")
+        with pytest.raises(ConnectionResetError):
+            connection.recv(100)
+
+
+async def _event() -> asyncio.Event:
+    return asyncio.Event()
+
+
+def test_drain_lets_a_request_finish() -> None:
+    with Loop() as loop, ThreadPoolExecutor(1) as pool:
+        begun, go = loop.run(_event()), loop.run(_event())
+
+        async def answer(_: Request) -> Response:
+            begun.set()
+            await go.wait()
+            return Response(200, (), b"x" * 500_000)
+
+        async def start() -> DirectDoor:
+            door = make(answer)
+            await door.start()
+            return door
+
+        door = loop.run(start())
+        with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+            pending = pool.submit(http.get, url(door))
+            loop.run(begun.wait())
+            draining = loop.start(door.drain())
+            wait_until(lambda: not door._server.servers[0].is_serving())
+            assert _refuses(door.port)
+            assert not draining.done()
+            loop.loop.call_soon_threadsafe(go.set)
+            assert len(pending.result(DEADLINE).content) == 500_000
+            draining.result(DEADLINE)
+
+
+def test_drain_waits_no_longer_than_its_grace() -> None:
+    with Loop() as loop, ThreadPoolExecutor(1) as pool:
+        begun = loop.run(_event())
+
+        async def answer(_: Request) -> Response:
+            begun.set()
+            await asyncio.Event().wait()
+            return Response()
+
+        async def start() -> DirectDoor:
+            door = make(answer)
+            await door.start()
+            return door
+
+        door = loop.run(start())
+        with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+            pending = pool.submit(http.get, url(door))
+            loop.run(begun.wait())
+            before = monotonic()
+            loop.run(door.drain(0.2))
+            assert monotonic() - before < DEADLINE / 2
+            assert pending.exception(DEADLINE) or pending.result().status_code >= 500
+
+
+def _refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=DEADLINE).close()
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    return False
+
+
+def test_a_busy_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port} on 127.0.0.1 is in use .* --port PORT"):
+            asyncio.run(DirectDoor(echo, host="127.0.0.1", port=port).start())
+
+
+def test_a_host_that_is_not_here() -> None:
+    with pytest.raises(ConfigError, match="cannot be had"):
+        asyncio.run(DirectDoor(echo, host="192.0.2.1", port=0).start())
