@@ -1,0 +1,58 @@
+# `make run` serves, `make test` runs everything, `make check` reads the code; each installs into .venv what it needs.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check format clean
+
+help:
+	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
+	@echo "make test     install and run all tests (ARGS=\"-k consents\" for a part)"
+	@echo "make check    ruff and mypy"
+	@echo "make format   let ruff format and mend the code"
+	@echo "make clean    remove $(VENV) and what tools left behind"
+
+install: $(STAMP)
+
+run: $(STAMP)
+	@exec $(BIN)/xs2a-sandbox serve $(ARGS)
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An interpreter counts only if it runs: pyenv leaves commands behind that do not.
+# The stamp is written last, so that an interrupted install is made again.
+$(STAMP): pyproject.toml addons/xs2a_sandbox/__init__.py
+	@test ! -x $(BIN)/python || $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || rm -rf $(VENV); \
+	if [ ! -x $(BIN)/python ]; then \
+		for python in python3.13 python3.12 python3.14 python3; do \
+			if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then \
+				echo "Making $(VENV) with $$($$python --version)"; $$python -m venv --clear $(VENV) && break; \
+			fi; \
+		done; \
+	fi; \
+	if [ ! -x $(BIN)/python ] && command -v uv >/dev/null; then \
+		uv venv --quiet --seed --python '>=3.12' $(VENV); \
+	fi; \
+	if [ ! -x $(BIN)/python ]; then \
+		echo "Python 3.12 or later is needed: install python3.13 (with its venv module), or uv (https://docs.astral.sh/uv/)." >&2; \
+		exit 1; \
+	fi
+	@echo "Installing into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

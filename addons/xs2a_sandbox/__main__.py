@@ -1,0 +1,5 @@
+"""`python -m xs2a_sandbox`."""
+
+from xs2a_sandbox.cli import main
+
+main()

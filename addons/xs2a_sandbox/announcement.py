@@ -1,0 +1,84 @@
+"""What `serve` says before the first request."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.serving import Addresses
+
+_REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+
+
+def announcement(settings: Settings, addresses: "Addresses", state: str, consent: str | None) -> str:
+    """A few lines of text, or one of JSON when that is the log's format."""
+    command = curl(settings, addresses, consent)
+    if settings.log_format == "json":
+        return json.dumps(
+            {
+                "proxy": addresses.proxy,
+                "direct": addresses.direct,
+                "tls": addresses.tls,
+                "ca_file": str(addresses.ca_file),
+                "state": state,
+                "try": command,
+            }
+        )
+    lines = [
+        f"proxy     {addresses.proxy}",
+        f"base URL  {addresses.direct}",
+        *([f"          {addresses.tls}"] if addresses.tls else []),
+        f"CA file   {addresses.ca_file}",
+        f"state     {state}",
+        *(["", "Try it:", f"  {command}"] if command else []),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def found_state(settings: Settings) -> str:
+    """What an earlier run has left, and how to begin anew.
+
+    Raises:
+        UserMistake: the file is something else.
+    """
+    kind, _, name = settings.state.partition(":")
+    if kind == "memory":
+        return "in memory, gone when the sandbox stops"
+    file = Path(name)
+    if not file.is_file() or file.stat().st_size == 0:
+        return f"{file} (new)"
+    if settings.reset:
+        return f"{file} (reset)"
+    from xs2a_sandbox.sqlite import SqliteStore
+
+    store = SqliteStore(file)
+    try:
+        counts = store.counts()
+    except StoreUnavailable as error:
+        return f"{file} (cannot be counted: {error})"
+    finally:
+        store.close()
+    found = ", ".join(f"{count} {collection}" for collection, count in sorted(counts.items())) or "nothing yet"
+    return f"{file} holds {found}; start with --reset to forget it"
+
+
+def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
+    consents = collections.get("consents", {})
+    return next((id for id, consent in consents.items() if consent.get("role") == "valid"), None)
+
+
+def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str | None:
+    """A command that a shell can run as it is; with `--proxy-auth` curl asks for the password, which is not printed."""
+    if consent is None:
+        return None
+    host = settings.hosts[0] if settings.hosts else "bank.example"
+    words = ["curl", "--cacert", str(addresses.ca_file), "-x", addresses.proxy]
+    if settings.proxy_auth:
+        words += ["-U", settings.proxy_auth.partition(":")[0]]
+    words += ["-H", f"X-Request-ID: {_REQUEST_ID}", f"https://{host}{settings.base_path}/v1/consents/{consent}/status"]
+    return shlex.join(words)
