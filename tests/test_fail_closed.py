@@ -191,8 +191,13 @@ def careless(doors: ProxyDoors, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
     monkeypatch.setattr(addon, "FORCED", {})
     monkeypatch.setattr(addon, "REFUSED", ())
     options = doors._master.options
-    before = {name: option.current() for name, option in options.items()}
-    yield options.update
+    before: dict[str, Any] = {}
+
+    def update(**values: Any) -> None:
+        before.update({name: getattr(options, name) for name in values})
+        options.update(**values)
+
+    yield update
     options.update(**before)
 
 

@@ -1,13 +1,12 @@
 """Answers as cassettes write them, compiled, and written out as responses."""
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.errors import BankError, ExpressionError
+from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse
 from xs2a_sandbox.expression import Render, Scope, compile_condition, compile_text, compile_value, render, to_text
 from xs2a_sandbox.fault import Delay, parse_delay
 from xs2a_sandbox.messages import Response, to_json
@@ -57,13 +56,21 @@ def compile_answer(spec: Mapping[str, Any], roots: frozenset[str], directory: Pa
     if "base64" in spec:
         try:
             content = base64.b64decode(spec["base64"], validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             report(("base64",), f"this is not base64: {error}")
     if "file" in spec:
         try:
             content = (directory / spec["file"]).read_bytes()
         except OSError as error:
             report(("file",), f"{spec['file']} cannot be read: {error.strerror}")
+    if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):
+        report(("status",), f"an answer with status {spec['status']} has no body")
+    headers = tuple((n, compiled(value, "headers", n)) for n, value in spec.get("headers", {}).items())
+    for name, value in headers:
+        try:
+            Response(headers=((name, "" if callable(value) else to_text(value)),))
+        except InvalidResponse as error:
+            report(("headers", name), str(error))
     delay = None
     if "delay" in spec:
         try:
@@ -73,7 +80,7 @@ def compile_answer(spec: Mapping[str, Any], roots: frozenset[str], directory: Pa
     return Answer(
         status=_compile_status(spec.get("status", 200), roots, raw, report),
         when=when,
-        headers=tuple((n, compiled(value, "headers", n)) for n, value in spec.get("headers", {}).items()),
+        headers=headers,
         body=compiled(spec["body"], "body") if "body" in spec else _NO_BODY,
         content=content,
         nulls=spec.get("nulls"),

@@ -31,6 +31,12 @@ class Origin:
     def place(self) -> str:
         return f"{self.document.file}:{self.document.line(self.pointer)}"
 
+    def is_list(self, key: str) -> bool:
+        value = self.document.value
+        for step in (*self.pointer, key):
+            value = value[step]
+        return isinstance(value, list)
+
     def problem(self, code: str, text: str, below: Pointer = (), *, key: bool = False) -> Problem:
         return self.document.problem((*self.pointer, *below), code, text, key=key)
 
@@ -149,8 +155,14 @@ class _Reader:
             tuple(self.rule(spec, ("rules", i)) for i, spec in enumerate(value.get("rules", ()))),
             tuple(self.error(name, spec) for name, spec in value.get("errors", {}).items()),
             self.answer(value["every_answer"], ("every_answer",), ROOTS) if "every_answer" in value else None,
-            self.answer(value["every_error"], ("every_error",), ERROR_ROOTS) if "every_error" in value else None,
+            self.every_error(value["every_error"]) if "every_error" in value else None,
         )
+
+    def every_error(self, spec: Mapping[str, Any]) -> Answer:
+        if (name := spec.get("schema")) and name not in self.schemas:
+            text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}"
+            self.note(("every_error", "schema"), "unknown-schema", text)
+        return self.answer(spec, ("every_error",), ERROR_ROOTS)
 
     def operation(self, spec: Mapping[str, Any], pointer: Pointer) -> Operation:
         where = spec.get("where", {})
@@ -243,6 +255,12 @@ class _Reader:
         for answer, place in zip(answers[:-1], places[:-1], strict=True):
             if "when" not in answer:
                 self.note(place, "unreachable", "only the last answer of a list can be without a when")
+        if answers and "when" in answers[-1]:
+            text = "the last answer, or the only one, is for when no other holds; it has no when"
+            self.note((*places[-1], "when"), "behaviour", text, key=True)
+        for i, answer in enumerate(spec.get("sequence", ())):
+            if "when" in answer:
+                self.note((*pointer, "sequence", i, "when"), "behaviour", "a sequence answers in turn, without a when")
         return Behaviour(
             respond=tuple(self.answer(a, at, roots) for a, at in zip(answers, places, strict=True)),
             sequence=tuple(
@@ -300,6 +318,10 @@ class _Reader:
         return self.constraints("where", listed, pointer)
 
     def constraints(self, part: Part, spec: Mapping[str, Any], pointer: Pointer) -> tuple[Constraint, ...]:
+        names = [name.lower() for name in spec] if part == "headers" else []
+        for position, name in enumerate(spec):
+            if name.lower() in names[:position]:
+                self.note((*pointer, name), "duplicate-key", f"the header {name} is named twice", key=True)
         return tuple(
             constraint
             for name, matcher in spec.items()

@@ -32,6 +32,10 @@ class _Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
+        except Unreadable as unreadable:
+            # Each line begins with its place, where editors and terminals look for one.
+            click.echo(str(unreadable), err=True)
+            context.exit(2)
         except (UserMistake, StoreUnavailable) as mistake:
             raise _Mistake(str(mistake)) from None
         except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from xs2a_sandbox.errors import BankError, ExpressionError
 from xs2a_sandbox.expression import Render, Scope, compile_text, compile_value, render, to_text
 
 _PATH = re.compile(
-    r"""state\.(?P<collection>\w+)\[(?:(?P<quote>['"])(?P<text>.*)(?P=quote)|(?P<expression>[^'"].*))\](?P<members>(?:\.\w+)*)"""
+    r"""state\.(?P<collection>\w+)\[(?:(?P<quote>['"])(?P<text>(?:\{\{.*?\}\}|(?!(?P=quote)).)*)(?P=quote)|(?P<expression>[^'"].*))\](?P<members>(?:\.\w+)*)"""
 )
 
 
@@ -41,6 +41,8 @@ class Effect:
         value = render(self.value, scope)
         if self.members:
             value = _with_member(state.get(self.collection, id) or {}, self.members, value)
+        if not isinstance(value, dict):
+            raise BankError("internal", reason=f"an effect on {self.collection} came out as no document")
         state.put(self.collection, id, value)
 
 
@@ -56,7 +58,7 @@ def compile_effect(
     if key == "delete" and members:
         report((key,), "only a whole document can be deleted; set a member to null instead")
     try:
-        id = compile_text(fits["text"] if fits["quote"] else "{{" + fits["expression"] + "}}", roots)
+        id = compile_text(fits["text"] if fits["quote"] else "{{ " + fits["expression"] + " }}", roots)
     except ExpressionError as error:
         report((key,), str(error))
         return None

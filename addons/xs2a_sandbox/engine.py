@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from xs2a_sandbox import requirement
@@ -15,11 +15,11 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.expression import render, to_text
-from xs2a_sandbox.handlers import HANDLERS
+from xs2a_sandbox.handlers import HANDLERS, RAISES
 from xs2a_sandbox.handlers.pages import Pages
 from xs2a_sandbox.index import Found, Index, candidates
 from xs2a_sandbox.interface import ENGINE_ERRORS, Interface
-from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response, is_field_value, to_json
 from xs2a_sandbox.nearest import nearest
 from xs2a_sandbox.pattern import Target, split_target
 from xs2a_sandbox.schema import Schemas
@@ -34,21 +34,20 @@ MAX_HEADERS = 64 * 1024
 """Bytes of names and values."""
 _RETRY_SECONDS = 0.02
 _SEQUENCES = "_sequences"
-_UNSAFE = re.compile(r"[\r\n\x00]")
 
 
 _NOTHING = Transaction(MemoryStore(), DEFAULT, dict)
+_OWN_ERRORS = ENGINE_ERRORS - RAISES
 
 
-def _check_headers(request: Request) -> None:
+def _header_mistake(headers: Headers) -> str | None:
     """What no server library refuses, but no bank would take."""
     size = 0
-    for name, value in request.headers:
+    for name, value in headers:
         size += len(name) + len(value)
-        if not value.isprintable() and _UNSAFE.search(value):
-            raise BankError("format-error", expected=f"the header {name} holds a line break or NUL")
-    if size > MAX_HEADERS:
-        raise BankError("format-error", expected=f"the headers together must not be larger than {MAX_HEADERS} bytes")
+        if not is_field_value(value):
+            return f"the header {name} holds a line break, NUL or characters outside Latin-1"
+    return f"the headers together must not be larger than {MAX_HEADERS} bytes" if size > MAX_HEADERS else None
 
 
 class _Outcome:
@@ -90,11 +89,11 @@ class Engine:
         self.public_url = public_url
         self.on_exchange: Callable[[Exchange], None] | None = None
         self._started = Clock().today()
-        self._hosts = frozenset(hosts)
+        self._hosts = frozenset(host.lower() for host in hosts)
         self._base = split_target(base_path).segments
         self._debug_headers = debug_headers
         self._index = Index(interface)
-        self._pages = Pages(ca_file, self._ready)
+        self._pages = Pages(ca_file, self._check_ready)
 
     async def answer(self, request: Request) -> Response:
         """Never raises, unless it is cancelled."""
@@ -113,18 +112,20 @@ class Engine:
         if outcome.delay:
             await asyncio.sleep(outcome.delay)
         if self.on_exchange:
-            self.on_exchange(
-                Exchange(
-                    session=outcome.session,
-                    method=request.method,
-                    path=request.target.partition("?")[0],
-                    status=response.status,
-                    milliseconds=(time.perf_counter() - started) * 1000,
-                    source=outcome.source,
-                    rule=outcome.rule,
-                    warnings=tuple(outcome.warnings),
-                )
+            exchange = Exchange(
+                session=outcome.session,
+                method=request.method,
+                path=request.target.partition("?")[0],
+                status=response.status,
+                milliseconds=(time.perf_counter() - started) * 1000,
+                source=outcome.source,
+                rule=outcome.rule,
+                warnings=tuple(outcome.warnings),
             )
+            try:
+                self.on_exchange(exchange)
+            except Exception:
+                log.exception("the exchange could not be told of")
         return response
 
     async def _answer(self, request: Request, outcome: _Outcome) -> Response:
@@ -132,7 +133,11 @@ class Engine:
         call: Call | None = None
         try:
             outcome.session, segments = session_name(request, target.segments)
-            _check_headers(request)
+            if mistake := _header_mistake(request.headers):
+                request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
+                raise BankError("format-error", expected=mistake)
+            if len(request.body) > MAX_BODY:
+                raise BankError("body-too-large", limit=MAX_BODY)
             if page := self._pages.answer(request, segments):
                 return page
             found = self._find(request, segments)
@@ -140,7 +145,7 @@ class Engine:
             for attempt in range(COMMIT_TRIES):
                 if attempt:
                     await asyncio.sleep(_RETRY_SECONDS * attempt)
-                outcome.source, outcome.rule = "sandbox", None
+                outcome.source, outcome.rule, outcome.delay = "sandbox", None, 0.0
                 try:
                     call = self._call(request, target, outcome)
                     response = self._attempt(call, found, outcome)
@@ -148,9 +153,12 @@ class Engine:
                         return response
                 except StoreUnavailable as error:
                     log.warning("the state cannot be used: %s", error)
+            call, outcome.delay = None, 0.0
             raise BankError("busy")
         except BankError as error:
-            return self._say(error, call or self._call(request, target, outcome), outcome)
+            if outcome.rule is None or error.name in _OWN_ERRORS:
+                outcome.source, outcome.rule = "sandbox", None
+            return self._say(error, call or self._stateless(request, target, outcome.session))
 
     def _call(self, request: Request, target: Target, outcome: _Outcome) -> Call:
         name = outcome.session
@@ -160,13 +168,19 @@ class Engine:
         def base() -> Collections:
             return self.testdata.at(anchor())
 
-        url = self.public_url if name == DEFAULT else f"{self.public_url}/s/{name}"
-        call = Call(request, target, Session(name, url), clock, transaction, base)
+        call = Call(request, target, self._session(name), clock, transaction, base)
         outcome.warnings = call.warnings
         return call
 
+    def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
+        """For errors that must be sayable while the store is not there."""
+        return Call(request, target, self._session(session), Clock(), _NOTHING, dict)
+
+    def _session(self, name: str) -> Session:
+        return Session(name, self.public_url if name == DEFAULT else f"{self.public_url}/s/{name}")
+
     def _find(self, request: Request, segments: tuple[str, ...]) -> Found:
-        if self._hosts and request.door in ("proxy", "tls") and request.host not in self._hosts:
+        if self._hosts and request.door == "proxy" and request.host.lower() not in self._hosts:
             banks = ", ".join(sorted(self._hosts))
             text = f"{request.host} is not the bank, only {banks} is (hosts, in xs2a-sandbox.yaml)"
             raise BankError("path-unknown", id=request.host, hint=text)
@@ -185,6 +199,8 @@ class Engine:
             call.operation, call.path = operation.id, found.parameters
         scope = None
         for rule, parameters in candidates(found, lambda path: lambda place: call.values(place, path)):
+            if rule.methods and call.request.method not in rule.methods:
+                continue
             if operation and not checked and not rule.skips_requirements:
                 checked, refused = True, self._refusal(operation, call)
             if refused and not rule.skips_requirements:
@@ -233,7 +249,13 @@ class Engine:
         outcome.delay = answer.delay.seconds() if answer.delay else 0.0
         for effect in behaviour.effects:
             effect.apply(call.state, scope)
-        return write(answer, self.interface.every_answer.headers, scope, names, self.schemas)
+        try:
+            return write(answer, self.interface.every_answer.headers, scope, names, self.schemas)
+        except BankError as error:
+            if not answer.error:
+                raise
+            # The cassette's own words: what they change, and their turn in a sequence, are kept.
+            return self._say(error, call)
 
     def _next(self, call: Call, behaviour: Behaviour, rule: Rule) -> Answer:
         """The sequence's turn is counted in the transaction of the answer itself."""
@@ -254,7 +276,7 @@ class Engine:
             return BankError("method-not-offered", method=call.request.method, allow=offered)
         return BankError("path-unknown", id=call.self_path)
 
-    def _say(self, error: BankError, call: Call, outcome: _Outcome) -> Response:
+    def _say(self, error: BankError, call: Call) -> Response:
         """The error as the dialect's table says it."""
         known = self.interface.errors[error.name]
         scope = call.scope()
@@ -270,8 +292,6 @@ class Engine:
         body = render(every.body, scope)
         if error.name == "path-unknown" and self._debug_headers and isinstance(body, dict):
             body = {**body, "sandbox": self._diagnosis(error, call)}
-        if outcome.rule is None or error.name in ENGINE_ERRORS:
-            outcome.source, outcome.rule = "sandbox", None
         headers = render_headers((*every.headers, *known.headers, *self.interface.every_answer.headers), scope)
         if "allow" in error.values:
             headers.append(("Allow", error.values["allow"]))
@@ -282,16 +302,18 @@ class Engine:
         return {"message": hint, "nearest": nearest(self.interface, call.request.method, call.segments)}
 
     def _failed(self, request: Request, outcome: _Outcome) -> Response:
-        """What went wrong is in the log. A failure of this, too, is the door's to answer."""
+        """What went wrong is in the log."""
         outcome.delay = 0.0
         error = BankError("internal", reason="the sandbox failed on this request, its log says why")
-        call = Call(request, split_target(request.target), Session(DEFAULT, ""), Clock(), _NOTHING, dict)
         outcome.source, outcome.rule = "sandbox", None
-        return self._say(error, call, outcome)
+        try:
+            return self._say(error, self._stateless(request, split_target(request.target)))
+        except Exception:
+            # Whatever in the request broke the answer: it has no part in this one.
+            return self._say(error, self._stateless(Request(request.method, "/"), split_target("/")))
 
-    def _ready(self) -> bool:
+    def _check_ready(self) -> None:
         try:
             self.store.read("default", "_ready", "_ready")
         except StoreUnavailable:
-            return False
-        return True
+            raise BankError("busy") from None

@@ -4,15 +4,17 @@ Only `{{` starts one. What is missing is null; ordering or arithmetic with null 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import nodes
-from jinja2.exceptions import SecurityError, TemplateSyntaxError, UndefinedError
+from jinja2 import nodes, pass_context
+from jinja2.exceptions import SecurityError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
+from jinja2.filters import do_map
 from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
 
 from xs2a_sandbox.errors import ExpressionError
 
@@ -29,6 +31,7 @@ MAX_SIZE = 100_000
 """Characters or entries that an expression may produce by multiplying."""
 MAX_POWER = 64
 MAX_BITS = 4096
+MAX_DIGITS = 1000
 
 Scope = dict[str, Any]
 Render = Callable[[Scope], Any]
@@ -53,13 +56,9 @@ class _Environment(ImmutableSandboxedEnvironment):
         return member(obj, argument)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if isinstance(left, float) and isinstance(right, Decimal):
-            left = Decimal(repr(left))
-        elif isinstance(right, float) and isinstance(left, Decimal):
-            right = Decimal(repr(right))
         if operator == "*":
             for sized, times in ((left, right), (right, left)):
-                if isinstance(sized, str | list | tuple) and isinstance(times, int) and len(sized) * times > MAX_SIZE:
+                if isinstance(sized, str | list | tuple) and isinstance(times, int) and _size(sized) * times > MAX_SIZE:
                     raise SecurityError(f"a product of more than {MAX_SIZE} characters or entries")
             if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
                 raise SecurityError(f"a product of more than {MAX_BITS} bits")
@@ -70,6 +69,8 @@ class _Environment(ImmutableSandboxedEnvironment):
                 raise SecurityError("a power of a number above 64 bits")
         elif operator == "%" and isinstance(left, str):
             raise SecurityError("% on a text")
+        if isinstance(left, int) and isinstance(right, int) and (operator == "/" or (operator == "**" and right < 0)):
+            left = Decimal(left)  # Python would make a binary fraction of it
         return super().call_binop(context, operator, left, right)
 
 
@@ -81,42 +82,123 @@ def _environment() -> _Environment:
         comment_start_string="\x00\x02",
         comment_end_string="\x02\x00",
         keep_trailing_newline=True,
+        optimized=False,  # what is expensive would be tried again and again while a file is read
     )
     environment.globals.clear()
     environment.filters |= {
+        "d": _default,
         "decimal": _decimal,
+        "default": _default,
+        "int": _int,
         "join": _join,
+        "map": _map,
         "replace": _replace,
+        "round": _round,
+        "string": _string,
         "sum": _sum,
-        "urlencode": lambda value: quote(str(value), safe=""),
+        "urlencode": lambda value: quote(value, safe=""),
     }
+    for name in ("capitalize", "lower", "replace", "title", "trim", "upper", "urlencode"):
+        environment.filters[name] = _on_text(environment.filters[name])
     for name in set(environment.filters) - FILTERS:
         del environment.filters[name]
     return environment
 
 
+def _size(value: Any) -> int:
+    """Characters and entries, those inside included; the count ends above MAX_SIZE."""
+    total, found = 0, [value]
+    while found and total <= MAX_SIZE:
+        one = found.pop()
+        if isinstance(one, str | list | tuple | dict):
+            total += len(one)
+        if isinstance(one, list | tuple | dict):
+            found += one.values() if isinstance(one, dict) else one
+    return total
+
+
+def _missing(value: Any) -> bool:
+    return value is None or isinstance(value, Undefined)
+
+
+def _on_text(convert: Callable[..., str]) -> Callable[..., str | None]:
+    return lambda value, *args, **named: None if _missing(value) else convert(to_text(value), *args, **named)
+
+
+def _default(value: Any, default: Any = "", boolean: bool = False) -> Any:
+    return default if _missing(value) or (boolean and not value) else value
+
+
+def _string(value: Any) -> str | None:
+    if _missing(value):
+        return None
+    text = to_text(value) if _size(value) <= MAX_SIZE else None
+    if text is None or len(text) > MAX_SIZE:
+        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+    return text
+
+
+@pass_context
+def _map(context: Context, values: Iterable[Any], *args: Any, **named: Any) -> Iterator[Any]:
+    size = 0
+    for value in do_map(context, values, *args, **named):
+        size += _size(value)
+        if size > 10 * MAX_SIZE:
+            raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
+        yield value
+
+
+def _int(value: Any, default: Any = 0, base: int = 10) -> Any:
+    if isinstance(value, str) and base != 10:
+        try:
+            return int(value[:1000], base)
+        except ValueError:
+            return default
+    number = _decimal(value)
+    if number is None:
+        return int(value) if isinstance(value, bool) else default
+    if number.adjusted() > MAX_DIGITS:
+        raise SecurityError(f"a number of more than {MAX_DIGITS} digits")
+    return int(number)
+
+
+_ROUNDINGS = {"common": ROUND_HALF_EVEN, "ceil": ROUND_CEILING, "floor": ROUND_FLOOR}
+
+
+def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
+    number = _decimal(value)
+    if number is None or (isinstance(value, int) and precision >= 0):
+        return value if isinstance(value, int) else None
+    if abs(precision) > MAX_POWER or method not in _ROUNDINGS:
+        raise SecurityError(f"round takes up to {MAX_POWER} digits, and one of {', '.join(_ROUNDINGS)}")
+    rounded = number.quantize(Decimal(1).scaleb(-precision), _ROUNDINGS[method])
+    return rounded if precision >= 0 else rounded.quantize(Decimal(1))
+
+
 def _decimal(value: Any) -> Decimal | None:
     try:
-        return None if value is None or isinstance(value, bool) else Decimal(str(value))
+        number = None if value is None or isinstance(value, bool) else Decimal(str(value))
     except ArithmeticError:
         return None
+    return number if number is None or number.is_finite() else None
 
 
-def _sum(values: Iterable[Any]) -> Any:
-    return sum((number for number in map(_decimal, values) if number is not None), Decimal())
+def _sum(values: Iterable[Any], attribute: str | None = None, start: Any = 0) -> Any:
+    numbers = values if attribute is None else (member(value, attribute) for value in values)
+    return sum((number for number in map(_decimal, numbers) if number is not None), _decimal(start) or Decimal())
 
 
-def _join(values: Iterable[Any], separator: str = "") -> str:
-    texts = [to_text(value) for value in values]
-    if sum(map(len, texts)) + len(texts) * len(separator) > MAX_SIZE:
+def _join(values: Iterable[Any], d: str = "", attribute: str | None = None) -> str:
+    entries = list(values) if attribute is None else [member(value, attribute) for value in values]
+    if _size(entries) + len(entries) * len(d) > MAX_SIZE:
         raise SecurityError(f"a text of more than {MAX_SIZE} characters")
-    return separator.join(texts)
+    return d.join(map(to_text, entries))
 
 
-def _replace(text: str, old: str, new: str) -> str:
+def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     if len(text) + text.count(old) * len(new) > MAX_SIZE:
         raise SecurityError(f"a text of more than {MAX_SIZE} characters")
-    return text.replace(old, new)
+    return text.replace(old, new, count)
 
 
 _ENVIRONMENT = _environment()
@@ -124,7 +206,7 @@ _ENVIRONMENT = _environment()
 
 def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
     """A `when`: bare expression text. Anything that fails on null is false."""
-    tree = _parse("{{" + source + "}}", source)
+    tree = _parse("{{ " + source + " }}", source)  # with blanks, since {{- is a mark of its own
     if len(tree) != 1 or isinstance(tree[0], nodes.TemplateData):
         raise ExpressionError(f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
     evaluate = _compile(tree[0], roots, source)
@@ -165,7 +247,7 @@ def render(compiled: Any, scope: Scope) -> Any:
 
 
 def to_text(value: Any) -> str:
-    if value is None:
+    if _missing(value):
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -207,35 +289,55 @@ def _parse(text: str, source: str) -> list[nodes.Expr]:
         template = _ENVIRONMENT.parse(text)
     except TemplateSyntaxError as error:
         raise ExpressionError(f"{error.message} in {source!r}") from None
+    except (RecursionError, ValueError) as error:
+        raise _unreadable(error, source) from None
     return [part for output in template.body if isinstance(output, nodes.Output) for part in output.nodes]
 
 
+def _unreadable(error: Exception, source: str) -> ExpressionError:
+    shown = source if len(source) <= 100 else source[:99] + "…"
+    what = str(error) if isinstance(error, ValueError) else "nested too deeply, or too long,"
+    return ExpressionError(f"{what} in {shown!r}")
+
+
+class _Exact(NodeTransformer):
+    """Numbers with a point are decimals, and what `~` puts together is text as it is elsewhere: null is empty."""
+
+    def visit_Const(self, node: nodes.Const) -> nodes.Expr:
+        if not isinstance(node.value, float):
+            return node
+        return nodes.Filter(nodes.Const(repr(node.value), lineno=1), "decimal", [], [], None, None, lineno=1)
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:
+        self.generic_visit(node)
+        return nodes.Filter(nodes.List(node.nodes, lineno=1), "join", [], [], None, None, lineno=1)
+
+
 def _compile(expression: nodes.Expr, roots: frozenset[str] | None, source: str) -> Render:
-    _check(expression, roots, source)
-    chain = _chain(expression)
-    if chain:
-        root, keys = chain
-        return _follow(root, keys)
-    assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), expression, lineno=1)
-    tree = nodes.Template([assign], lineno=1)
     try:
-        template = _ENVIRONMENT.from_string(tree)
+        _check(expression, roots, source)
+        if chain := _chain(expression):
+            return _follow(*chain)
+        assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
+        template = _ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
     except (TemplateSyntaxError, AssertionError) as error:
         raise ExpressionError(f"{error} in {source!r}") from None
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise _unreadable(error, source) from None
 
     def evaluate(scope: Scope) -> Any:
         context = template.new_context(scope, shared=True)
         try:
             for _ in template.root_render_func(context):
                 pass
-        except SecurityError as error:
-            raise ExpressionError(f"{error} in {source!r}") from None
-        except (TypeError, UndefinedError, ArithmeticError, ValueError):
+            value = context.vars["_value"]
+            if isinstance(value, Iterator):
+                value = list(value)
+        except (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError):
             return None  # null, or another kind of value than the operator takes
-        value = context.vars["_value"]
-        if isinstance(value, Undefined):
-            return None
-        return list(value) if isinstance(value, Iterator) else value
+        except TemplateRuntimeError as error:
+            raise ExpressionError(f"{error} in {source!r}") from None
+        return None if isinstance(value, Undefined) else value
 
     return evaluate
 
@@ -245,12 +347,32 @@ def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str) ->
     for name in [expression, *expression.find_all(nodes.Name)]:
         if roots is not None and isinstance(name, nodes.Name) and name.name not in known:
             raise ExpressionError(f"unknown name {name.name!r} in {source!r}; there are {', '.join(sorted(known))}")
-    for call in [expression, *expression.find_all(nodes.Call)]:
-        if isinstance(call, nodes.Call) and not (isinstance(call.node, nodes.Name) and call.node.name in FUNCTIONS):
+    calls = [call for call in [expression, *expression.find_all(nodes.Call)] if isinstance(call, nodes.Call)]
+    called = {id(call.node) for call in calls}
+    for name in [expression, *expression.find_all(nodes.Name)]:
+        if isinstance(name, nodes.Name) and name.name in FUNCTIONS and id(name) not in called:
+            raise ExpressionError(f"{name.name} is a function; write {name.name}() in {source!r}")
+    for call in calls:
+        if not (isinstance(call.node, nodes.Name) and call.node.name in FUNCTIONS):
             raise ExpressionError(f"only uuid(), now() and today(days) can be called, in {source!r}")
     for used in [expression, *expression.find_all(nodes.Filter)]:
         if isinstance(used, nodes.Filter) and used.name not in FILTERS:
             raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
+        if isinstance(used, nodes.Filter):
+            _check_named(used, source)
+
+
+_NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
+"""Which argument names another filter or test."""
+
+
+def _check_named(used: nodes.Filter, source: str) -> None:
+    named = used.args[_NAMED[used.name] :][:1] if used.name in _NAMED else []
+    kind, known = ("filter", FILTERS) if used.name == "map" else ("test", _ENVIRONMENT.tests.keys())
+    for name in named:
+        if not isinstance(name, nodes.Const) or name.value not in known:
+            there = ", ".join(sorted(known))
+            raise ExpressionError(f"{used.name} names no known {kind} in {source!r}; there are {there}")
 
 
 def _chain(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:

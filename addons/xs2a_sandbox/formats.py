@@ -10,14 +10,20 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})")
 _AMOUNT = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,3})?", re.ASCII)
+_LONGEST = 100
+"""Characters of what is remembered: longer texts are no IBAN, BIC or address, and would fill the memory."""
 
 
 def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-@lru_cache(1024)
 def is_ip(text: str) -> bool:
+    return len(text) <= _LONGEST and _is_ip(text)
+
+
+@lru_cache(1024)
+def _is_ip(text: str) -> bool:
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -25,9 +31,13 @@ def is_ip(text: str) -> bool:
     return True
 
 
-@lru_cache(4096)
 def is_iban(text: str) -> bool:
     """Electronic form only: no spaces, upper case; country structure and check digits right."""
+    return len(text) <= _LONGEST and _is_iban(text)
+
+
+@lru_cache(4096)
+def _is_iban(text: str) -> bool:
     import schwifty  # reads its registry of banks when imported, which would cost every start
 
     if not (text.isascii() and text.isalnum() and text == text.upper()):
@@ -35,11 +45,17 @@ def is_iban(text: str) -> bool:
     return schwifty.IBAN(text, allow_invalid=True).is_valid
 
 
-@lru_cache(1024)
 def is_bic(text: str) -> bool:
+    return len(text) <= _LONGEST and _is_bic(text)
+
+
+@lru_cache(1024)
+def _is_bic(text: str) -> bool:
     import schwifty
 
-    return text.isascii() and text == text.upper() and schwifty.BIC(text, allow_invalid=True).is_valid
+    if not (text.isascii() and text.isalnum() and text == text.upper()):
+        return False  # schwifty would take the blanks out
+    return schwifty.BIC(text, allow_invalid=True).is_valid
 
 
 def is_date(text: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation, Rule
@@ -34,20 +35,21 @@ class Index:
     def __init__(self, interface: Interface) -> None:
         self._operations: _Node[Operation] = _Node()
         by_operation: dict[str, list[tuple[int, Rule]]] = {}
-        by_pattern: dict[str, list[tuple[int, Rule]]] = {}
+        by_pattern: dict[tuple[str, str | None], list[tuple[int, Rule]]] = {}
         for operation in interface.operations.values():
             self._operations.add(operation.pattern, operation)
         for position, rule in enumerate(interface.rules):
             if rule.operation:
                 by_operation.setdefault(rule.operation, []).append((position, rule))
             elif rule.pattern:
-                by_pattern.setdefault(rule.pattern.text, []).append((position, rule))
+                for method in rule.methods or (None,):
+                    by_pattern.setdefault((rule.pattern.text, method), []).append((position, rule))
         self._by_operation = {id: Bucket(rules) for id, rules in by_operation.items()}
-        self._by_pattern: _Node[Bucket] = _Node()
-        for rules in by_pattern.values():
+        self._by_pattern: _Node[tuple[str | None, Bucket]] = _Node()
+        for (_, method), rules in by_pattern.items():
             pattern = rules[0][1].pattern
             if pattern:
-                self._by_pattern.add(pattern, Bucket(rules))
+                self._by_pattern.add(pattern, (method, Bucket(rules)))
         self._starts = {
             node.segments[0].text
             for node in (o.pattern for o in interface.operations.values())
@@ -71,7 +73,8 @@ class Index:
         return self._look(method, segments)
 
     def _look(self, method: str, segments: tuple[str, ...]) -> Found:
-        operation, parameters, methods, unfit = None, {}, [], None
+        operation, parameters, methods = None, {}, []
+        unfit: dict[bool, str | None] = {}  # what operations of this method say of the parameters, and what others do
         for candidate, values in self._operations.find(segments):
             missed = _misfit(candidate, values)
             if missed is None:
@@ -79,12 +82,18 @@ class Index:
                     operation, parameters = candidate, values
                     break
                 methods.append(candidate.method)
-            elif missed in candidate.otherwise:
-                unfit = unfit or candidate.otherwise[missed]
-        buckets = list(self._by_pattern.find(segments)) if self._by_pattern.filled else []
+            else:
+                own = candidate.method == method
+                unfit[own] = unfit.get(own) or candidate.otherwise.get(missed)
+        buckets = [
+            (bucket, values)
+            for (asked, bucket), values in (self._by_pattern.find(segments) if self._by_pattern.filled else ())
+            if asked is None or asked == method
+        ]
         if operation and (bucket := self._by_operation.get(operation.id)):
             buckets.append((bucket, parameters))
-        return Found(segments, parameters, operation, tuple(buckets), unfit, tuple(methods))
+        said = unfit[True] if True in unfit else unfit.get(False)
+        return Found(segments, parameters, operation, tuple(buckets), said, tuple(methods))
 
 
 class Bucket:
@@ -106,9 +115,12 @@ class Bucket:
             if not places:
                 found += table[()]
                 continue
-            choices = [[canonical(v, place.part != "body") for v in values(place)] for place in places]
-            for key in product(*choices):
-                found += table.get(key, ())
+            choices = [{canonical(v, place.part != "body") for v in values(place)} for place in places]
+            # A query may repeat each of its keys a thousand times: never more looking up than there are rules.
+            many = prod(map(len, choices)) > len(table)
+            for key in table if many else product(*choices):
+                if not many or all(value in choice for value, choice in zip(key, choices, strict=True)):
+                    found += table.get(key, ())
         return found
 
 

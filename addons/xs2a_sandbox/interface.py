@@ -8,7 +8,7 @@ from xs2a_sandbox import cassette, document
 from xs2a_sandbox.answer import Answer
 from xs2a_sandbox.cassette import Behaviour, Cassette, ErrorAnswer, Operation, Origin, Rule
 from xs2a_sandbox.errors import Problem, Unreadable
-from xs2a_sandbox.overlap import overlaps
+from xs2a_sandbox.overlap import clashes, overlaps
 from xs2a_sandbox.schema import Schemas
 
 ENGINE_ERRORS = frozenset(
@@ -16,6 +16,8 @@ ENGINE_ERRORS = frozenset(
     "sequence-exhausted session-invalid timeout".split()
 )
 """Errors that the engine itself raises; every dialect must say them."""
+
+_NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour")
 
 _FLAGS = {"testdata": "test data is named with --testdata FILE"}
 
@@ -64,9 +66,9 @@ def check(
     """The interface as far as it can be read, and every problem of every file."""
     problems: list[Problem] = []
     parsed = [[c for path in layer for c in _read_path(path, schemas, problems)] for layer in layers]
-    if problems:
-        return None, problems
+    readable = not problems
     operations: dict[str, Operation] = {}
+    heights: dict[str, int] = {}
     rules: dict[str, Layered] = {}
     errors: dict[str, ErrorAnswer] = {}
     every_answer, every_error = Answer(), None
@@ -75,6 +77,7 @@ def check(
             for entry in found:
                 if isinstance(entry, Operation):
                     operations[entry.id] = entry
+                    heights[entry.id] = number
                 elif isinstance(entry, Rule):
                     rules[entry.id] = Layered(entry, number)
                 else:
@@ -82,17 +85,25 @@ def check(
         for one in layer:
             every_answer = one.every_answer or every_answer
             every_error = one.every_error or every_error
-    problems += _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers)
+    dangling = _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers)
+    # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
+    problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]
+    if not readable:
+        return None, problems
+    problems += clashes([[o for one in layer for o in one.operations] for layer in parsed])
     missing = sorted((ENGINE_ERRORS | set(raised)) - errors.keys())
     if missing or every_error is None:
         what = [f"the errors {', '.join(missing)}"] if missing else []
         what += [] if every_error else ["every_error, the body that errors are said in"]
         first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
         problems.append(Problem(first, 1, 1, "incomplete", f"the cassettes do not define {' and '.join(what)}"))
-    if problems or every_error is None:
-        return None, problems
-    ordered = sorted(rules.values(), key=lambda r: (*_descending(r.rank(operations)), r.rule.id))
+    known = [r for r in rules.values() if not r.rule.operation or r.rule.operation in operations]
+    ordered = sorted(known, key=lambda r: (*_descending(r.rank(operations)), r.rule.id))
     problems += overlaps([(r.rule, r.rank(operations)) for r in ordered], operations)
+    if every_error is None:
+        return None, problems
+    # Of operations with one path the index takes the first: that of the later layer.
+    operations = {id: operations[id] for id in sorted(operations, key=lambda id: -heights[id])}
     return Interface(operations, tuple(r.rule for r in ordered), errors, every_answer, every_error), problems
 
 
@@ -169,6 +180,9 @@ def _dangling(
         ]
         problems += _unknown_schema(operation.require.schema, operation, operation.origin, schemas)
         problems += _behaviour(operation.behaviour, operation.origin, errors, schemas, handlers)
+        if operation.behaviour.handler and not operation.behaviour.respond:
+            text = "the handler's result needs a respond"
+            problems.append(operation.origin.problem("behaviour", text, ("handler",)))
     for rule in rules:
         owner = operations.get(rule.operation) if rule.operation else None
         if rule.operation and owner is None:
@@ -212,14 +226,14 @@ def _behaviour(
         if name not in schemas
     ]
     for key, answers in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
-        for answer in answers:
+        for position, answer in enumerate(answers):
+            below = (key, position) if origin.is_list(key) else (key,)
             if answer.error and answer.error not in errors:
-                problems.append(
-                    origin.problem("unknown-error", _unknown("error", answer.error, errors), (key, "error"))
-                )
+                text = _unknown("error", answer.error, errors)
+                problems.append(origin.problem("unknown-error", text, (*below, "error")))
             if answer.schema and answer.schema not in schemas:
                 text = _unknown("schema", answer.schema, schemas.names())
-                problems.append(origin.problem("unknown-schema", text, (key, "schema")))
+                problems.append(origin.problem("unknown-schema", text, (*below, "schema")))
     return problems
 
 

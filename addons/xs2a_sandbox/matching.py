@@ -1,6 +1,7 @@
 """Does this value, this request, fit? The matchers of cassettes, compiled once."""
 
 import fnmatch
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -18,6 +19,10 @@ Test = Callable[[Sequence[Any]], bool]
 STRENGTH = {"equals": 8, "in": 4, "format": 4, "regex": 2, "glob": 2, "prefix": 2, "gt": 2, "gte": 2, "lt": 2, "lte": 2}
 STRENGTH |= {"schema": 2, "contains": 2, "any": 1, "all": 1, "not": 1, "exists": 1, "absent": 1}
 WHEN_STRENGTH = 1
+
+_BAD_ESCAPE = re.compile("~(?![01])")
+_INDEX = re.compile("0|[1-9][0-9]{0,8}")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,6})?")
 
 _RANGE: dict[str, Callable[[Any, Any], bool]] = {
     "gt": lambda value, bound: value > bound,
@@ -130,6 +135,8 @@ def parse_pointer(pointer: str) -> tuple[str, ...]:
     """RFC 6901. Raises ValueError."""
     if pointer and not pointer.startswith("/"):
         raise ValueError("a JSON Pointer begins with /")
+    if _BAD_ESCAPE.search(pointer):
+        raise ValueError("in a JSON Pointer ~ is written ~0, and a / inside a name ~1")
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
@@ -138,7 +145,7 @@ def at_pointer(value: Any, tokens: Sequence[str]) -> tuple[Any, ...]:
     for token in tokens:
         if isinstance(value, dict) and token in value:
             value = value[token]
-        elif isinstance(value, list) and token.isascii() and token.isdecimal() and int(token) < len(value):
+        elif isinstance(value, list) and _INDEX.fullmatch(token) and int(token) < len(value):
             value = value[int(token)]
         else:
             return ()
@@ -172,6 +179,8 @@ def _combination(combine: Callable[[Iterable[bool]], bool], tests: Sequence[Test
 def _on_value(
     operator: str, operand: Any, textual: bool, check_schema: Callable[[str], Callable[[Any], bool]]
 ) -> Callable[[Any], bool]:
+    if textual and any(isinstance(one, dict | list) for one in (operand if operator == "in" else [operand])):
+        raise ValueError(f"{operator} compares with text here, not with a mapping or a list")
     if operator == "equals":
         wanted = _as_text(operand) if textual else operand
         return (lambda value: value == wanted) if textual else (lambda value: same(value, wanted))
@@ -182,7 +191,7 @@ def _on_value(
         return lambda value: any(same(value, entry) for entry in operand)
     if operator == "regex":
         pattern = _compile_regex(operand)
-        return lambda value: isinstance(value, str) and pattern.search(value) is not None
+        return lambda value: isinstance(value, str) and pattern.search(_encodable(value)) is not None
     if operator == "glob":
         return lambda value: isinstance(value, str) and fnmatch.fnmatchcase(value, operand)
     if operator == "prefix":
@@ -194,6 +203,8 @@ def _on_value(
         return check_schema(operand)
     if operator == "contains":
         return lambda value: contains(value, operand)
+    if comparable(operand, operand) is None:
+        raise ValueError(f"{operator} compares decimals, ISO dates and times; {operand!r} is none")
     ordered = _RANGE[operator]
 
     def in_range(value: Any) -> bool:
@@ -214,6 +225,11 @@ def _compile_regex(text: str) -> Any:
         raise ValueError(f"{text!r} is no regular expression that RE2 takes: {reason}") from None
 
 
+def _encodable(text: str) -> str:
+    """JSON may hold half a surrogate pair, which RE2 could not read."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
 def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -222,6 +238,8 @@ def _as_text(value: Any) -> str:
 
 def _as_decimal(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        return None
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return None
     try:
         number = Decimal(value)

@@ -17,7 +17,22 @@ MAX_BODY = 1024 * 1024
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE = re.compile(r"[\r\n\x00]")
-_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+def _as_plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+_encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_plain).encode
+
+
+def is_field_value(text: str) -> bool:
+    """Whether a header field can hold this text without breaking the message."""
+    if text.isascii():
+        return text.isprintable() or not _UNSAFE.search(text)
+    return max(text) <= "\xff" and not _UNSAFE.search(text)
 
 
 class Headers:
@@ -92,14 +107,8 @@ class Response:
         for name, value in self.headers:
             if not _is_token(name):
                 raise InvalidResponse(f"{name!r} is no header name")
-            if value.isascii() and value.isprintable():
-                continue
-            if _UNSAFE.search(value):
-                raise InvalidResponse(f"the header {name} holds a line break or NUL")
-            try:
-                value.encode("latin-1")
-            except UnicodeEncodeError:
-                raise InvalidResponse(f"the header {name} holds characters outside Latin-1") from None
+            if not is_field_value(value):
+                raise InvalidResponse(f"the header {name} holds a line break, NUL or characters outside Latin-1")
 
     def with_headers(self, *headers: tuple[str, str]) -> "Response":
         return replace(self, headers=self.headers + headers)

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Operation, Rule
 from xs2a_sandbox.interface import Interface
 from xs2a_sandbox.pattern import LITERAL, Pattern
@@ -19,10 +21,18 @@ def nearest(interface: Interface, method: str, segments: Sequence[str]) -> list[
             "rule" if isinstance(entry, Rule) else "operation": entry.id,
             "method": ", ".join(sorted(methods)) or "any",
             "path": pattern.text,
-            "place": entry.origin.place,
+            "place": _shown(entry.origin.place),
         }
         for entry, methods, pattern in scored[:_SHOWN]
     ]
+
+
+def _shown(place: str) -> str:
+    """Relative where it can be: a client is told no more of the server's disk than it needs."""
+    for root in (Path.cwd(), bundled("cassettes").parent):
+        if place.startswith(f"{root}/"):
+            return place.removeprefix(f"{root}/")
+    return place
 
 
 def _candidates(interface: Interface) -> Iterable[tuple[Operation | Rule, frozenset[str], Pattern]]:

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation, Rule
 from xs2a_sandbox.errors import Problem
-from xs2a_sandbox.matching import Constraint, Place, canonical, comparable
-from xs2a_sandbox.pattern import Pattern
+from xs2a_sandbox.matching import Constraint, Place, canonical, comparable, same
+from xs2a_sandbox.pattern import LITERAL, Pattern
 
 Rank = tuple[int, int, tuple[int, ...], int]
 
@@ -19,6 +20,7 @@ _MAX_PROBLEMS = 50
 def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[Problem]:
     """`rules` with their ranks, strongest first. Later layers are meant to win, so each layer is looked at alone."""
     problems: list[Problem] = []
+    rules = [(_positional(rule, operations), rank) for rule, rank in rules]
     for pair in _pairs(rules, operations):
         (stronger, rank), (weaker, weaker_rank) = pair
         if rank == weaker_rank:
@@ -34,15 +36,56 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
     return problems
 
 
+def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
+    """Operations of one layer that one request could mean. Those of a later layer win, as rules do."""
+    groups: defaultdict[tuple[int, str, tuple[int, ...]], list[Operation]] = defaultdict(list)
+    problems = []
+    for number, layer in enumerate(layers):
+        for operation in layer:
+            group = groups[number, operation.method, operation.pattern.rank]
+            for other in group:
+                if other.pattern.overlaps(operation.pattern) and not _apart(other, operation):
+                    text = f"{operation.id!r} has the method and path of {other.id!r} ({other.origin.place}), too"
+                    problems.append(operation.origin.problem("ambiguous", f"the operation {text}", ("path",)))
+                    break
+            group.append(operation)
+    return problems
+
+
+def _apart(left: Operation, right: Operation) -> bool:
+    """Whether what they ask of their path parameters keeps them apart, in each of its alternatives."""
+    return all(
+        any(_exclude(a, b) for a in mine for b in theirs if a.place == b.place)
+        for mine in (_by_position(alternative, left.pattern) for alternative in left.where)
+        for theirs in (_by_position(alternative, right.pattern) for alternative in right.where)
+    )
+
+
+def _positional(rule: Rule, operations: Mapping[str, Operation]) -> Rule:
+    return replace(rule, constraints=_by_position(rule.constraints, _pattern(rule, operations)))
+
+
+def _by_position(constraints: Sequence[Constraint], pattern: Pattern) -> tuple[Constraint, ...]:
+    """Path parameters are named by where they stand: two paths may use one name for different segments."""
+    at = {segment.text: str(i) for i, segment in enumerate(pattern.segments) if segment.kind != LITERAL}
+    return tuple(
+        replace(c, place=Place("where", at.get(c.place.name, c.place.name))) if c.place.part == "where" else c
+        for c in constraints
+    )
+
+
 def _pairs(
     rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]
 ) -> Iterator[tuple[tuple[Rule, Rank], tuple[Rule, Rank]]]:
     """Pairs of one layer, the stronger first, that neither their paths nor an equality of theirs keep apart."""
     groups: defaultdict[tuple[int, Pattern], list[int]] = defaultdict(list)
     for position, (rule, rank) in enumerate(rules):
-        groups[rank[0], _pattern(rule, operations)].append(position)
+        groups[rank[0], Pattern("", _pattern(rule, operations).segments)].append(position)
+    # Paths of words alone overlap only where they are the same: thousands of them are not compared all with all.
+    open_groups = [group for group in groups if group[1].names]
     for (layer, pattern), left in groups.items():
-        for (other_layer, other_pattern), right in groups.items():
+        for other_layer, other_pattern in groups if pattern.names else [(layer, pattern), *open_groups]:
+            right = groups[other_layer, other_pattern]
             if layer == other_layer and pattern.overlaps(other_pattern):
                 for position, other in _near(rules, left, right):
                     yield rules[position], rules[other]
@@ -147,7 +190,7 @@ def _subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation])
 
 def _implies(narrow: Constraint, wide: Constraint) -> bool:
     """Whether every value that fits `narrow` fits `wide`."""
-    if narrow.spec == wide.spec:
+    if same(narrow.spec, wide.spec):
         return True
     if narrow.values and wide.values and set(wide.spec) <= {"equals", "in"}:
         return narrow.values <= wide.values

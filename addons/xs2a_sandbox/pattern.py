@@ -27,6 +27,8 @@ class Pattern:
         """Raises ValueError with a text for the author of the cassette."""
         if not text.startswith("/"):
             raise ValueError("a path begins with /")
+        if "?" in text or "#" in text:
+            raise ValueError("a path ends before the ?; query parameters have a key of their own, query")
         segments = []
         parts = _split(text)
         for position, part in enumerate(parts):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Request
 from xs2a_sandbox.store import Document, Transaction
@@ -54,8 +54,10 @@ def session_time(transaction: Transaction, started: date) -> tuple[Clock, Callab
 
 
 def _clock(kept: Document | None) -> Clock:
-    """`shift` in seconds; `frozen` as ISO time."""
+    """`shift` in seconds; `frozen` as ISO time, the bank's where it has no offset."""
     if kept is None:
         return Clock()
-    frozen = kept.get("frozen")
-    return Clock(timedelta(seconds=int(kept.get("shift", 0))), datetime.fromisoformat(frozen) if frozen else None)
+    frozen = datetime.fromisoformat(kept["frozen"]) if kept.get("frozen") else None
+    if frozen and frozen.tzinfo is None:
+        frozen = frozen.replace(tzinfo=BANK_ZONE)
+    return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen)

@@ -22,6 +22,11 @@ create table if not exists lists (
 create table if not exists versions (last integer not null);
 insert into versions select 0 where not exists (select 1 from versions);
 """
+_PROBE = """
+select documents.session, collection, id, documents.version, json, lists.session, lists.version, last
+from documents join lists using (collection), versions limit 0
+"""
+"""Fails on tables of the same names that are somebody else's."""
 _BUSY_SECONDS = 0.05
 
 
@@ -43,6 +48,7 @@ class SqliteStore:
             self._connection.execute("pragma journal_mode = wal")
             self._connection.execute("pragma synchronous = normal")
             self._connection.executescript(_TABLES)
+            self._connection.execute(_PROBE)
         except (OSError, sqlite3.Error) as error:
             raise UserMistake(
                 f"the state file {file} cannot be used: {error}. "

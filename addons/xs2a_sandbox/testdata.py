@@ -16,6 +16,7 @@ from xs2a_sandbox.expression import compile_value, render
 from xs2a_sandbox.store import Collections
 
 UNKNOWN = "unknown"
+_BY_UUID = ("consents", "payments")
 _KEPT_DAYS = 8
 
 
@@ -85,7 +86,8 @@ def _merge(
     source: document.Document,
     origins: dict[tuple[str, str], document.Document],
 ) -> None:
-    for id, entry in (entries or {}).items():
+    for written, entry in (entries or {}).items():
+        id = written.lower() if name in _BY_UUID else written
         if entry is None:
             into.pop(id, None)
         else:

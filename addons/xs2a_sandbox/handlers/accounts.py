@@ -7,7 +7,9 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.handlers.consents import reference, registered, status_of
 from xs2a_sandbox.store import Document
 
-RAISES = frozenset({"consent-expired", "consent-invalid", "consent-unknown", "period-invalid", "resource-not-covered"})
+RAISES = frozenset(
+    {"consent-expired", "consent-invalid", "consent-unknown", "format-error", "period-invalid", "resource-not-covered"}
+)
 
 
 def list_accounts(call: Call) -> dict[str, Any]:
@@ -38,7 +40,10 @@ def transactions(call: Call) -> dict[str, Any]:
     since, until = call.query.get("dateFrom"), call.query.get("dateTo")
     if since and until and since > until:
         raise BankError("period-invalid", expected="dateFrom must not be after dateTo")
-    shown = call.options["lists"][call.query["bookingStatus"]]
+    shown = call.options["lists"].get(call.query.get("bookingStatus"))
+    if shown is None:
+        wanted = ", ".join(call.options["lists"])
+        raise BankError("format-error", expected=f"the query parameter bookingStatus must be one of {wanted}")
     found = account.get("transactions", {})
     return {
         "iban": iban,
@@ -54,7 +59,9 @@ def transactions(call: Call) -> dict[str, Any]:
 
 
 def _consent(call: Call) -> Document:
-    given = call.headers["consent-id"]
+    given = call.headers.get("consent-id")
+    if given is None:
+        raise BankError("format-error", expected="the header Consent-ID is missing")
     _, consent = registered(call, given)
     status = status_of(call, consent)
     if status == "expired":

@@ -9,7 +9,8 @@ from xs2a_sandbox.store import Document
 
 RAISES = frozenset({"account-not-held", "consent-unknown", "format-error", "period-invalid"})
 
-_LISTS = ("accounts", "balances", "transactions")
+_LISTS = ("balances", "transactions")
+_MEMBERS = ("iban", "bban", "pan", "maskedPan", "msisdn", "currency")
 
 
 def create(call: Call) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def create(call: Call) -> dict[str, Any]:
     else:
         ibans = list(dict.fromkeys(held_account(call, ref, at) for ref, at in _references(access)))
     if not ibans:
-        text = "access must name accounts, or availableAccounts: allAccounts"
+        text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
         raise BankError("format-error", path="/access", expected=text)
     status = call.options["status"]["all" if everything else "named"]
     if call.options.get("reuse") and not everything and (id := _preconfigured(call, ibans)):
@@ -35,7 +36,7 @@ def create(call: Call) -> dict[str, Any]:
     document = {
         "consentStatus": status,
         "accounts": ibans,
-        "access": {name: access.get(name) or [] for name in ("balances", "transactions")},
+        "access": {name: [listed(ref) for ref in access.get(name) or ()] for name in _LISTS},
         "recurringIndicator": body["recurringIndicator"],
         "validUntil": body["validUntil"],
         "frequencyPerDay": body["frequencyPerDay"],
@@ -81,8 +82,8 @@ def registered(call: Call, id: str) -> tuple[str, Document]:
 
 
 def status_of(call: Call, consent: Mapping[str, Any]) -> str:
-    status: str = consent.get("consentStatus", "valid")
-    if status == "valid" and consent["validUntil"] < call.clock.today().isoformat():
+    status: str = consent.get("consentStatus") or consent["role"]
+    if status in ("received", "valid") and consent["validUntil"] < call.clock.today().isoformat():
         return "expired"
     return status
 
@@ -91,6 +92,11 @@ def reference(call: Call, iban: str) -> dict[str, Any]:
     """An account as it is referred to (spec 2.2)."""
     account = call.state.get("accounts", iban)
     return {"iban": iban, "currency": account["currency"] if account else None}
+
+
+def listed(reference: Mapping[str, Any]) -> dict[str, Any]:
+    """A reference as it was sent, without members that references do not have."""
+    return {name: reference[name] for name in _MEMBERS if reference.get(name) is not None}
 
 
 def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:

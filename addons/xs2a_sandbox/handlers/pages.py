@@ -12,11 +12,11 @@ _STYLE = "body{font:1rem/1.5 system-ui,sans-serif;max-width:38rem;margin:4rem au
 
 
 class Pages:
-    """`ca_file` is offered for download when it is there; `ready` says whether the state can be used."""
+    """`ca_file` is offered for download when it is there; `check_ready` raises while the state cannot be used."""
 
-    def __init__(self, ca_file: Path, ready: Callable[[], bool]) -> None:
+    def __init__(self, ca_file: Path, check_ready: Callable[[], None]) -> None:
         self._ca_file = ca_file
-        self._ready = ready
+        self._check_ready = check_ready
 
     def answer(self, request: Request, segments: Sequence[str]) -> Response | None:
         """None where there is no such page, or not for this door: /_sandbox/ is never reached through a proxy."""
@@ -29,7 +29,8 @@ class Pages:
         match segments[1:]:
             case ("health",):
                 return _json({"status": "up"})
-            case ("ready",) if self._ready():
+            case ("ready",):
+                self._check_ready()
                 return _json({"status": "ready"})
             case ("ca.pem",) if self._ca_file.is_file():
                 disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')

@@ -6,7 +6,7 @@ from typing import Any
 
 from xs2a_sandbox.call import Call, new_id
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.handlers.consents import held_account
+from xs2a_sandbox.handlers.consents import held_account, listed
 from xs2a_sandbox.store import Document
 
 RAISES = frozenset(
@@ -35,7 +35,7 @@ Money = tuple[str, str]
 
 
 def initiate(call: Call) -> dict[str, Any]:
-    """Options: `service`; `bulk: true` for parallel arrays with one entry per payment.
+    """Options: `service` and `product` where the path does not say them; `bulk: true` for parallel arrays.
 
     Whether there are funds is decided now and kept, so that reads change nothing.
     """
@@ -44,12 +44,12 @@ def initiate(call: Call) -> dict[str, Any]:
     moneys = _bulk_moneys(body) if bulk else [_money(body["instructedAmount"], "/instructedAmount")]
     _check_dates(call, body)
     status = "RCVD" if _covered(call, iban, moneys, bulk) else "RJCT"
-    id, product = new_id(), call.path["product"]
+    id, (service, product) = new_id(), _kind(call)
     document = {
-        "service": call.options["service"],
+        "service": service,
         "product": product,
         **(_bulk_record(moneys) if bulk else _record(body)),
-        "debtorAccount": body["debtorAccount"],
+        "debtorAccount": listed(body["debtorAccount"]),
         "transactionStatus": status,
         "request": body,
     }
@@ -57,7 +57,7 @@ def initiate(call: Call) -> dict[str, Any]:
     return {
         "transactionStatus": "RCVD",
         "paymentId": id,
-        "service": call.options["service"],
+        "service": service,
         "product": product,
         "self": f"{call.self_path}/{id}",
     }
@@ -66,13 +66,14 @@ def initiate(call: Call) -> dict[str, Any]:
 def read(call: Call) -> dict[str, Any]:
     _, payment = _known(call)
     shown = {name: value for name, value in payment.items() if name not in _NOT_SHOWN}
+    shown["transactionStatus"] = _status(call, payment)
     return {"payment": {"endToEndIdentification": "", "remittanceInformationStructured": {}, **shown}}
 
 
 def cancel(call: Call) -> dict[str, Any]:
     """Options: `at_once` lists the states that end in CANC now, `authorised` those that need an authorisation first."""
     id, payment = _known(call)
-    status = payment["transactionStatus"]
+    status = _status(call, payment)
     if status in call.options["at_once"]:
         call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
         return {"transactionStatus": "CANC"}
@@ -81,13 +82,28 @@ def cancel(call: Call) -> dict[str, Any]:
     return {"transactionStatus": status}
 
 
+def _kind(call: Call) -> tuple[str, str]:
+    """Service and product: what the dialect says of the operation, else parameters of the path."""
+    service, product = (call.options.get(name) or call.path[name] for name in ("service", "product"))
+    return service, product
+
+
 def _known(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
     id = call.path["paymentId"]
     payment = call.state.get("payments", id.lower())
-    if payment is None or (payment["service"], payment["product"]) != (call.path["service"], call.path["product"]):
+    if payment is None or (payment["service"], payment["product"]) != _kind(call):
         raise BankError("payment-unknown", id=id)
     return id.lower(), payment
+
+
+def _status(call: Call, payment: Document) -> str:
+    """What is accepted for a later day is executed on that day."""
+    status: str = payment["transactionStatus"]
+    asked = payment.get("request", payment)
+    day = asked.get("requestedExecutionDate") or asked.get("startDate")
+    due = status == "ACTC" and day and day <= call.clock.today().isoformat()
+    return "ACSP" if due else status
 
 
 def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
@@ -152,12 +168,12 @@ def _covered(call: Call, iban: str, moneys: Sequence[Money], bulk: bool) -> bool
 def _record(body: Mapping[str, Any]) -> Document:
     """A payment as it is read back (spec 2.11), from the flat members it was initiated with (spec 2.9)."""
     creditor = {
-        "iban": (body.get("creditorAccount") or {}).get("iban"),
+        "iban": (body.get("creditorAccount") or {}).get("iban") or None,
         "bban": body.get("creditorAccountBban") or None,
     }
     amount = body["instructedAmount"]
     return {
-        "endToEndIdentification": body.get("endToEndIdentification", body.get("e2eIdentification")) or "",
+        "endToEndIdentification": body.get("endToEndIdentification") or body.get("e2eIdentification") or "",
         "creditorAccount": creditor,
         "instructedAmount": {"currency": amount["currency"], "amount": amount["amount"]},
         "creditorAgent": body.get("creditorAgent"),

@@ -1,0 +1,93 @@
+"""Consents, in process: what the readings say, and what bodies can hide."""
+
+from typing import Any
+
+import pytest
+
+from client import Client, an_engine
+from conformance import bodies, facts
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(an_engine())
+
+
+@pytest.mark.parametrize("accounts", [7, "x", None, [], [5], ["x"], [{}], [{"iban": 5}], {"iban": 1}])
+def test_members_that_are_not_listed_are_ignored(client: Client, accounts: Any) -> None:
+    alone = client.post("/v1/consents", json=bodies.consent(access={"accounts": accounts}))
+    beside = client.post(
+        "/v1/consents", json=bodies.consent(access={"accounts": accounts, "balances": [{"iban": facts.covered()}]})
+    )
+
+    assert (alone.status, alone.error["code"], alone.error["path"]) == (400, "FORMAT_ERROR", "/access")
+    assert beside.json()["consentId"] == facts.tied()[facts.covered()]
+
+
+def test_what_was_asked_for_comes_back_as_references(client: Client) -> None:
+    iban = facts.untied()[0]
+    asked = {"iban": iban, "currency": "EUR", "pan": None, "colour": "red"}
+
+    made = client.post("/v1/consents", json=bodies.consent(access={"balances": [asked]})).json()["consentId"]
+
+    reference = {"iban": iban, "bban": None, "pan": None, "maskedPan": None, "msisdn": None, "currency": "EUR"}
+    access = client.get(f"/v1/consents/{made}").json()["access"]
+    assert (access["accounts"], access["balances"], access["transactions"]) == ([reference], [reference], [])
+
+
+def test_an_account_in_another_currency_is_not_held(client: Client) -> None:
+    reference = {"iban": facts.untied()[0], "currency": "USD"}
+    answer = client.post("/v1/consents", json=bodies.consent(access={"transactions": [reference]}))
+
+    assert (answer.status, answer.error["code"]) == (400, "RESOURCE_UNKNOWN")
+    assert answer.error["path"] == "/access/transactions/0/iban"
+
+
+def test_a_deleted_preconfigured_consent_comes_back(client: Client) -> None:
+    path = f"/v1/consents/{facts.consent()}"
+    before = client.get(path).json()
+
+    assert client.delete(path).status == 204
+    assert client.delete(path).status == 403
+    assert client.get(f"{path}/status").error["code"] == "CONSENT_UNKNOWN"
+    assert client.get("/v1/accounts", consent=facts.consent()).status == 403
+    made = client.post("/v1/consents", json=bodies.consent(facts.covered(), frequencyPerDay=99)).json()
+    assert made["consentId"] == facts.consent()
+    assert client.get(path).json() == before
+    client.delete(path)
+    client.engine.store.reset()
+    assert client.get(path).json() == before
+
+
+def test_a_preconfigured_consent_that_is_asked_for_is_not_copied(client: Client) -> None:
+    """A copy would keep its last day, and grow stale in a state that is kept."""
+    client.post("/v1/consents", json=bodies.consent(facts.covered()))
+
+    assert client.engine.store.counts() == {}
+
+
+@pytest.mark.parametrize("id", [facts.consent(), facts.consent("expired")])
+def test_ids_compare_without_case(client: Client, id: str) -> None:
+    assert client.get(f"/v1/consents/{id.upper()}/status").json() == client.get(f"/v1/consents/{id}/status").json()
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "pointer"),
+    [
+        ({"validUntil": facts.today(-1)}, "PERIOD_INVALID", "/validUntil"),
+        ({"frequencyPerDay": 0}, "FORMAT_ERROR", "/frequencyPerDay"),
+        ({"access": {}}, "FORMAT_ERROR", "/access"),
+        ({"access": {"balances": [], "transactions": []}}, "FORMAT_ERROR", "/access"),
+        ({"access": {"availableAccounts": "all"}}, "FORMAT_ERROR", "/access/availableAccounts"),
+    ],
+)
+def test_refusals(client: Client, changes: dict[str, Any], code: str, pointer: str) -> None:
+    answer = client.post("/v1/consents", json=bodies.consent(**changes))
+
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, code, pointer)
+    assert client.engine.store.counts() == {}
+
+
+@pytest.mark.parametrize("day", [facts.today(), "9999-12-31"])
+def test_last_days(client: Client, day: str) -> None:
+    assert client.post("/v1/consents", json=bodies.consent(validUntil=day)).json()["consentStatus"] == "valid"

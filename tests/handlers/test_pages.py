@@ -1,0 +1,52 @@
+"""Pages of the sandbox itself."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client import Client, an_engine
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    return Client(an_engine(ca_file=tmp_path / "ca.pem"))
+
+
+@pytest.mark.parametrize("page", ["health", "ready", "ca.pem"])
+@pytest.mark.parametrize(("door", "there"), [("direct", True), ("process", True), ("proxy", False), ("tls", False)])
+def test_control_is_never_reached_through_a_proxy(
+    client: Client, tmp_path: Path, page: str, door: Any, there: bool
+) -> None:
+    (tmp_path / "ca.pem").write_text("PEM")
+
+    assert client.get(f"/_sandbox/{page}", door=door).status == (200 if there else 404)
+
+
+@pytest.mark.parametrize("path", ["/_sandbox", "/_sandbox/nope", "/_sandbox/health/x", "/_sandbox/ca.pem"])
+def test_pages_that_are_not_there(client: Client, path: str) -> None:
+    assert client.get(path).error["code"] == "RESOURCE_UNKNOWN"
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
+def test_pages_are_only_read(client: Client, method: str) -> None:
+    assert client.request(method, "/_sandbox/health").status in (404, 405)
+
+
+@pytest.mark.parametrize("door", ["direct", "process", "proxy", "tls"])
+@pytest.mark.parametrize("path", ["/sca/consents?consent_id=<b>", "/s/ci/sca/payments?payment_id=1"])
+def test_the_page_for_the_payment_user(client: Client, door: Any, path: str) -> None:
+    answer = client.get(path, door=door)
+
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert b"<b>" not in answer.body
+
+
+def test_the_ca_is_a_download(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_bytes(b"-----BEGIN CERTIFICATE-----")
+
+    answer = client.get("/_sandbox/ca.pem")
+
+    assert answer.body == b"-----BEGIN CERTIFICATE-----"
+    assert answer.headers["content-disposition"].startswith("attachment")

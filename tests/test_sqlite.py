@@ -1,0 +1,295 @@
+"""The file that state is kept in, and what becomes of requests while it cannot be used."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from client import Answer, Client, an_engine
+from conformance import bodies, facts
+from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.sqlite import SqliteStore
+
+KEY = ("payments", "p1")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(file)) as store:
+        yield store
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Another process is writing."""
+    code = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "c.execute('begin immediate'); print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "locked\n"
+        try:
+            yield
+        finally:
+            other.communicate(timeout=10)
+
+
+# -- the file
+
+
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "state.db"
+    before = os.umask(0)
+    try:
+        with closing(SqliteStore(file)) as store:
+            store.commit("a", {}, {}, {KEY: {}})
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()}
+            directory = stat.S_IMODE(file.parent.stat().st_mode)
+    finally:
+        os.umask(before)
+
+    assert modes["state.db"] == 0o600
+    assert set(modes.values()) == {0o600}
+    assert directory == 0o700
+
+
+def test_it_is_a_write_ahead_log(store: SqliteStore, file: Path) -> None:
+    with closing(sqlite3.connect(file)) as other:
+        assert other.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
+def test_it_is_there_again(file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 1}})
+        version = store.read("a", *KEY)[0]
+    with closing(SqliteStore(file)) as store:
+        assert store.read("a", *KEY) == (version, {"n": 1})
+        assert store.commit("a", {KEY: version}, {}, {KEY: {"n": 2}})
+        assert store.read("a", *KEY)[0] > version
+
+
+def test_versions_go_on_after_a_reset_and_a_new_start(file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 1}})
+        version = store.read("a", *KEY)[0]
+        store.reset()
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 2}})
+        assert store.read("a", *KEY)[0] > version
+
+
+def test_two_processes_see_each_other(file: Path, store: SqliteStore) -> None:
+    with closing(SqliteStore(file)) as other:
+        other.commit("a", {}, {}, {KEY: {"n": 1}})
+
+        assert store.read("a", *KEY)[1] == {"n": 1}
+        assert not store.commit("a", {KEY: 0}, {}, {KEY: {"n": 2}})
+
+
+def is_explained(mistake: pytest.ExceptionInfo[UserMistake], file: Path) -> bool:
+    text = str(mistake.value)
+    return str(file) in text and "--state memory:" in text and "\n" not in text
+
+
+def test_a_file_that_is_no_database(file: Path) -> None:
+    file.write_text("Dear diary, " * 1000)
+
+    with pytest.raises(UserMistake) as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+    assert file.read_text() == "Dear diary, " * 1000
+
+
+def test_a_database_of_somebody_else(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("create table documents (title text)")
+
+    with pytest.raises(UserMistake) as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+
+
+@pytest.mark.parametrize("place", ["is a directory", "has a file for a directory"])
+def test_a_place_where_no_file_can_be(file: Path, place: str) -> None:
+    if place == "is a directory":
+        file.mkdir()
+    else:
+        file.write_text("")
+        file = file / "state.db"
+
+    with pytest.raises(UserMistake) as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_is_read_only(file: Path) -> None:
+    file.parent.chmod(0o500)
+    try:
+        with pytest.raises(UserMistake) as mistake:
+            SqliteStore(file)
+    finally:
+        file.parent.chmod(0o700)
+
+    assert is_explained(mistake, file)
+
+
+# -- while it cannot be used
+
+
+def test_another_process_that_writes(store: SqliteStore, file: Path) -> None:
+    store.commit("a", {}, {}, {KEY: {"n": 1}})
+
+    with locked(file):
+        with pytest.raises(StoreUnavailable, match="locked"):
+            store.commit("a", {}, {}, {KEY: {"n": 2}})
+        with pytest.raises(StoreUnavailable, match="locked"):
+            store.reset()
+        assert store.read("a", *KEY)[1] == {"n": 1}
+
+    assert store.commit("a", {}, {}, {KEY: {"n": 3}})
+
+
+@pytest.mark.parametrize("method", ["read", "list", "commit", "counts"])
+def test_a_store_that_is_broken_says_so(store: SqliteStore, method: str) -> None:
+    store.close()
+    arguments = {"read": ("a", *KEY), "list": ("a", "payments"), "commit": ("a", {}, {}, {KEY: {}})}
+
+    with pytest.raises(StoreUnavailable):
+        getattr(store, method)(*arguments.get(method, ()))
+
+
+def create(client: Client) -> Answer:
+    return client.post("/v1/consents", json=bodies.consent())
+
+
+def is_unavailable(answer: Answer) -> bool:
+    return (
+        (answer.status, answer.source, answer.error["code"]) == (503, "sandbox", "SERVICE_UNAVAILABLE")
+        and answer.error["text"].startswith("{sensitive} XS2A9")
+        and "state" in answer.error["text"]
+        and "x-request-id" in answer.headers
+    )
+
+
+def test_requests_while_another_process_writes(store: SqliteStore, file: Path) -> None:
+    client = Client(an_engine(store))
+
+    with locked(file):
+        assert is_unavailable(create(client))
+        assert client.get(f"/v1/consents/{facts.consent()}/status").status == 200
+
+    assert create(client).status == 200
+
+
+def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: Path) -> None:
+    client = Client(an_engine(store))
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("begin immediate")
+    tried = threading.Event()
+    commit = store.commit
+
+    def watched(*arguments: object) -> bool:
+        try:
+            return commit(*arguments)  # type: ignore[arg-type]
+        finally:
+            tried.set()
+
+    store.commit = watched  # type: ignore[method-assign]
+    release = threading.Thread(target=lambda: (tried.wait(10), other.execute("rollback")))
+    release.start()
+
+    assert create(client).status == 200
+    release.join(10)
+    other.close()
+
+
+def test_a_full_disk(store: SqliteStore) -> None:
+    client = Client(an_engine(store))
+    made = create(client).json()["consentId"]
+    (pages,) = store._connection.execute("pragma page_count").fetchone()
+    store._connection.execute(f"pragma max_page_count = {pages}")
+
+    refused = next(answer for answer in (create(client) for _ in range(100)) if answer.status != 200)
+
+    assert is_unavailable(refused)
+    assert client.get(f"/v1/consents/{made}/status").status == 200
+    store._connection.execute(f"pragma max_page_count = {pages + 1000}")
+    assert create(client).status == 200
+    assert client.get(f"/v1/consents/{made}/status").json() == {"consentStatus": "valid"}
+
+
+def test_a_file_that_cannot_be_written(store: SqliteStore) -> None:
+    client = Client(an_engine(store))
+    made = create(client).json()["consentId"]
+    store._connection.execute("pragma query_only = on")
+
+    assert is_unavailable(create(client))
+    assert is_unavailable(client.delete(f"/v1/consents/{made}"))
+    assert client.get(f"/v1/consents/{made}/status").status == 200
+
+    store._connection.execute("pragma query_only = off")
+    assert client.delete(f"/v1/consents/{made}").status == 204
+
+
+def test_a_file_that_may_not_grow(file: Path) -> None:
+    """As on a full disk: the kernel refuses to write, in a process whose files may not grow."""
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.sqlite import SqliteStore
+store = SqliteStore(Path(sys.argv[1]))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, hard))
+kept = 0
+try:
+    while kept < 10000:
+        store.commit("a", {}, {}, {("payments", str(kept)): {"text": "x" * 1000}})
+        kept += 1
+except StoreUnavailable:
+    pass
+else:
+    sys.exit("the limit did not work")
+assert len(store.list("a", "payments")[1]) == kept
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+assert store.commit("a", {}, {}, {("payments", "after"): {}})
+print(kept + 1)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    with closing(SqliteStore(file)) as store:
+        assert store.counts() == {"payments": int(done.stdout)}
+
+
+def test_ready_says_whether_it_can_be_used(store: SqliteStore) -> None:
+    client = Client(an_engine(store))
+    assert client.get("/_sandbox/ready").status == 200
+
+    store.close()
+
+    assert is_unavailable(client.get("/_sandbox/ready"))
+    assert client.get("/_sandbox/health").status == 200
+    assert is_unavailable(client.get(f"/v1/consents/{facts.consent()}/status"))
