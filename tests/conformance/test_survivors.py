@@ -1,0 +1,247 @@
+"""What the mutation check (`make mutants`) found that no other test would notice when the dialect changes."""
+
+import asyncio
+import json
+import logging
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from xs2a_sandbox import engine as engine_module
+from xs2a_sandbox.assembly import build
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.handlers import HANDLERS
+from xs2a_sandbox.messages import Headers, Request
+from xs2a_sandbox.store import MemoryStore
+
+from . import bodies, facts
+from .answers import check_answer, validator
+from .conftest import Sandbox
+from .doors import Answer, Bank
+from .test_errors import LATER, is_error, provoke
+
+UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+TEXTS = {
+    "unknown consent": f"XS2A017E: consent {UUID} unknown",
+    "expired consent": f"XS2A005E: consent {UUID} expired",
+    "expired consent on transactions": f"XS2A004E: consent {UUID} expired",
+    "unknown account": r"XS2A016E: resource AT\d{18} unknown / not found / not part of the current consent",
+    "no request id": "XS2A901E: the header X-Request-ID is missing; it must be a UUID",
+    "wrong type": "XS2A906E: Content-Type must be application/json, not text/plain",
+    "large body": "XS2A905E: the body must not be larger than 1048576 bytes",
+    "wrong period": "XS2A903E: validUntil must not be before 2[0-9-]{9}",
+    "foreign account": r"XS2A902E: the bank holds no account AT\d{18}",
+    "received consent": f"XS2A913E: consent {UUID} is received",
+    "unknown path": "XS2A910E: resource /v1/nothing unknown",
+    "unknown product": "XS2A911E: the payment product of /v1/payments/gold-bars is not offered",
+    "wrong method": "XS2A912E: PUT is not offered here, only POST",
+    "unknown payment": f"XS2A914E: payment {UUID} unknown",
+    "wrong date": "XS2A904E: requestedExecutionDate must not be before 2[0-9-]{9}",
+    "cancelled twice": f"XS2A915E: payment {UUID} is CANC and cannot be cancelled",
+    "wrong session": "XS2A907E: the session two words must be 1 to 64 of the characters A-Z a-z 0-9 . _ -",
+    "placeholder": "XS2A916E: authorisation authorization_not_yet_available unknown",
+    "not built": "XS2A980E: the sandbox does not offer card accounts yet",
+}
+
+
+def test_what_errors_say(bank: Bank) -> None:
+    answers = provoke(bank)
+
+    for kind, text in TEXTS.items():
+        found = answers[kind].error["text"].removeprefix("{sensitive} ")
+        assert re.fullmatch(text, found), kind
+
+
+# Operations that are not built yet
+
+SERVICES = {
+    "cancellation-authorisations": "authorisations of cancellations",
+    "signing-baskets/1/authorisations": "authorisations of signing baskets",
+    "payments/": "authorisations of payments",
+    "consents/": "authorisations of consents",
+    "transactions/1": "transaction details",
+    "card-accounts": "card accounts",
+    "funds-confirmations": "funds confirmations",
+    "signing-baskets": "signing baskets",
+}
+"""By what stands in the path; the first that does."""
+
+OF_PAYMENTS = [operation for operation in LATER.values() if f"/{bodies.SEPA}/" in operation[1]]
+
+
+def later(method: str, path: str) -> dict[str, Any]:
+    return {"json": {}} if method in ("POST", "PUT") else {}
+
+
+@pytest.mark.parametrize(("method", "path"), LATER.values(), ids=LATER)
+def test_what_is_not_built_says_which_service_it_is(bank: Bank, method: str, path: str) -> None:
+    answer = bank.request(method, path, consent=facts.consent(), **later(method, path))
+
+    service = next(words for part, words in SERVICES.items() if part in path)
+    assert answer.error["text"] == f"{{sensitive}} XS2A980E: the sandbox does not offer {service} yet"
+
+
+@pytest.mark.parametrize("id", [None, "4711"])
+@pytest.mark.parametrize(("method", "path"), LATER.values(), ids=LATER)
+def test_what_is_not_built_asks_for_a_request_id(bank: Bank, method: str, path: str, id: str | None) -> None:
+    answer = bank.request(method, path, headers={"X-Request-ID": id}, **later(method, path))
+
+    is_error(answer, 400, "FORMAT_ERROR")
+
+
+@pytest.mark.parametrize("product", bodies.PRODUCTS)
+def test_authorisations_of_every_product(bank: Bank, product: str) -> None:
+    for method, path in OF_PAYMENTS:
+        path = path.replace(bodies.SEPA, product)
+        assert bank.request(method, path, **later(method, path)).status == 501, path
+
+
+@pytest.mark.parametrize("product", ["payments/gold-bars", "bulk-payments/cross-border-credit-transfers"])
+def test_authorisations_of_a_product_that_is_not_offered(bank: Bank, product: str) -> None:
+    for method, path in OF_PAYMENTS:
+        path = path.replace(bodies.SEPA, product)
+        is_error(bank.request(method, path, **later(method, path)), 404, "PRODUCT_UNKNOWN")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_the_placeholder_is_an_authorisation_that_is_not_there(bank: Bank, method: str) -> None:
+    payment = f"/v1/{bodies.SEPA}/{uuid.uuid4()}/authorisations"
+
+    answer = bank.request(method, f"{payment}/authorization_not_yet_available", **later(method, payment))
+
+    is_error(answer, 404, "RESOURCE_UNKNOWN")
+    text = "XS2A916E: authorisation authorization_not_yet_available unknown"
+    assert answer.error["text"] == f"{{sensitive}} {text}"
+    assert bank.request(method, f"{payment}/1", **later(method, payment)).status == 501
+
+
+# Errors that no request alone can bring about
+
+
+class Away(MemoryStore):
+    def read(self, *_: Any) -> Any:
+        raise StoreUnavailable("the disk is away")
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Callable[[str], Engine]:
+    """An engine with rules of the test's own."""
+
+    def make(rules: str) -> Engine:
+        file = tmp_path / "case.yaml"
+        file.write_text(f"cassette: 1\ntitle: Case\nrules:\n{rules}")
+        return build(Settings(state="memory:", cassettes=(file,), confdir=tmp_path))
+
+    return make
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    return build(Settings(state="memory:", confdir=tmp_path))
+
+
+def ask(engine: Engine, path: str, method: str = "GET") -> Answer:
+    id = str(uuid.uuid4())
+    response = asyncio.run(engine.answer(Request(method, path, Headers([("X-Request-ID", id)]), host="bank.example")))
+    answer = Answer(response.status, httpx.Headers(response.headers), response.body)
+    check_answer(answer, method, [id])
+    return answer
+
+
+def says(answer: Answer, status: int, code: str, text: str) -> None:
+    is_error(answer, status, code)
+    assert answer.error["text"] == f"{{sensitive}} {text}"
+
+
+STATUS = f"/v1/consents/{facts.consent()}/status"
+
+
+def test_a_state_that_is_away(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_RETRY_SECONDS", 0.0)
+    engine.store = Away()
+
+    text = "XS2A993E: the sandbox could not use its state; its log says why"
+    says(ask(engine, STATUS), 503, "SERVICE_UNAVAILABLE", text)
+
+
+def test_a_handler_that_breaks(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks(_: object) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(HANDLERS, "consents.read", breaks)
+
+    with caplog.at_level(logging.CRITICAL):
+        answer = ask(engine, STATUS)
+
+    text = "XS2A990E: the sandbox failed on this request, its log says why"
+    says(answer, 500, "INTERNAL_SERVER_ERROR", text)
+
+
+def test_a_sequence_that_is_over(cases: Callable[[str], Engine]) -> None:
+    rule = "- {id: once, match: {path: /v1/once}, sequence: [{status: 204}], on_exhausted: fail}\n"
+    engine = cases(rule)
+
+    assert ask(engine, "/v1/once").status == 204
+    text = "XS2A994E: the sequence of the rule once has been given, all 1 answers of it"
+    says(ask(engine, "/v1/once"), 500, "INTERNAL_SERVER_ERROR", text)
+
+
+# States that no payment of the test data is in
+
+
+@pytest.mark.parametrize(("state", "status", "then"), [("PATC", 204, "CANC"), ("ACTC", 202, "ACTC")])
+def test_cancelling_in_every_state(tmp_path: Path, state: str, status: int, then: str) -> None:
+    id, payment = facts.payments("PDNG")[0]
+    data = {"testdata": 1, "payments": {id: {**payment, "transactionStatus": state}}}
+    file = tmp_path / "testdata.yaml"
+    file.write_text(json.dumps(data))
+    engine = build(Settings(state="memory:", testdata=file, confdir=tmp_path))
+    path = f"/v1/{payment['service']}/{payment['product']}/{id}"
+
+    answer = ask(engine, path, "DELETE")
+
+    assert answer.status == status, answer.body
+    assert ask(engine, f"{path}/status").json()["transactionStatus"] == then
+
+
+# What the dialect says about its own answers
+
+
+def shapes(sandbox: Sandbox) -> Mapping[tuple[str, str], str]:
+    """The schema that an operation's answer has, by its id and status, as the engine has read it."""
+    found = {}
+    for operation in sandbox.engine.interface.operations.values():
+        for status, name in (operation.behaviour.answers or {}).items():
+            found[operation.id, str(status)] = name
+    return found
+
+
+def test_operations_name_the_schema_of_their_answer(bank: Bank, sandbox: Sandbox) -> None:
+    """Also where nothing is filled with null, so that the name has no effect on the answer."""
+    pending = f"/v1/{facts.payments('PDNG')[0][1]['service']}/{facts.payments('PDNG')[0][1]['product']}"
+    answers = {
+        ("consent-status", "200"): bank.get(STATUS),
+        ("cancel-payment", "202"): bank.delete(f"{pending}/{facts.payments('PDNG')[0][0]}"),
+    }
+
+    for (operation, status), answer in answers.items():
+        assert str(answer.status) == status
+        name = shapes(sandbox)[operation, status]
+        assert [error.message for error in validator(name).iter_errors(answer.json())] == []
+
+
+def test_errors_name_their_schema(bank: Bank, sandbox: Sandbox) -> None:
+    error = bank.get(f"/v1/consents/{facts.consent('unknown')}")
+
+    name = sandbox.engine.interface.every_error.schema
+    assert name
+    assert [error.message for error in validator(name).iter_errors(error.json())] == []
