@@ -1,0 +1,140 @@
+"""Examples of operations and rules: a request, and what must come back."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote, urlencode
+from uuid import uuid4
+
+from xs2a_sandbox.cassette import Operation, Rule
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.expression import to_text
+from xs2a_sandbox.interface import Interface
+from xs2a_sandbox.matching import Constraint, contains
+from xs2a_sandbox.messages import Headers, Request, Response, to_json
+from xs2a_sandbox.pattern import LITERAL, TAIL, Pattern
+from xs2a_sandbox.session import HEADER
+
+_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One entry of `examples`. `methods`, `pattern` and `where` are its owner's, or those of the operation it names."""
+
+    owner: Operation | Rule
+    number: int
+    methods: frozenset[str]
+    pattern: Pattern
+    where: tuple[Constraint, ...]
+    request: Mapping[str, Any]
+    expect: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        document, pointer = self.owner.origin.document, self.owner.origin.pointer
+        return f"{document.file}:{document.line((*pointer, 'examples', self.number))}"
+
+
+def examples(interface: Interface) -> list[Example]:
+    """All that the cassettes give."""
+    found = []
+    owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
+    for owner in owners:
+        named = interface.operations.get(owner.operation or "") if isinstance(owner, Rule) else owner
+        own = owner if isinstance(owner, Rule) else None
+        where: tuple[Constraint, ...] = own.constraints if own else ()
+        if named:
+            methods, pattern, where = frozenset([named.method]), named.pattern, (*where, *named.where[0])
+        else:
+            methods, pattern = own.methods if own else frozenset(), owner.pattern or Pattern("/", ())
+        found += [
+            Example(owner, number, methods, pattern, where, spec["request"], spec["expect"])
+            for number, spec in enumerate(owner.examples)
+        ]
+    return found
+
+
+def run(engine: Engine, entry: Example) -> list[str]:
+    """What differs from what is expected; nothing when the example holds. It runs in a session of its own."""
+    try:
+        request = compose(entry)
+    except ValueError as error:
+        return [str(error)]
+    return compare(entry.expect, asyncio.run(engine.answer(request)))
+
+
+def compose(entry: Example) -> Request:
+    """The request, with the headers that most requests need. Raises ValueError for a path with a gap."""
+    given = entry.request
+    sent = "body" in given
+    headers: dict[str, Any] = {
+        "x-request-id": str(uuid4()),
+        "psu-ip-address": "192.0.2.1",
+        HEADER.lower(): f"example-{uuid4().hex}",
+        **({"content-type": "application/json"} if sent else {}),
+        **{name.lower(): value for name, value in given.get("headers", {}).items()},
+    }
+    path = given["path"] if "path" in given else _path(entry)
+    query = [(name, to_text(value)) for name, value in given.get("query", {}).items() if value is not None]
+    return Request(
+        method=given.get("method") or _method(entry.methods, sent),
+        target=f"{path}?{urlencode(query)}" if query else path,
+        headers=Headers((name, to_text(value)) for name, value in headers.items() if value is not None),
+        body=to_json(given["body"]) if sent else b"",
+        host="bank.example",
+    )
+
+
+def compare(expect: Mapping[str, Any], response: Response) -> list[str]:
+    complaints = []
+    if response.status != expect["status"]:
+        complaints.append(f"the status is {response.status}, not {expect['status']}; {_shown(response)}")
+    headers = Headers(response.headers)
+    for name, wanted in expect.get("headers", {}).items():
+        found = headers.get(name)
+        if found != (None if wanted is None else to_text(wanted)):
+            complaints.append(f"the header {name} is {_word(found)}, not {_word(wanted)}")
+    if "body" in expect and not contains(_json(response.body), expect["body"]):
+        wanted = to_json(expect["body"]).decode()
+        complaints.append(f"the body does not contain {wanted[:_SHOWN]}; {_shown(response)}")
+    return complaints
+
+
+def _path(entry: Example) -> str:
+    listed = [c for c in reversed(entry.where) if c.place.part == "where"]
+    values = {c.place.name: [c.spec["equals"]] if "equals" in c.spec else c.spec.get("in", ()) for c in listed}
+    values |= {name: [value] for name, value in entry.request.get("where", {}).items()}
+    words = []
+    for segment in entry.pattern.segments:
+        if segment.kind == LITERAL:
+            words.append(quote(segment.text, safe=""))
+        elif value := values.get(segment.text):
+            words.append(quote(to_text(value[0]), safe="/" if segment.kind == TAIL else ""))
+        else:
+            raise ValueError(f"the example does not say what {{{segment.text}}} is; give it under where")
+    return "/" + "/".join(words)
+
+
+def _method(methods: frozenset[str], sent: bool) -> str:
+    usual = "POST" if sent else "GET"
+    return usual if not methods or usual in methods else min(methods)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body, parse_float=Decimal)
+    except ValueError:
+        return None
+
+
+def _shown(response: Response) -> str:
+    text = response.body.decode("utf-8", "replace")
+    return f"the answer is {text[:_SHOWN]}" if text else "the answer has no body"
+
+
+def _word(value: Any) -> str:
+    return "absent" if value is None else repr(to_text(value))
