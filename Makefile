@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format clean
+.PHONY: help install run test check openapi mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
 	@echo "make test     install and run all tests (ARGS=\"-k consents\" for a part)"
 	@echo "make check    ruff and mypy"
+	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
+	@echo "make mutants  change the dialect in every single place and see that a test notices, write docs/mutants.md"
+	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
 
@@ -26,6 +29,17 @@ check: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Through a file beside it, so that a failure leaves the old document as it was.
+openapi: $(STAMP)
+	$(BIN)/python -m xs2a_sandbox.openapi > docs/openapi.yaml.new
+	mv docs/openapi.yaml.new docs/openapi.yaml
+
+mutants: $(STAMP)
+	$(BIN)/python tests/mutants.py $(ARGS)
+
+bench: $(STAMP)
+	$(BIN)/python bench/run.py $(ARGS)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix

@@ -1,0 +1,86 @@
+"""Measures what was promised of speed, start-up and memory: `make bench`.
+
+Every figure stands against another one of the same run, so that the machine does not matter. `--quick` shows in
+seconds that all of it works; its figures mean nothing.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import engine
+import matching
+import process
+import throughput
+from table import Row, as_markdown, as_text
+
+from xs2a_sandbox.messages import Request
+from xs2a_sandbox.proxy import ensure_ca
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is done: the best of `rounds`; `calls` in process, `requests` through a door."""
+
+    rounds: int = 5
+    calls: int = 500
+    requests: int = 3000
+    starts: int = 5
+    early: int = 20_000
+    late: int = 200_000
+    rules: tuple[int, ...] = (20, 200, 2000)
+
+
+QUICK = Scale(rounds=1, calls=5, requests=32, starts=1, early=32, late=64)
+
+
+def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
+    request = asyncio.run(_consent_status())
+    _say("engine")
+    table, reference = engine.rows(2 * scale.rounds, scale.calls)
+    _say("matching")
+    table += matching.rows(scale.rules, scale.rounds, scale.calls)
+    _say("start-up")
+    starting = process.start_up(confdir, request, scale.starts)
+    _say("doors")
+    at_the_doors = throughput.rows(confdir, scale.rounds, scale.requests)
+    _say("memory")
+    remembering = process.memory(confdir, request, scale.early, scale.late)
+    return [*at_the_doors, *table, *starting, *remembering], reference
+
+
+async def _consent_status() -> Request:
+    with engine.engine() as bank:
+        return engine.requests(bank)["consent status"]
+
+
+def _say(what: str) -> None:
+    print(f"measuring: {what}", file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="see whether it works")
+    parser.add_argument("--memory-requests", type=int, metavar="N", help="instead of 200,000")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results.md"), help="the file to write")
+    chosen = parser.parse_args()
+    scale = QUICK if chosen.quick else Scale()
+    if chosen.memory_requests:
+        late = max(10, chosen.memory_requests)
+        scale = Scale(early=late // 10, late=late)
+    started = perf_counter()
+    with tempfile.TemporaryDirectory() as confdir:
+        ensure_ca(Path(confdir))
+        table, reference = rows(scale, Path(confdir))
+    note = f"{perf_counter() - started:.0f} s" + (", --quick: the figures mean nothing" if chosen.quick else "")
+    chosen.out.write_text(as_markdown(table, reference, note))
+    print(as_text(table))
+    print(f"\njson.loads of 12 kB: {reference:.0f} µs. Written to {chosen.out}")
+
+
+if __name__ == "__main__":
+    main()

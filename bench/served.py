@@ -1,0 +1,114 @@
+"""A server process to be measured, and the load on it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from load import Load
+
+HERE = Path(__file__).parent
+PATIENCE = 60.0
+"""Seconds until a server has to listen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    rate: float
+    """Requests answered per second."""
+    cpu: float
+    """µs of the server's CPU for one of them."""
+
+
+class Server:
+    """A process that has been started; it may take a while until it listens."""
+
+    def __init__(self, process: "subprocess.Popen[str]", reports: int, output: Path | None) -> None:
+        self._process = process
+        self._reports = os.fdopen(reports)
+        self._output = output
+
+    @cached_property
+    def ports(self) -> dict[str, int]:
+        """By door: proxy, tls, direct. Waits until it listens."""
+        return _announced(self._output, self._process) if self._output else self.next_report()
+
+    def close(self) -> None:
+        self._reports.close()
+
+    def next_report(self) -> dict[str, Any]:
+        line = self._reports.readline()
+        if not line:
+            raise ChildProcessError("the server to be measured has ended")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def usage(self) -> dict[str, Any]:
+        """CPU in seconds and resident memory in bytes, so far."""
+        if self._process.stdin:
+            self._process.stdin.write("\n")
+            self._process.stdin.flush()
+        return self.next_report()
+
+    def under(self, load: Load) -> Measured:
+        with subprocess.Popen(
+            [sys.executable, str(HERE / "load.py"), json.dumps(asdict(load))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        ) as generator:
+            if generator.stdin is None or generator.stdout is None or not generator.stdout.readline():
+                raise ChildProcessError("the load generator could not connect")
+            before = self.usage()["cpu"]
+            generator.stdin.write("\n")
+            if not (seconds := generator.stdout.readline()):
+                raise ChildProcessError("the load generator failed, it says why above")
+            used = self.usage()["cpu"] - before
+        return Measured(load.requests / float(seconds), used / load.requests * 1e6)
+
+
+@contextmanager
+def server(kind: str, *arguments: str, constant: str = "", directory: Path) -> Iterator[Server]:
+    """One of `servers.KINDS`, or `command` with the arguments of xs2a-sandbox; run in `directory`, ended afterwards."""
+    mine, theirs = os.pipe()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XS2A_SANDBOX_")}
+    environment |= {"REPORTS": str(theirs)} | ({"CONSTANT": constant} if constant else {})
+    output = directory / f"{kind}.log"
+    with (
+        output.open("w") as log,
+        subprocess.Popen(
+            [sys.executable, str(HERE / "servers.py"), kind, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            env=environment,
+            cwd=directory,
+            pass_fds=[theirs],
+            text=True,
+        ) as process,
+    ):
+        os.close(theirs)
+        running = Server(process, mine, output if kind == "command" else None)
+        try:
+            yield running
+        finally:
+            process.kill()
+            running.close()
+
+
+def _announced(output: Path, process: "subprocess.Popen[str]") -> dict[str, int]:
+    """The ports that `serve` says it has."""
+    end = monotonic() + PATIENCE
+    while not (found := re.search(r"^proxy +\S+:(\d+)\nbase URL +\S+:(\d+)\n", output.read_text(), re.MULTILINE)):
+        if process.poll() is not None or monotonic() > end:
+            raise ChildProcessError(f"the command does not serve: {output.read_text()}")
+        sleep(0.01)
+    return {"proxy": int(found[1]), "direct": int(found[2])}

@@ -1,0 +1,135 @@
+"""The servers that are measured, each a process of its own.
+
+`python bench/servers.py KIND …` tells on descriptor REPORTS which ports it has, then, for every line on its standard
+input, what it has used so far.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+Kind = Callable[..., Awaitable[None]]
+
+CONSTANT = json.loads(os.environ.get("CONSTANT", '{"headers": [], "body": ""}'))
+"""What a server without an engine answers."""
+BODY: bytes = CONSTANT["body"].encode()
+HEADERS: tuple[tuple[str, str], ...] = tuple((name, value) for name, value in CONSTANT["headers"])
+
+
+def report(**values: Any) -> None:
+    os.write(int(os.environ["REPORTS"]), json.dumps(values).encode() + b"\n")
+
+
+def usage() -> dict[str, float]:
+    """CPU in seconds, resident memory in bytes."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    try:
+        resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        # Elsewhere only the peak is to be had, which does not grow either when memory is flat.
+        resident = used.ru_maxrss
+    return {"cpu": used.ru_utime + used.ru_stime, "memory": resident}
+
+
+def answer_questions() -> None:
+    for _ in sys.stdin:
+        report(**usage())
+    # Nobody measures any more.
+    os._exit(0)
+
+
+async def bare(confdir: str) -> None:
+    """The smallest master mitmproxy can have, none of our code in it."""
+    from mitmproxy import http, master, options
+    from mitmproxy.addons import block, core, next_layer, proxyserver, tlsconfig
+
+    headers = http.Headers([(name.encode(), value.encode()) for name, value in HEADERS])
+
+    class Constant:
+        def request(self, flow: http.HTTPFlow) -> None:
+            flow.response = http.Response.make(200, BODY, headers)
+
+        def running(self) -> None:
+            (address, *_) = server.listen_addrs()
+            report(proxy=address[1])
+
+    proxy = master.Master(options.Options())
+    server = proxyserver.Proxyserver()
+    proxy.addons.add(core.Core(), block.Block(), server, Constant(), next_layer.NextLayer(), tlsconfig.TlsConfig())
+    proxy.options.update(listen_host="127.0.0.1", listen_port=0, connection_strategy="lazy", confdir=confdir)
+    await proxy.run()
+
+
+async def constant(confdir: str) -> None:
+    """Our proxy doors with nothing behind them."""
+    from xs2a_sandbox.messages import Request, Response
+    from xs2a_sandbox.proxy import ProxyDoors
+
+    response = Response(200, HEADERS, BODY)
+
+    async def answer(request: Request) -> Response:
+        return response
+
+    doors = ProxyDoors(answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=Path(confdir))
+    await doors.start()
+    report(proxy=doors.proxy_port, tls=doors.tls_port)
+    await asyncio.Event().wait()
+
+
+async def asgi(confdir: str) -> None:
+    """An application that does nothing, under the direct door's settings of uvicorn."""
+    from xs2a_sandbox.messages import Request, Response
+    from xs2a_sandbox.server import DirectDoor
+
+    async def never(request: Request) -> Response:
+        raise NotImplementedError
+
+    fields = [(name.encode(), value.encode()) for name, value in (*HEADERS, ("Content-Length", str(len(BODY))))]
+
+    class Constant(DirectDoor):
+        async def _app(self, scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": fields})
+            await send({"type": "http.response.body", "body": BODY})
+
+    door = Constant(never, host="127.0.0.1", port=0)
+    await door.start()
+    report(direct=door.port)
+    await asyncio.Event().wait()
+
+
+async def sandbox(confdir: str, state: str = "memory:") -> None:
+    """All doors and the engine, without a log."""
+    from xs2a_sandbox.config import Settings
+    from xs2a_sandbox.serving import Addresses, serve
+
+    def ready(found: Addresses) -> None:
+        ports = {name: int(str(getattr(found, name)).rpartition(":")[2]) for name in ("proxy", "direct", "tls")}
+        report(**ports)
+
+    settings = Settings(port=0, proxy_port=0, tls_port=0, confdir=Path(confdir), state=state)
+    await serve(settings, ready=ready)
+
+
+def command(*arguments: str) -> None:
+    """`xs2a-sandbox …` as a user runs it; its ports stand in what it says."""
+    from xs2a_sandbox.cli import main
+
+    sys.argv = ["xs2a-sandbox", *arguments]
+    main()
+
+
+KINDS: dict[str, Kind] = {"bare": bare, "constant": constant, "asgi": asgi, "sandbox": sandbox}
+
+if __name__ == "__main__":
+    threading.Thread(target=answer_questions, daemon=True).start()
+    kind, *rest = sys.argv[1:]
+    if kind == "command":
+        command(*rest)
+    else:
+        asyncio.run(KINDS[kind](*rest))

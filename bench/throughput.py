@@ -1,0 +1,109 @@
+"""Each door with the engine behind it, against a server that does the same without an engine."""
+
+import asyncio
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import answered, engine, requests
+from load import Load
+from served import Measured, Server, server
+from table import Row
+
+from xs2a_sandbox import door
+from xs2a_sandbox.messages import Request, Response
+
+BANK = "bank.example"
+LEAST_RATE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A way in: `ours` is compared with `theirs`."""
+
+    what: str
+    ours: str
+    theirs: str
+    port: str
+    load: str
+    least: float | None = None
+
+
+MEASURES = (
+    Measure("proxy door", "sandbox", "constant", "proxy", "forward", LEAST_RATE),
+    Measure("proxy door with the log on", "command", "constant", "proxy", "forward"),
+    Measure("proxy door, CONNECT and TLS", "sandbox", "constant", "proxy", "tunnel"),
+    Measure("TLS door", "sandbox", "constant", "tls", "tls"),
+    Measure("proxy door", "sandbox", "bare", "proxy", "forward"),
+    Measure("direct door", "sandbox", "asgi", "direct", "plain"),
+)
+NAMES = {
+    "constant": "our mitmproxy master, constant answer",
+    "bare": "mitmproxy's own smallest master",
+    "asgi": "uvicorn, constant answer",
+}
+
+
+def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
+    """The servers run side by side and are asked in turn: a busy moment hits more than one of them."""
+    request, response = asyncio.run(_exchange())
+    constant = json.dumps({"headers": door.framed(response, "GET")[:-1], "body": response.body.decode()})
+    ca_file = str(confdir / "mitmproxy-ca-cert.pem")
+    with ExitStack() as stack:
+        started = {
+            kind: stack.enter_context(server(kind, *_arguments(kind, confdir), constant=constant, directory=confdir))
+            for kind in ("bare", "constant", "asgi", "sandbox", "command")
+        }
+        for running in started.values():
+            # The wait for a port is part of no figure.
+            _ = running.ports
+        results: dict[tuple[str, str, str], list[Measured]] = {}
+        for _ in range(rounds):
+            for way in {(kind, m.port, m.load) for m in MEASURES for kind in (m.ours, m.theirs)}:
+                kind, port, how = way
+                results.setdefault(way, []).append(
+                    started[kind].under(load(request, how, started[kind], port, count, ca_file))
+                )
+    return [
+        row for m in MEASURES for row in _table(m, results[m.ours, m.port, m.load], results[m.theirs, m.port, m.load])
+    ]
+
+
+def load(request: Request, how: str, to: Server, port: str, count: int, ca_file: str) -> Load:
+    target = f"http://{BANK}{request.target}" if how == "forward" else request.target
+    lines = [f"{request.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in request.headers)]
+    text = "\r\n".join([*lines, "", ""])
+    encrypted = how in ("tunnel", "tls")
+    return Load(
+        port=to.ports[port],
+        request=text,
+        requests=count,
+        connect=BANK if how == "tunnel" else None,
+        ca_file=ca_file if encrypted else None,
+    )
+
+
+async def _exchange() -> tuple[Request, Response]:
+    """A consent-status read, and the engine's answer."""
+    with engine() as bank:
+        request = requests(bank)["consent status"]
+        return request, await answered(bank, request)
+
+
+def _arguments(kind: str, confdir: Path) -> list[str]:
+    if kind == "command":
+        ports = ["--port", "0", "--proxy-port", "0", "--tls-port", "off"]
+        return ["serve", *ports, "--state", "memory:", "--confdir", str(confdir)]
+    return [str(confdir)]
+
+
+def _table(measure: Measure, ours: list[Measured], theirs: list[Measured]) -> list[Row]:
+    """The best round of each, by rate and by cost."""
+    rate, their_rate = max(m.rate for m in ours), max(m.rate for m in theirs)
+    cpu, their_cpu = min(m.cpu for m in ours), min(m.cpu for m in theirs)
+    against = NAMES[measure.theirs]
+    return [
+        Row(measure.what, f"{rate:,.0f}/s", f"{their_rate:,.0f}/s {against}", rate / their_rate, least=measure.least),
+        Row(f"{measure.what}, CPU", f"{cpu:.0f} µs", f"{their_cpu:.0f} µs {against}", cpu / their_cpu),
+    ]
