@@ -24,8 +24,9 @@ from doors import DEADLINE
 from xs2a_sandbox import assembly, document, testdata
 from xs2a_sandbox.cli import cli
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.environment import FILTERS
 from xs2a_sandbox.example import examples, run
-from xs2a_sandbox.expression import ERROR_ROOTS, FILTERS, FUNCTIONS, RESULT_ROOTS, ROOTS
+from xs2a_sandbox.expression import ERROR_ROOTS, FUNCTIONS, RESULT_ROOTS, ROOTS
 from xs2a_sandbox.matching import STRENGTH
 from xs2a_sandbox.setting import SETTINGS
 

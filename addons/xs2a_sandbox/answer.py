@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox.environment import to_text
 from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse
-from xs2a_sandbox.expression import Render, Scope, compile_condition, compile_text, compile_value, render, to_text
+from xs2a_sandbox.expression import Render, Scope, compile_condition, compile_text, compile_value, render
 from xs2a_sandbox.fault import Delay, parse_delay
 from xs2a_sandbox.messages import Response, to_json
 from xs2a_sandbox.schema import Schemas

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from xs2a_sandbox.environment import to_text
 from xs2a_sandbox.errors import BankError, ExpressionError
-from xs2a_sandbox.expression import Render, Scope, compile_text, compile_value, render, to_text
+from xs2a_sandbox.expression import Render, Scope, compile_text, compile_value, render
 
 _PATH = re.compile(
     r"""state\.(?P<collection>\w+)\[(?:(?P<quote>['"])(?P<text>(?:\{\{.*?\}\}|(?!(?P=quote)).)*)(?P=quote)|(?P<expression>[^'"].*))\](?P<members>(?:\.\w+)*)"""

@@ -12,9 +12,10 @@ from xs2a_sandbox.answer import JSON, Answer, choose, render_headers, with_conte
 from xs2a_sandbox.call import Call, Session
 from xs2a_sandbox.cassette import Behaviour, Operation, Rule
 from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.environment import to_text
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange
-from xs2a_sandbox.expression import render, to_text
+from xs2a_sandbox.expression import render
 from xs2a_sandbox.handlers import HANDLERS, RAISES
 from xs2a_sandbox.handlers.pages import Pages
 from xs2a_sandbox.index import Found, Index, candidates

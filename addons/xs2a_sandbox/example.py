@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from xs2a_sandbox.cassette import Operation, Rule
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.expression import to_text
+from xs2a_sandbox.environment import to_text
 from xs2a_sandbox.interface import Interface
 from xs2a_sandbox.matching import Constraint, contains
 from xs2a_sandbox.messages import Headers, Request, Response, to_json

@@ -3,205 +3,24 @@
 Only `{{` starts one. What is missing is null; ordering or arithmetic with null gives null.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
 
-from jinja2 import nodes, pass_context
-from jinja2.exceptions import SecurityError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
-from jinja2.filters import do_map
-from jinja2.runtime import Context, Undefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import nodes
+from jinja2.exceptions import TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.visitor import NodeTransformer
 
+from xs2a_sandbox.environment import ENVIRONMENT, FILTERS, is_missing, member, to_text
 from xs2a_sandbox.errors import ExpressionError
 
 ROOTS = frozenset({"request", "path", "query", "headers", "body", "state", "testdata", "session", "clock"})
 RESULT_ROOTS = ROOTS | {"result"}
 ERROR_ROOTS = ROOTS | {"error"}
 FUNCTIONS = frozenset({"uuid", "now", "today"})
-FILTERS = frozenset(
-    "abs capitalize count d default decimal dictsort first int items join last length list lower map max min reject "
-    "rejectattr replace reverse round select selectattr sort string sum title trim unique upper urlencode".split()
-)
-
-MAX_SIZE = 100_000
-"""Characters or entries that an expression may produce by multiplying."""
-MAX_POWER = 64
-MAX_BITS = 4096
-MAX_DIGITS = 1000
 
 Scope = dict[str, Any]
 Render = Callable[[Scope], Any]
-
-
-def member(value: Any, key: Any) -> Any:
-    """A mapping's member or a list's entry; null where there is none."""
-    if isinstance(value, Mapping):
-        return value.get(key)
-    if isinstance(value, list | tuple) and isinstance(key, int) and -len(value) <= key < len(value):
-        return value[key]
-    return None
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        return member(obj, attribute)
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        return member(obj, argument)
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if operator == "*":
-            for sized, times in ((left, right), (right, left)):
-                if isinstance(sized, str | list | tuple) and isinstance(times, int) and _size(sized) * times > MAX_SIZE:
-                    raise SecurityError(f"a product of more than {MAX_SIZE} characters or entries")
-            if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
-                raise SecurityError(f"a product of more than {MAX_BITS} bits")
-        elif operator == "**":
-            if isinstance(right, int | float | Decimal) and not -MAX_POWER <= right <= MAX_POWER:
-                raise SecurityError(f"a power above {MAX_POWER}")
-            if isinstance(left, int) and left.bit_length() > MAX_BITS // MAX_POWER:
-                raise SecurityError("a power of a number above 64 bits")
-        elif operator == "%" and isinstance(left, str):
-            raise SecurityError("% on a text")
-        if isinstance(left, int) and isinstance(right, int) and (operator == "/" or (operator == "**" and right < 0)):
-            left = Decimal(left)  # Python would make a binary fraction of it
-        return super().call_binop(context, operator, left, right)
-
-
-def _environment() -> _Environment:
-    # Block and comment marks nobody can type, so that `{%` and `{#` are text.
-    environment = _Environment(
-        block_start_string="\x00\x01",
-        block_end_string="\x01\x00",
-        comment_start_string="\x00\x02",
-        comment_end_string="\x02\x00",
-        keep_trailing_newline=True,
-        optimized=False,  # what is expensive would be tried again and again while a file is read
-    )
-    environment.globals.clear()
-    environment.filters |= {
-        "d": _default,
-        "decimal": _decimal,
-        "default": _default,
-        "int": _int,
-        "join": _join,
-        "map": _map,
-        "replace": _replace,
-        "round": _round,
-        "string": _string,
-        "sum": _sum,
-        "urlencode": lambda value: quote(value, safe=""),
-    }
-    for name in ("capitalize", "lower", "replace", "title", "trim", "upper", "urlencode"):
-        environment.filters[name] = _on_text(environment.filters[name])
-    for name in set(environment.filters) - FILTERS:
-        del environment.filters[name]
-    return environment
-
-
-def _size(value: Any) -> int:
-    """Characters and entries, those inside included; the count ends above MAX_SIZE."""
-    total, found = 0, [value]
-    while found and total <= MAX_SIZE:
-        one = found.pop()
-        if isinstance(one, str | list | tuple | dict):
-            total += len(one)
-        if isinstance(one, list | tuple | dict):
-            found += one.values() if isinstance(one, dict) else one
-    return total
-
-
-def _missing(value: Any) -> bool:
-    return value is None or isinstance(value, Undefined)
-
-
-def _on_text(convert: Callable[..., str]) -> Callable[..., str | None]:
-    return lambda value, *args, **named: None if _missing(value) else convert(to_text(value), *args, **named)
-
-
-def _default(value: Any, default: Any = "", boolean: bool = False) -> Any:
-    return default if _missing(value) or (boolean and not value) else value
-
-
-def _string(value: Any) -> str | None:
-    if _missing(value):
-        return None
-    text = to_text(value) if _size(value) <= MAX_SIZE else None
-    if text is None or len(text) > MAX_SIZE:
-        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
-    return text
-
-
-@pass_context
-def _map(context: Context, values: Iterable[Any], *args: Any, **named: Any) -> Iterator[Any]:
-    size = 0
-    for value in do_map(context, values, *args, **named):
-        size += _size(value)
-        if size > 10 * MAX_SIZE:
-            raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
-        yield value
-
-
-def _int(value: Any, default: Any = 0, base: int = 10) -> Any:
-    if isinstance(value, str) and base != 10:
-        try:
-            return int(value[:1000], base)
-        except ValueError:
-            return default
-    number = _decimal(value)
-    if number is None:
-        return int(value) if isinstance(value, bool) else default
-    if number.adjusted() > MAX_DIGITS:
-        raise SecurityError(f"a number of more than {MAX_DIGITS} digits")
-    return int(number)
-
-
-_ROUNDINGS = {"common": ROUND_HALF_EVEN, "ceil": ROUND_CEILING, "floor": ROUND_FLOOR}
-
-
-def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
-    number = _decimal(value)
-    if number is None or (isinstance(value, int) and precision >= 0):
-        return value if isinstance(value, int) else None
-    if abs(precision) > MAX_POWER or method not in _ROUNDINGS:
-        raise SecurityError(f"round takes up to {MAX_POWER} digits, and one of {', '.join(_ROUNDINGS)}")
-    rounded = number.quantize(Decimal(1).scaleb(-precision), _ROUNDINGS[method])
-    return rounded if precision >= 0 else rounded.quantize(Decimal(1))
-
-
-def _decimal(value: Any) -> Decimal | None:
-    try:
-        number = None if value is None or isinstance(value, bool) else Decimal(str(value))
-    except ArithmeticError:
-        return None
-    return number if number is None or number.is_finite() else None
-
-
-def _sum(values: Iterable[Any], attribute: str | None = None, start: Any = 0) -> Any:
-    numbers = values if attribute is None else (member(value, attribute) for value in values)
-    return sum((number for number in map(_decimal, numbers) if number is not None), _decimal(start) or Decimal())
-
-
-def _join(values: Iterable[Any], d: str = "", attribute: str | None = None) -> str:
-    entries = list(values) if attribute is None else [member(value, attribute) for value in values]
-    if _size(entries) + len(entries) * len(d) > MAX_SIZE:
-        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
-    return d.join(map(to_text, entries))
-
-
-def _replace(text: str, old: str, new: str, count: int = -1) -> str:
-    if len(text) + text.count(old) * len(new) > MAX_SIZE:
-        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
-    return text.replace(old, new, count)
-
-
-_ENVIRONMENT = _environment()
 
 
 def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
@@ -246,14 +65,6 @@ def render(compiled: Any, scope: Scope) -> Any:
     return compiled(scope) if callable(compiled) else compiled
 
 
-def to_text(value: Any) -> str:
-    if _missing(value):
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
 def _compile_tree(
     value: Any,
     roots: frozenset[str],
@@ -286,7 +97,7 @@ def _any_callable(values: Any) -> bool:
 
 def _parse(text: str, source: str) -> list[nodes.Expr]:
     try:
-        template = _ENVIRONMENT.parse(text)
+        template = ENVIRONMENT.parse(text)
     except TemplateSyntaxError as error:
         raise ExpressionError(f"{error.message} in {source!r}") from None
     except (RecursionError, ValueError) as error:
@@ -319,7 +130,7 @@ def _compile(expression: nodes.Expr, roots: frozenset[str] | None, source: str) 
         if chain := _chain(expression):
             return _follow(*chain)
         assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
-        template = _ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
+        template = ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
     except (TemplateSyntaxError, AssertionError) as error:
         raise ExpressionError(f"{error} in {source!r}") from None
     except (RecursionError, MemoryError, SyntaxError) as error:
@@ -337,7 +148,7 @@ def _compile(expression: nodes.Expr, roots: frozenset[str] | None, source: str) 
             return None  # null, or another kind of value than the operator takes
         except TemplateRuntimeError as error:
             raise ExpressionError(f"{error} in {source!r}") from None
-        return None if isinstance(value, Undefined) else value
+        return None if is_missing(value) else value
 
     return evaluate
 
@@ -368,7 +179,7 @@ _NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
 
 def _check_named(used: nodes.Filter, source: str) -> None:
     named = used.args[_NAMED[used.name] :][:1] if used.name in _NAMED else []
-    kind, known = ("filter", FILTERS) if used.name == "map" else ("test", _ENVIRONMENT.tests.keys())
+    kind, known = ("filter", FILTERS) if used.name == "map" else ("test", ENVIRONMENT.tests.keys())
     for name in named:
         if not isinstance(name, nodes.Const) or name.value not in known:
             there = ", ".join(sorted(known))
