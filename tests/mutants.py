@@ -1,0 +1,467 @@
+"""Whether the conformance tests notice every change of the dialect: `make mutants`.
+
+Every status, code, number, text, null, link, key, schema name, `where`, `require`, `otherwise` and `with` in
+cassettes/xs2a-1.84 is changed, one at a time; the tests that need no socket must fail, or the cassettes be refused.
+What survives is listed in docs/mutants.md, and must be explained in tests/mutants-explained.yaml.
+
+python tests/mutants.py                 all, exit status 1 when a survivor is not explained
+python tests/mutants.py errors.yaml     those whose name contains the text; writes nothing
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import certifi
+import pytest
+import yaml
+
+from xs2a_sandbox import document, serving
+from xs2a_sandbox.assembly import build
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.errors import SandboxError
+from xs2a_sandbox.messages import Request, Response
+
+ROOT = Path(__file__).resolve().parents[1]
+DIALECT = "xs2a-1.84"
+SOURCE = ROOT / "cassettes" / DIALECT
+PAGE = ROOT / "docs" / "mutants.md"
+EXPLAINED = ROOT / "tests" / "mutants-explained.yaml"
+EXAMPLES = "test_examples.py"
+TESTS = [ROOT / "tests" / "conformance", ROOT / "tests" / EXAMPLES]
+NEED_A_DOOR = "test_the_redirect_link_answers_with_a_page["
+"""Tests that follow a link over a socket whichever door they are about: there are no doors in here."""
+WORKERS = os.cpu_count() or 1
+PATIENCE = 180
+"""Seconds for the tests of one mutant, after which it counts as noticed: it made something hang."""
+
+type Pointer = tuple[str | int, ...]
+REMOVED = "(removed)"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change. `about` are the ids of operations and message numbers that it concerns."""
+
+    file: str
+    kind: str
+    name: str
+    before: str
+    after: str
+    about: frozenset[str]
+    content: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.file} {self.name} {self.kind}{' removed' if self.after == REMOVED else ''}"
+
+
+# The changes
+
+
+class Changes:
+    """Everything that can be changed in one file, in its order."""
+
+    def __init__(self, file: str, value: Any) -> None:
+        self.file = file
+        self.value = value
+        self.about: frozenset[str] = frozenset()
+        self.mutants: list[Mutant] = []
+
+    def find(self) -> list[Mutant]:
+        for name, error in self.value.get("errors", {}).items():
+            self.error(("errors", name), error)
+        self.about = frozenset()
+        for name in ("every_answer", "every_error"):
+            if name in self.value:
+                self.answer((name,), self.value[name])
+        for i, operation in enumerate(self.value.get("operations", ())):
+            self.about = frozenset([operation["id"]])
+            self.operation(("operations", i), operation)
+        for i, rule in enumerate(self.value.get("rules", ())):
+            self.about = frozenset([rule["id"]])
+            self.where(("rules", i, "match", "where"), rule["match"].get("where", {}))
+            self.answers(("rules", i, "respond"), rule["respond"])
+        return self.mutants
+
+    def error(self, at: Pointer, error: Mapping[str, Any]) -> None:
+        numbers = error["number"] if isinstance(error["number"], dict) else {"": error["number"]}
+        self.about = frozenset(numbers.values())
+        self.change("status", (*at, "status"), error["status"] + 1)
+        self.change("code", (*at, "code"), error["code"] + "_X")
+        self.change("text", (*at, "text"), error["text"] + "~")
+        for operation, number in numbers.items():
+            other = re.sub(r"\d{3}(?=E)", lambda found: f"{(int(found[0]) + 50) % 1000:03}", number)
+            self.change("number", (*at, "number", operation) if operation else (*at, "number"), other)
+
+    def operation(self, at: Pointer, operation: Mapping[str, Any]) -> None:
+        self.where((*at, "where"), operation.get("where", {}))
+        for parameter in operation.get("otherwise", {}):
+            self.change("otherwise", (*at, "otherwise", parameter), "payment-unknown")
+            self.change("otherwise", (*at, "otherwise", parameter), REMOVED)
+        for part, entries in operation.get("require", {}).items():
+            for name, matcher in entries.items():
+                self.change("require", (*at, "require", part, name), REMOVED)
+                self.matcher((*at, "require", part, name), matcher)
+        for status, name in operation.get("answers", {}).items():
+            self.schema((*at, "answers", status), name)
+        self.leaves("with", (*at, "with"), operation.get("with", {}))
+        self.answers((*at, "respond"), operation["respond"])
+
+    def where(self, at: Pointer, where: Any) -> None:
+        for i, alternative in enumerate(where if isinstance(where, list) else [where]):
+            self.leaves("where", (*at, i) if isinstance(where, list) else at, alternative, keys=False)
+
+    def matcher(self, at: Pointer, matcher: Any) -> None:
+        if isinstance(matcher, str):
+            self.schema(at, matcher)
+            return
+        for operator, operand in matcher.items():
+            if operator == "any":
+                for i, one in enumerate(operand):
+                    self.matcher((*at, "any", i), one)
+            elif operator == "in":
+                self.leaves("require", (*at, "in"), operand)
+            else:
+                weaker = {"absent": True} if operator == "exists" else {"exists": True}
+                self.change("require", at, weaker)
+
+    def answers(self, at: Pointer, respond: Any) -> None:
+        for i, answer in enumerate(respond if isinstance(respond, list) else [respond]):
+            self.answer((*at, i) if isinstance(respond, list) else at, answer)
+
+    def answer(self, at: Pointer, answer: Mapping[str, Any]) -> None:
+        if "error" in answer:
+            other = "path-unknown" if answer["error"] != "path-unknown" else "payment-unknown"
+            self.change("error", (*at, "error"), other)
+            self.leaves("text", (*at, "values"), answer.get("values", {}), keys=False)
+            return
+        if at[0] not in ("every_answer", "every_error"):
+            self.change("status", (*at, "status"), answer.get("status", 200) + 1)
+        if "when" in answer:
+            self.change("when", (*at, "when"), f"not ({answer['when']})")
+        if "nulls" in answer:
+            self.change("nulls", (*at, "nulls"), "drop")
+            self.change("nulls", (*at, "nulls"), REMOVED)
+        if "schema" in answer:
+            self.schema((*at, "schema"), answer["schema"])
+        for name, value in answer.get("headers", {}).items():
+            self.change("header", (*at, "headers", name), value + "~")
+            self.change("header", (*at, "headers", name), REMOVED)
+        self.leaves("body", (*at, "body"), answer.get("body", {}))
+
+    def schema(self, at: Pointer, name: str) -> None:
+        self.change("schema", at, "balances" if name != "balances" else "account-list")
+
+    def leaves(self, kind: str, at: Pointer, value: Any, *, keys: bool = True) -> None:
+        """Every value inside, and every key."""
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                if keys:
+                    self.change("key", (*at, name), name + "X", key=True)
+                self.leaves("link" if name == "href" else kind, (*at, name), inner, keys=keys)
+        elif isinstance(value, list) and value:
+            for i, inner in enumerate(value):
+                self.leaves(kind, (*at, i), inner, keys=keys)
+        elif isinstance(value, bool):
+            self.change(kind, at, not value)
+        elif value is None:
+            self.change("null", at, "~")
+        else:
+            self.change(kind, at, ["~"] if value == [] else f"{value}~")
+
+    def change(self, kind: str, at: Pointer, after: Any, *, key: bool = False) -> None:
+        whole = deepcopy(self.value)
+        *path, last = at
+        parent: Any = whole
+        for token in path:
+            parent = parent[token]
+        before = last if key else parent.get(last, "absent") if isinstance(parent, dict) else parent[last]
+        if key:
+            renamed = {after if name == last else name: inner for name, inner in parent.items()}
+            parent.clear()
+            parent.update(renamed)
+        elif after == REMOVED:
+            del parent[last]
+        else:
+            parent[last] = after
+        shown = _short(after)
+        name = "/".join(str(token) for token in _named(self.value, at))
+        content = json.dumps(whole, ensure_ascii=False, default=str)
+        self.mutants.append(Mutant(self.file, kind, name, _short(before), shown, self.about, content))
+
+
+def _named(value: Any, at: Pointer) -> Iterator[str | int]:
+    """The pointer, with ids instead of positions, and without the words that go without saying."""
+    for token in at:
+        value = value.get(token) if isinstance(value, dict) else value[token]
+        if isinstance(token, int) and isinstance(value, dict) and "id" in value:
+            yield value["id"]
+        elif token not in ("operations", "rules"):
+            yield token
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:28]}…{text[-28:]}"
+
+
+def mutants() -> list[Mutant]:
+    found: list[Mutant] = []
+    for file in sorted(SOURCE.glob("*.yaml")):
+        # Through JSON, so that what an anchor repeats is changed in one place at a time.
+        value = json.loads(json.dumps(document.read(file).value, default=str))
+        found += Changes(file.name, value).find()
+    return found
+
+
+# The tests
+
+
+@dataclass
+class Known:
+    """What the tests are like: learnt from one run without a change, and from what noticed changes so far."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    touches: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    kills: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def order(self, items: Sequence[pytest.Item], mutant: Mutant) -> list[pytest.Item]:
+        """Likely ones first: those that noticed the like, those that use what is changed, the quick ones."""
+
+        def rank(item: pytest.Item) -> tuple[int, bool, float]:
+            name = item.nodeid
+            kills = max((self.kills[about, name] for about in mutant.about), default=self.kills[mutant.file, name])
+            return -kills, not (self.touches[name] & mutant.about), self.seconds.get(name, 1.0)
+
+        return sorted(items, key=rank)
+
+
+async def idle(_: Settings, *, ready: Callable[[Any], None], stop: Any, **__: Any) -> None:
+    """Stands in for the doors, which no test in here uses."""
+    nowhere = "http://127.0.0.1:9"
+    ready(serving.Addresses(nowhere, nowhere, nowhere, Path(certifi.where())))
+    await stop.wait()
+
+
+class Hunt:
+    """A pytest plugin: collects once, then runs the tests of each mutant in a process forked from there."""
+
+    def __init__(self, found: Sequence[Mutant]) -> None:
+        self.mutants = found
+        self.known = Known()
+        self.results: dict[Mutant, str] = {}
+        self.failed = False
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if self.wanted(item)]
+
+    def wanted(self, item: pytest.Item) -> bool:
+        values = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if item.name.startswith(NEED_A_DOOR):
+            return False
+        if "bank" in values:
+            return bool(values["bank"] == "process")
+        return item.path.name in (EXAMPLES, "test_survivors.py")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed = self.failed or report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        session.config.pluginmanager.unregister(name="terminalreporter")  # from here on, only our own lines
+        with tempfile.TemporaryDirectory() as directory:
+            self.hunt(session.items, Path(directory))
+        return True
+
+    def hunt(self, items: list[pytest.Item], directory: Path) -> None:
+        baseline = self.fork(lambda: self.measure(items), self.place(directory, "baseline", None))
+        learnt = json.loads(self.collect({baseline: directory})[baseline] or "{}")
+        if failing := learnt.get("broken", ["every test: their run did not end"]):
+            pytest.exit("These must pass first:\n" + "\n".join(failing), returncode=2)
+        self.known.seconds = learnt["seconds"]
+        self.known.touches.update({name: set(touched) for name, touched in learnt["touches"].items()})
+        print(f"{len(items)} tests in {sum(learnt['seconds'].values()):.1f} s; {len(self.mutants)} mutants", flush=True)
+        self.work(items, directory)
+
+    def work(self, items: list[pytest.Item], directory: Path) -> None:
+        waiting = list(enumerate(self.mutants))
+        running: dict[tuple[int, int], Mutant] = {}
+        started = monotonic()
+        while waiting or running:
+            while waiting and len(running) < WORKERS:
+                number, mutant = waiting.pop(0)
+                place = self.place(directory, str(number), mutant)
+                ordered = self.known.order(items, mutant)
+                running[self.fork(lambda ordered=ordered: self.first_failure(ordered), place)] = mutant
+            for child, answer in self.collect(running).items():
+                mutant = running.pop(child)
+                result = json.loads(answer)["by"] if answer else "an early end"
+                self.results[mutant] = result
+                if result.startswith("tests/"):
+                    for about in (*mutant.about, mutant.file):
+                        self.known.kills[about, result] += 1
+                if not result:
+                    print(f"SURVIVED {mutant.id}: {mutant.before} → {mutant.after}", flush=True)
+                if len(self.results) % 50 == 0:
+                    print(f"{len(self.results)} of {len(self.mutants)} in {monotonic() - started:.0f} s", flush=True)
+
+    def place(self, directory: Path, name: str, mutant: Mutant | None) -> Path:
+        """A working directory with the dialect, changed."""
+        dialect = directory / name / "cassettes" / DIALECT
+        dialect.mkdir(parents=True)
+        for file in SOURCE.glob("*.yaml"):
+            changed = mutant is not None and file.name == mutant.file
+            (dialect / file.name).write_text(mutant.content if mutant and changed else file.read_text())
+        return directory / name
+
+    def fork(self, work: Callable[[], Any], place: Path) -> tuple[int, int]:
+        """The child's id and what to read its answer from."""
+        read, write = os.pipe()
+        sys.stdout.flush()
+        child = os.fork()
+        if child:
+            os.close(write)
+            return child, read
+        status = 1
+        try:
+            os.close(read)
+            os.setpgid(0, 0)
+            os.chdir(place)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(nothing, descriptor)
+            signal.alarm(PATIENCE)
+            answer = json.dumps(work())
+            with open(write, "w") as pipe:
+                pipe.write(answer)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def collect(self, running: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], str]:
+        """The answers of those that have ended; waits for one."""
+        ready, _, _ = select.select([read for _, read in running], [], [])
+        ended = {}
+        for child, read in running:
+            if read in ready:
+                with open(read) as pipe:
+                    ended[child, read] = pipe.read()
+                os.waitpid(child, 0)
+        return ended
+
+    def first_failure(self, items: list[pytest.Item]) -> dict[str, str]:
+        try:
+            engine = build(Settings(state="memory:", confdir=Path("unused")))
+        except SandboxError:
+            return {"by": "lint"}
+        for item, following in pairs(items):
+            if self.fails(item, following, engine):
+                return {"by": item.nodeid}
+        return {"by": ""}
+
+    def measure(self, items: list[pytest.Item]) -> dict[str, Any]:
+        seconds, touches, broken = {}, {}, []
+        touched: set[str] = set()
+        answer = Engine.answer
+
+        async def seen(engine: Engine, request: Request) -> Response:
+            response = await answer(engine, request)
+            touched.update(value for name, value in response.headers if name == "X-Sandbox-Rule")
+            touched.update(re.findall(r"XS2A\d{3}E", response.body[:4096].decode("utf-8", "replace")))
+            return response
+
+        Engine.answer = seen  # type: ignore[method-assign]
+        engine = build(Settings(state="memory:", confdir=Path("unused")))
+        for item, following in pairs(items):
+            touched.clear()
+            started = monotonic()
+            if self.fails(item, following, engine):
+                broken.append(item.nodeid)
+            seconds[item.nodeid], touches[item.nodeid] = monotonic() - started, sorted(touched)
+        return {"seconds": seconds, "touches": touches, "broken": broken}
+
+    def fails(self, item: pytest.Item, following: pytest.Item | None, engine: Engine) -> bool:
+        if item.path.name == EXAMPLES and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            if DIALECT not in item.name:
+                return False
+            item.callspec.params["engine"] = engine  # the collected one was made before the change
+        self.failed = False
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        return self.failed
+
+
+def pairs(items: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+    return zip(items, [*items[1:], None], strict=True)
+
+
+# The page
+
+
+def explained() -> dict[str, str]:
+    return yaml.safe_load(EXPLAINED.read_text()) or {} if EXPLAINED.exists() else {}
+
+
+def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
+    survivors = [mutant for mutant, result in results.items() if not result]
+    lint = sum(result == "lint" for result in results.values())
+    lines = [
+        "# Mutants",
+        "",
+        "Every status, code, message number, text, null, link, key, schema name, `where`, `require`, `otherwise` and",
+        "`with` of the dialect is changed, one at a time, and the conformance tests must notice. `make mutants` does",
+        "that and writes this page.",
+        "",
+        f"{len(results)} changes: {len(results) - lint - len(survivors)} made a test fail, {lint} were refused when"
+        f" the cassettes were read, {len(survivors)} survived.",
+        "",
+        "| Kind | Changes | Noticed by tests | Refused | Survived |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for kind in sorted({mutant.kind for mutant in results}):
+        of_kind = [result for mutant, result in results.items() if mutant.kind == kind]
+        refused, lived = of_kind.count("lint"), of_kind.count("")
+        lines.append(f"| {kind} | {len(of_kind)} | {len(of_kind) - refused - lived} | {refused} | {lived} |")
+    lines += ["", "## Survivors", ""]
+    if not survivors:
+        return "\n".join([*lines, "None."]) + "\n"
+    lines += ["| Where | Change | Why nothing can notice it |", "|---|---|---|"]
+    for mutant in sorted(survivors, key=lambda mutant: mutant.id):
+        change = f"`{mutant.before}` → `{mutant.after}`".replace("|", "\\|")
+        lines.append(f"| {mutant.id} | {change} | {reasons.get(mutant.id, '**not explained**')} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(only: str = "") -> int:
+    found = [mutant for mutant in mutants() if only in mutant.id]
+    serving.serve = idle  # type: ignore[assignment]
+    os.chdir(ROOT)
+    hunt = Hunt(found)
+    started = monotonic()
+    pytest.main(["-q", "-p", "no:schemathesis", "-p", "no:xdist", *map(str, TESTS)], plugins=[hunt])
+    if len(hunt.results) < len(found):
+        return 2
+    reasons = explained()
+    survivors = {mutant.id for mutant, result in hunt.results.items() if not result}
+    unexplained = sorted(survivors - reasons.keys())
+    stale = [] if only else sorted(reasons.keys() - survivors)
+    if not only:
+        PAGE.write_text(page(hunt.results, reasons))
+    print(f"{len(found)} mutants in {monotonic() - started:.0f} s, {len(survivors)} survived")
+    print(*(f"not explained: {id}" for id in unexplained), *(f"explained, but noticed: {id}" for id in stale), sep="\n")
+    return 1 if unexplained or stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
