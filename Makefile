@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check openapi mutants bench format clean
+.PHONY: help install run test browser check openapi mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
 	@echo "make test     install and run all tests (ARGS=\"-k consents\" for a part)"
+	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
 	@echo "make check    ruff and mypy"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
 	@echo "make mutants  change the dialect in every single place and see that a test notices, write docs/mutants.md"
@@ -22,8 +23,19 @@ install: $(STAMP)
 run: $(STAMP)
 	@exec $(BIN)/xs2a-sandbox serve $(ARGS)
 
-test: $(STAMP)
+test: $(STAMP) browser
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+# Without one the tests that need it are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+		if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as=no; fi; \
+		if [ "$$as" != no ] && command -v apt-get >/dev/null; then \
+			echo "Installing chromium"; \
+			$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
+		fi; \
+		command -v chromium >/dev/null || echo "There is no Chromium and it cannot be installed here: the tests in a browser are skipped." >&2; \
+	}
 
 check: $(STAMP)
 	$(BIN)/ruff check

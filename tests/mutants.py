@@ -97,7 +97,8 @@ class Changes:
         return self.mutants
 
     def error(self, at: Pointer, error: Mapping[str, Any]) -> None:
-        numbers = error["number"] if isinstance(error["number"], dict) else {"": error["number"]}
+        number = error.get("number", {})
+        numbers = number if isinstance(number, dict) else {"": number}
         self.about = frozenset(numbers.values())
         self.change("status", (*at, "status"), error["status"] + 1)
         self.change("code", (*at, "code"), error["code"] + "_X")
@@ -125,6 +126,9 @@ class Changes:
             self.leaves("where", (*at, i) if isinstance(where, list) else at, alternative, keys=False)
 
     def matcher(self, at: Pointer, matcher: Any) -> None:
+        if isinstance(matcher, bool):
+            self.change("require", at, not matcher)
+            return
         if isinstance(matcher, str):
             self.schema(at, matcher)
             return

@@ -79,16 +79,23 @@ def test_a_header_cannot_split_the_answer(tmp_path):
 
 
 def test_nulls_are_filled_from_the_schema_or_dropped(tmp_path):
-    body = {"consentId": "{{ body.n }}", "_links": None, "mine": [None, {"a": None, "b": 1}]}
+    body = {"consentId": "{{ body.n }}", "psuMessage": None, "mine": [None, {"a": None, "b": 1}]}
     filled = json.loads(written(tmp_path, {"200": "consent-creation"}, body=body, nulls="fill").body)
     assert filled["consentId"] == 5
     assert filled["mine"] == [None, {"a": None, "b": 1}]
-    assert {name for name, value in filled.items() if value is None} > {"_links"}
+    assert {name for name, value in filled.items() if value is None} > {"psuMessage"}
     own = json.loads(written(tmp_path, body=body, nulls="fill", schema="consent-creation").body)
     assert own == filled
     assert json.loads(written(tmp_path, body=body, nulls="drop").body) == {"consentId": 5, "mine": [None, {"b": 1}]}
     assert json.loads(written(tmp_path, {"200": "consent-creation"}, body=body).body) == {**body, "consentId": 5}
-    assert json.loads(written(tmp_path, {"201": "consent-creation"}, body=body, nulls="fill").body)["_links"] is None
+    assert (
+        json.loads(written(tmp_path, {"201": "consent-creation"}, body=body, nulls="fill").body)["psuMessage"] is None
+    )
+
+
+def test_a_member_that_may_not_be_null_is_left_out_where_it_has_no_value(tmp_path):
+    filled = json.loads(written(tmp_path, {"200": "consent-creation"}, body={"_links": None}, nulls="fill").body)
+    assert "_links" not in filled
 
 
 def test_an_error_of_the_table_with_its_values(tmp_path):

@@ -1,86 +1,17 @@
-from writing import ask, engine, header, problems, rule_of, rules
+from writing import engine, rules
 
 
-def turns(bank, *targets):
-    return [(answer.status, answer.body) for answer in (ask(bank, target) for target in targets)]
+def one_rule(tmp_path, **match):
+    (rule,) = engine(tmp_path, rules({"id": "r", "match": {"operation": "one", **match}})).interface.rules
+    return rule
 
 
-def sequence(on_exhausted=None, **match):
-    rule = {"id": "s", "match": match or {"operation": "one"}, "sequence": [{"body": 1}, {"status": 201, "body": 2}]}
-    return rules({**rule, **({"on_exhausted": on_exhausted} if on_exhausted else {})})
+def test_a_rule_is_as_strong_as_what_it_asks(tmp_path):
+    headers = {"a": "x", "b": {"in": ["x", "y"]}, "c": {"regex": "x"}}
+    assert one_rule(tmp_path, headers=headers, when="true").strength == 8 + 4 + 2 + 1
 
 
-def bare(layer):
-    """A sequence stands alone."""
-    for rule in layer["rules.yaml"]["rules"]:
-        rule.pop("respond")
-    return layer
-
-
-def test_sequences_repeat_the_last_answer(tmp_path):
-    bank = engine(tmp_path, bare(sequence()))
-    assert turns(bank, *["/v1/things/a"] * 3) == [(200, b"1"), (201, b"2"), (201, b"2")]
-
-
-def test_sequences_restart(tmp_path):
-    bank = engine(tmp_path, bare(sequence("restart")))
-    assert turns(bank, *["/v1/things/a"] * 3) == [(200, b"1"), (201, b"2"), (200, b"1")]
-
-
-def test_sequences_fail(tmp_path):
-    bank = engine(tmp_path, bare(sequence("fail")))
-    assert [status for status, _ in turns(bank, *["/v1/things/a"] * 3)] == [200, 201, 500]
-
-
-def test_sequences_are_counted_by_path_parameters_and_session(tmp_path):
-    bank = engine(tmp_path, bare(sequence()))
-    assert turns(bank, "/v1/things/a", "/v1/things/b", "/v1/things/a") == [(200, b"1"), (200, b"1"), (201, b"2")]
-    assert ask(bank, "/v1/things/a", headers=[("X-Sandbox-Session", "other")]).status == 200
-
-
-def test_where_a_list_is_one_of_its_values(tmp_path):
-    bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "one", "where": {"thing": ["a", 5]}}}))
-    assert [rule_of(ask(bank, f"/v1/things/{t}")) for t in ("a", "5", "b")] == ["r", "r", "one"]
-
-
-def test_matches_of_every_part(tmp_path):
-    match = {
-        "operation": "make",
-        "query": {"q": "1"},
-        "headers": {"PSU-ID": {"regex": "^corp-"}},
-        "body": {"/a/0": {"gt": "5"}, "contains": {"b": 1}},
-        "when": "query.q == '1' and body.b == 1",
-    }
-    bank = engine(tmp_path, rules({"id": "r", "match": match}))
-
-    def answered(target="/v1/things?q=1", psu="corp-1", body=None):
-        return rule_of(ask(bank, target, "POST", [("psu-id", psu)], json=body or {"a": [6], "b": 1, "c": 0}))
-
-    assert answered() == "r"
-    assert answered("/v1/things?q=2") == "make"
-    assert answered("/v1/things?q=2&q=1") == "make"  # for the matcher it would do, but the expression sees the first
-    assert answered(psu="x") == "make"
-    assert answered(body={"a": [5], "b": 1}) == "make"
-    assert answered(body={"a": [6], "b": 2}) == "make"
-    assert rule_of(ask(bank, "/v1/things?q=1", "POST", [("psu-id", "corp-1")])) == "make"
-
-
-def test_lists_of_answers_give_the_first_whose_condition_holds(tmp_path):
-    answers = [{"when": "query.a == '1'", "body": 1}, {"when": "query.b < 1", "body": 2}, {"body": 3}]
-    bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "list"}, "respond": answers}))
-    assert [ask(bank, f"/v1/things?{q}").body for q in ("a=1", "a=2", "")] == [b"1", b"3", b"3"]
-
-
-def test_the_source_and_the_rule_are_said(tmp_path):
-    response = ask(engine(tmp_path))
-    assert (header(response, "X-Sandbox-Source"), rule_of(response)) == ("rule", "list")
-
-
-def test_a_header_named_twice_in_different_case_is_a_mistake(tmp_path):
-    found = problems(tmp_path, rules({"id": "r", "match": {"path": "/a", "headers": {"X-A": "1", "x-a": "2"}}}))
-    assert [(p.code, p.text) for p in found] == [("duplicate-key", "the header x-a is named twice")]
-
-
-def test_a_rule_answers_its_own_methods_only(tmp_path):
-    bank = engine(tmp_path, rules({"id": "r", "match": {"path": "/count", "method": ["PUT", "POST"]}}))
-    assert [ask(bank, "/count", method).status for method in ("GET", "PUT", "POST")] == [404, 200, 200]
+def test_an_origin_says_where(tmp_path):
+    origin = one_rule(tmp_path).origin
+    assert origin.place.endswith("rules.yaml:1")
+    assert origin.problem("code", "text").file.name == "rules.yaml"

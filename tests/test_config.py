@@ -40,7 +40,7 @@ class TestTable:
         flags = "host proxy-port port tls-port dialect cassettes testdata state reset confdir public-url proxy-auth"
         expected = [f"--{name}" for name in f"{flags} no-debug-headers log-format".split()]
         assert [setting.flag for setting in SETTINGS if setting.flag] == expected
-        assert [setting.name for setting in SETTINGS if not setting.flag] == ["hosts", "base_path"]
+        assert [setting.name for setting in SETTINGS if not setting.flag] == ["hosts", "base_path", "static_data"]
 
 
 class TestOrder:

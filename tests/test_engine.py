@@ -386,12 +386,15 @@ def test_a_try_that_was_lost_takes_no_turn(cases: Callable[..., Client]) -> None
 # -- marks
 
 
+PLACEHOLDER = "authorization_not_yet_available"
+
+
 @pytest.mark.parametrize(
     ("method", "target", "options", "source", "rule"),
     [
         ("GET", STATUS, {}, "handler", "consent-status"),
         ("GET", "/v1/consents/unknown", {}, "handler", "consent-content"),
-        ("GET", "/v1/card-accounts", {}, "rule", "card-account-list"),
+        ("GET", f"/v1/{bodies.SEPA}/1/authorisations/{PLACEHOLDER}", {}, "rule", "placeholder-authorisation"),
         ("GET", STATUS, {"headers": {"X-Request-ID": None}}, "sandbox", None),
         ("POST", "/v1/consents", {"json": {}}, "sandbox", None),
         ("POST", "/v1/consents", {"json": bodies.consent(access={})}, "handler", "create-consent"),

@@ -13,7 +13,7 @@ import xs2a_sandbox
 PACKAGE = Path(xs2a_sandbox.__file__).parent
 NAME = PACKAGE.name
 GROUND = {"messages", "errors", "clock", "bundled"}
-ENGINE = {"engine"}
+ENGINE = {"bank", "control", "engine"}
 ABOVE_ENGINE = {"assembly", "example", "openapi"}
 DOORS = {"addon", "proxy", "server", "cli", "serving", "pytest_plugin", "__main__"}
 HANDLED = {"handlers"}

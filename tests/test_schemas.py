@@ -29,6 +29,7 @@ REQUESTS = [
     "payments/cross-border-credit-transfers",
     "bulk-payments/sepa-credit-transfers",
     "periodic-payments/sepa-credit-transfers",
+    "funds-confirmation-request",
 ]
 ANSWERS = [
     "consent-creation",
@@ -39,10 +40,18 @@ ANSWERS = [
     "balances",
     "transactions",
     "transactions-both",
+    "transaction-details",
+    "card-account-list",
+    "card-account",
+    "card-account-balances",
+    "card-account-transactions",
+    "funds-confirmation",
     "payment-initiation",
     "payment-record",
     "payment-status",
     "payment-cancellation",
+    "token",
+    "token-error",
     "error",
 ]
 NAMES = [*REQUESTS, *ANSWERS, "definitions", "testdata"]
@@ -202,7 +211,14 @@ PERIODIC = {
     "dayOfExecution": None,
     "requestedExecutionDate": None,
 }
+FUNDS = {
+    "account": {"iban": ANNA, "currency": "EUR"},
+    "instructedAmount": {"amount": "12.34", "currency": "EUR"},
+    "cardNumber": "499999******4711",
+    "payee": "Bäckerei Morgenrot",
+}
 BODIES = {
+    "funds-confirmation-request": FUNDS,
     "consent-request": CONSENT_REQUEST,
     "payments/sepa-credit-transfers": SEPA,
     "payments/instant-sepa-credit-transfers": SEPA,
@@ -429,7 +445,86 @@ TRANSACTION = {
     "bankTransactionCode": "PMNT-CCRD-POSD",
     "_links": None,
 }
+CARD_REFERENCE = {"iban": None, **UNUSED, "maskedPan": "499999******4711", "currency": "EUR"}
+CARD_BALANCE = {
+    "balanceAmount": {"currency": "EUR", "amount": "-12.50"},
+    "balanceType": "expected",
+    "creditLimitIncluded": False,
+    "lastChangeDateTime": None,
+    "referenceDate": "2026-11-21",
+    "lastCommittedTransaction": None,
+}
+CARD_ACCOUNT = {
+    "resourceId": CONSENT,
+    "maskedPan": "499999******4711",
+    "currency": "EUR",
+    "ownerName": None,
+    "name": "Anna Grünwald",
+    "displayName": None,
+    "product": "Kreditkarte",
+    "debitAccounting": False,
+    "status": None,
+    "usage": None,
+    "details": None,
+    "creditLimit": {"currency": "EUR", "amount": "3000.00"},
+    "_links": {"balances": HREF, "transactions": HREF},
+}
+CARD_TRANSACTION = {
+    "cardTransactionId": "1",
+    "terminalId": None,
+    "transactionDate": "2026-11-19",
+    "acceptorTransactionDateTime": None,
+    "bookingDate": "2026-11-20",
+    "valueDate": None,
+    "transactionAmount": {"currency": "EUR", "amount": "-48.60"},
+    "grandTotalAmount": None,
+    "currencyExchange": [
+        {
+            "sourceCurrency": "CHF",
+            "exchangeRate": "1.0640",
+            "unitCurrency": "CHF",
+            "targetCurrency": "EUR",
+            "quotationDate": "2026-11-19",
+            "contractIdentification": None,
+        }
+    ],
+    "originalAmount": {"currency": "CHF", "amount": "-45.00"},
+    "markupFee": {"currency": "EUR", "amount": "-0.72"},
+    "markupFeePercentage": "1.5",
+    "cardAcceptorId": "ENZIAN",
+    "cardAcceptorAddress": {
+        "streetName": None,
+        "buildingNumber": None,
+        "townName": "Bergün",
+        "postCode": "7482",
+        "country": "CH",
+    },
+    "cardAcceptorPhone": None,
+    "merchantCategoryCode": "5999",
+    "maskedPAN": "499999******4711",
+    "transactionDetails": "Rahmenbau Enzian",
+    "invoiced": False,
+    "proprietaryBankTransactionCode": None,
+}
 ANSWERED: dict[str, dict[str, Any]] = {
+    "transaction-details": {"transactionsDetails": TRANSACTION},
+    "card-account-list": {"cardAccounts": [CARD_ACCOUNT]},
+    "card-account": {"cardAccount": CARD_ACCOUNT},
+    "card-account-balances": {
+        "cardAccount": CARD_REFERENCE,
+        "debitAccounting": None,
+        "balances": [CARD_BALANCE],
+    },
+    "card-account-transactions": {
+        "cardAccount": CARD_REFERENCE,
+        "debitAccounting": False,
+        "cardTransactions": {"booked": [CARD_TRANSACTION], "pending": None, "_links": {"cardAccount": HREF}},
+        "balances": None,
+        "_links": None,
+    },
+    "funds-confirmation": {"fundsAvailable": False},
+    "token": {"access_token": "abc", "token_type": "Bearer", "expires_in": 599},
+    "token-error": {"error": "invalid_client", "error_description": "the client is unknown"},
     "consent-creation": {
         "consentStatus": "received",
         "consentId": CONSENT,
@@ -589,6 +684,9 @@ def test_filling_gives_back_every_null_in_the_documented_order(name):
                 ]
             },
         ),
+        ("transactions", {"/transactions/_links/next": HREF}),
+        ("transactions-both", {"/transactions/_links": {"next": HREF}}),
+        ("card-account", {"/cardAccount/balances": [CARD_BALANCE], "/cardAccount/creditLimit": None}),
         ("payment-record", {"/creditorAccount": None, "/creditorName": None, "/instructedAmount": None}),
         ("payment-record", {"/creditorAddress": None}),
         ("error", {"/sandbox": {"nearest": []}, "/tppMessages/0/path": "/access"}),
@@ -612,6 +710,12 @@ def test_what_an_answer_may_hold_besides(name, changes):
         ("transactions-both", {"/transactions/information": None}),
         ("transactions-both", {"/transactions/_links": {"account": HREF}}),
         ("transactions-both", {"/account": REFERENCE}),
+        ("transactions", {"/transactions/_links/next": None}),
+        ("card-account", {"/cardAccount/resourceId": ANNA}),
+        ("card-account-balances", {"/cardAccount": REFERENCE}),
+        ("card-account-transactions", {"/cardTransactions/information": None}),
+        ("funds-confirmation", {"/fundsAvailable": None}),
+        ("token", {"/token_type": "MAC"}),
         ("payment-status", {"/transactionStatus": "DONE"}),
         ("payment-initiation", {"/_links": {"self": HREF}}),
         ("payment-initiation", {"/_Left/self": "/v1/somewhere"}),

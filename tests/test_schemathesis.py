@@ -34,6 +34,9 @@ SEED = os.environ.get("XS2A_TEST_SEED")
 ENOUGH = 30
 """Cases from which on an operation must have succeeded at least once."""
 
+OF_A_JOURNEY = ("{authorisationId}", "{transactionId}", "signing-baskets", "cancellation-authorisations")
+"""Paths with ids that only an earlier answer tells: success is for the journeys of the conformance suite to show."""
+
 CHECKED = (
     "status_code_conformance",
     "content_type_conformance",
@@ -56,7 +59,7 @@ def stocked(written: Json) -> Json:
     for path, operations in written["paths"].items():
         for parameter in itertools.chain(*(operation["parameters"] for operation in operations.values())):
             if (name := parameter.get("name")) in ("account-id", "consentId", "paymentId"):
-                kind = path.split("/")[2] if name == "paymentId" else name
+                kind = path.split("/")[2] if name == "paymentId" or "card-accounts" in path else name
                 parameter["schema"] = {"type": "string", "minLength": 1, "format": kind}
     written["components"]["parameters"]["Consent-ID"]["schema"] = {"type": "string", "format": "Consent-ID"}
     schemas = written["components"]["schemas"]
@@ -77,6 +80,7 @@ def texts(data: TestData) -> dict[str, st.SearchStrategy[str]]:
         ids.setdefault(payment["service"], []).append(id)
     days = [(date.today() + timedelta(days=count)).isoformat() for count in (2, 90, -2)]
     return {
+        "card-accounts": st.sampled_from(list(stock["cardAccounts"])) | anything,
         "account-id": st.sampled_from(list(stock["accounts"])) | anything,
         "consentId": st.sampled_from(list(stock["consents"])) | anything,
         "Consent-ID": st.sampled_from([*stock["consents"], *data.unknown_consents]) | st.uuids().map(str),
@@ -160,4 +164,5 @@ def test_every_answer_is_documented(bank: Bank, caplog: pytest.LogCaptureFixture
     ] == []
     assert statuses.total() >= EACH, "schemathesis found fewer cases than it was asked for"
     success = {int(status) for status in document["paths"][path][method]["responses"] if status < "300"}
-    assert EACH < ENOUGH or not success or success & statuses.keys(), f"nothing succeeded: {dict(statuses)}"
+    if EACH >= ENOUGH and success and not any(part in path for part in OF_A_JOURNEY):
+        assert success & statuses.keys(), f"nothing succeeded: {dict(statuses)}"

@@ -148,7 +148,9 @@ def test_a_consent_expires(client: Client, name: str, how: str) -> None:
 
 
 def test_a_consent_that_nobody_authorised_expires_too(client: Client) -> None:
-    made = client.post("/v1/consents", json=bodies.consent(facts.untied()[0], validUntil=facts.today(1)))
+    body = bodies.consent(facts.untied()[0], validUntil=facts.today(1))
+    # Else its authorisation would run out before.
+    made = client.post("/v1/consents", json=body, headers={"TPP-Explicit-Authorisation-Preferred": "true"})
     consent_id = made.json()["consentId"]
     assert status(client, consent_id) == "received"
 

@@ -170,6 +170,44 @@ def test_counts_are_over_all_sessions(store: Store) -> None:
     assert store.counts() == {"payments": 2, "consents": 1}
 
 
+# -- sessions
+
+
+def test_no_sessions(store: Store) -> None:
+    assert store.sessions() == {}
+    assert store.counts("a") == {}
+
+
+def test_sessions_with_their_counts(store: Store) -> None:
+    for key in (KEY, ("payments", "p2"), ("consents", "c1")):
+        put(store, {}, "b", key)
+    put(store, {}, "a")
+    put(store, None, "a", ("consents", "c1"))
+
+    assert store.sessions() == {"a": {"payments": 1, "consents": 1}, "b": {"payments": 2, "consents": 1}}
+    assert list(store.sessions()) == ["a", "b"]
+    assert store.counts("b") == {"payments": 2, "consents": 1}
+    assert store.counts("nobody") == {}
+
+
+def test_reading_makes_no_session(store: Store) -> None:
+    store.read("a", *KEY)
+    store.list("a", "payments")
+    assert store.commit("a", {KEY: 0}, {"payments": 0}, {})
+
+    assert store.sessions() == {}
+
+
+def test_a_reset_ends_sessions(store: Store) -> None:
+    for session in ("a", "b"):
+        put(store, {}, session)
+
+    store.reset("a")
+    assert list(store.sessions()) == ["b"]
+    store.reset()
+    assert store.sessions() == {}
+
+
 # -- transactions
 
 BASE = {"payments": {"p1": {"from": "test data"}, "p2": {"from": "test data too"}}}
@@ -191,6 +229,16 @@ def test_state_lies_over_the_test_data(store: Store) -> None:
     assert then.get("payments", "p2") == {"from": "test data too"}
     assert list(then.all("payments")) == ["p1", "p2", "p3"]
     assert begin(store, "b").all("payments") == BASE["payments"]
+
+
+def test_collections(store: Store) -> None:
+    put(store, {}, key=("notes", "n1"))
+    put(store, {}, "b", ("others", "o1"))
+    one = begin(store)
+    one.put("new", "x", {})
+    one.put("notes", "n2", {})
+
+    assert one.collections() == ["payments", "notes", "new"]
 
 
 def test_a_deletion_hides_the_test_data(store: Store) -> None:

@@ -82,12 +82,23 @@ def test_replace_starts_empty(tmp_path: Path) -> None:
     assert {name: set(entries) for name, entries in data.items() if entries} == {"psus": {"ann"}}
 
 
+CARD = "0CAE8C3E-1111-4222-8333-444455556666"
+CARD_KEPT = "maskedPan: '1***2', currency: EUR, name: A, product: P, balances: []"
+
+
 @pytest.mark.parametrize(
     ("text", "where", "words"),
     [
         (f"accounts:\n  {facts.foreign_iban()}: {account(psu='nobody')}", 3, "nobody"),
         (f"accounts: {{{facts.covered()}: null}}", None, facts.covered()),
         ("accounts: {AT00: null}", 2, "AT00"),
+        (
+            f"cardAccounts:\n  {CARD.lower()}:\n    {{{CARD_KEPT}, linkedAccount: {facts.foreign_iban()}}}",
+            4,
+            facts.foreign_iban(),
+        ),
+        (f"cardAccounts: {{{CARD}: {{{CARD_KEPT}}}}}", 2, "linkedAccount"),
+        ("clients: {app: {name: App}}", 2, "secret"),
         ("wrong: {}", 2, "wrong"),
         ("psus:\n  ann: {name: A, password: p, otp: '{{ nope }}', methods: []}", 3, "nope"),
     ],
@@ -119,6 +130,17 @@ def test_an_id_in_upper_case_is_found(tmp_path: Path) -> None:
 
     for written_as in (id, id.lower()):
         assert client.get(f"/v1/consents/{written_as}/status").status == 200
+
+
+def test_a_card_account_of_your_own(tmp_path: Path) -> None:
+    data = more(tmp_path, f"cardAccounts: {{{CARD}: {{{CARD_KEPT}, linkedAccount: {facts.covered()}}}}}")
+    client = Client(an_engine(testdata=data))
+
+    for written_as in (CARD, CARD.lower()):
+        answer = client.get(f"/v1/card-accounts/{written_as}", consent=facts.consent())
+        assert (answer.status, answer.json()["cardAccount"]["creditLimit"]) == (200, None)
+    entries = client.get(f"/v1/card-accounts/{CARD}/transactions?bookingStatus=both", consent=facts.consent()).json()
+    assert (entries["cardTransactions"]["booked"], entries["cardTransactions"]["pending"]) == ([], [])
 
 
 def test_the_bank_sees_it(tmp_path: Path) -> None:

@@ -43,9 +43,11 @@ def build(settings: Settings) -> Engine:
         schemas,
         store,
         data,
+        host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
         hosts=settings.hosts,
         base_path=settings.base_path,
+        static_data=settings.static_data,
         debug_headers=settings.debug_headers,
         ca_file=settings.confdir / CA_FILE,
     )

@@ -31,12 +31,13 @@ class Call:
     """What a handler is given, and expressions look at.
 
     `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
-    `options` is what the operation or rule says under `with`.
+    `options` is what the operation or rule says under `with`; `static` keeps accounts as the test data has them;
+    `sca` are, by family, the options of the operations that start an authorisation.
     """
 
     __slots__ = (
-        "_body", "_queries", "_warnings", "clock", "operation", "options", "path", "query", "request", "segments",
-        "session", "state", "testdata",
+        "_body", "_queries", "_warnings", "clock", "operation", "options", "path", "query", "request", "sca",
+        "segments", "session", "state", "static", "testdata",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +48,9 @@ class Call:
         clock: Clock,
         state: Transaction,
         testdata: Callable[[], Collections],
+        *,
+        static: bool = False,
+        sca: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.request = request
         self.segments = target.segments
@@ -54,6 +58,8 @@ class Call:
         self.clock = clock
         self.state = state
         self.testdata = testdata
+        self.static = static
+        self.sca = sca or {}
         self.operation: str | None = None
         self.path: dict[str, str] = {}
         self.options: Mapping[str, Any] = {}

@@ -4,16 +4,16 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox import __version__, config
+from xs2a_sandbox import __version__, config, control_commands
 from xs2a_sandbox.errors import Problem, StoreUnavailable, Unreadable, UserMistake
-from xs2a_sandbox.setting import SETTINGS
+from xs2a_sandbox.flags import setting_flags
 
 if TYPE_CHECKING:
     from xs2a_sandbox.exchange_log import Exchange
@@ -51,31 +51,16 @@ def cli() -> None:
     """
 
 
+for _command in (control_commands.reset, control_commands.state, control_commands.clock):
+    cli.add_command(_command)
+
+
 def main() -> None:
     cli(prog_name="xs2a-sandbox")
 
 
-def _settings_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """A flag for each setting that has one. All arrive as text: `config.load` knows where a wrong value came from."""
-    for setting in reversed(SETTINGS):
-        if setting.flag is None:
-            continue
-        if setting.metavar is None:
-            value = not setting.flag.startswith("--no-")
-            doc = setting.doc if value else f"No {setting.doc[0].lower()}{setting.doc[1:]}"
-            option = click.option(setting.flag, setting.name, flag_value=value, default=None, help=doc)
-        else:
-            several = setting.name == "cassettes"
-            default = "" if several or setting.example.startswith(("my-", "http", '"')) else f" [{setting.example}]"
-            option = click.option(
-                setting.flag, setting.name, metavar=setting.metavar, multiple=several, help=setting.doc + default
-            )
-        command = option(command)
-    return command
-
-
 @cli.command()
-@_settings_flags
+@setting_flags()
 def serve(**flags: Any) -> None:
     """Answer as the bank, until SIGTERM or ^C."""
     settings = _load(flags)

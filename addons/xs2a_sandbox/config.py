@@ -45,6 +45,7 @@ class Settings:
     log_format: Literal["text", "json"] = "text"
     hosts: tuple[str, ...] = ()
     base_path: str = ""
+    static_data: bool = False
 
     def __post_init__(self) -> None:
         if not self.state:

@@ -94,6 +94,15 @@ def named(headers: Iterable[tuple[str, str]]) -> str:
     return next((hostname(value) for name, value in headers if name.lower() == "host"), "")
 
 
+def reachable(host: str) -> str:
+    """What can be typed: a door that listens on all interfaces is also on loopback."""
+    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
+
+
+def url(scheme: str, host: str, port: int) -> str:
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def credentials(header: str) -> bytes:
     """`USER:PASS` out of a `Basic` header; empty when there are none."""
     scheme, _, encoded = header.partition(" ")

@@ -6,6 +6,7 @@ SandboxError
 │   └── Unreadable          cassettes, test data or schemas with problems, all of them at once
 ├── BankError               an answer from the dialect's table of errors, by name
 ├── InvalidResponse         an answer that would not be valid HTTP
+├── Refused                 an answer of the control interface that is an error
 ├── ExpressionError         an expression that cannot be compiled
 └── StoreUnavailable        the state cannot be read or written right now
 """
@@ -61,14 +62,26 @@ class Unreadable(UserMistake):
 class BankError(SandboxError):
     """Answer with the error `name` of the dialect's table.
 
-    `path` is the JSON Pointer of the offending member; `values` fill the error's text.
+    `path` is the JSON Pointer of the offending member; `values` fill the error's text. With `keep` what was written
+    up to now is committed all the same: a wrong password counts.
     """
 
-    def __init__(self, name: str, *, path: str | None = None, **values: Any) -> None:
+    def __init__(self, name: str, *, path: str | None = None, keep: bool = False, **values: Any) -> None:
         super().__init__(name)
         self.name = name
         self.path = path
+        self.keep = keep
         self.values = values
+
+
+class Refused(SandboxError):
+    """The control interface's `{"error": …, "message": …}` with this status."""
+
+    def __init__(self, status: int, error: str, message: str, *headers: tuple[str, str]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = error
+        self.headers = headers
 
 
 class InvalidResponse(SandboxError):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xs2a_sandbox import cassette, document
+from xs2a_sandbox import document, reader
 from xs2a_sandbox.answer import Answer
 from xs2a_sandbox.cassette import Behaviour, Cassette, ErrorAnswer, Operation, Origin, Rule
 from xs2a_sandbox.errors import Problem, Unreadable
@@ -130,7 +130,7 @@ def _read_path(path: Path, schemas: Schemas, problems: list[Problem]) -> list[Ca
         except Unreadable as error:
             problems += error.problems
         else:
-            found.append(cassette.parse(one, schemas, problems))
+            found.append(reader.parse(one, schemas, problems))
     return found
 
 

@@ -122,6 +122,15 @@ def _is_token(name: str) -> bool:
     return _TOKEN.fullmatch(name) is not None
 
 
+def redirect(url: str, *headers: tuple[str, str]) -> Response:
+    """Sends a browser on, with GET whatever it came with. `url` is ASCII."""
+    return Response(303, (("Location", url), *headers))
+
+
+def html(text: str, status: int = 200, *headers: tuple[str, str]) -> Response:
+    return Response(status, (("Content-Type", "text/html; charset=utf-8"), *headers), text.encode())
+
+
 def to_json(value: Any) -> bytes:
     """JSON as UTF-8; decimals keep their digits."""
     return _encode(value)

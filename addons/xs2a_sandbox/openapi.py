@@ -25,14 +25,36 @@ RAISED = {
     "accounts.read": "consent-expired consent-invalid consent-unknown resource-not-covered",
     "accounts.balances": "consent-expired consent-invalid consent-unknown resource-not-covered",
     "accounts.transactions": "consent-expired consent-invalid consent-unknown period-invalid resource-not-covered",
+    "accounts.transaction": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "authorisations.start": "credentials-invalid method-unknown resource-blocked service-invalid status-invalid",
+    "authorisations.list": "",
+    "authorisations.read": "authorisation-unknown",
+    "authorisations.update": "authorisation-unknown credentials-invalid method-unknown resource-blocked "
+    "service-invalid status-invalid",
+    "baskets.create": "member-unknown reference-status-invalid",
+    "baskets.read": "basket-unknown",
+    "baskets.delete": "basket-unknown status-invalid",
+    "cards.list": "consent-expired consent-invalid consent-unknown",
+    "cards.read": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "cards.balances": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "cards.transactions": "consent-expired consent-invalid consent-unknown period-invalid resource-not-covered",
     "consents.create": "account-not-held period-invalid",
     "consents.read": "consent-unknown",
     "consents.delete": "consent-unknown",
     "payments.initiate": "account-not-held execution-date-invalid period-invalid",
     "payments.read": "payment-unknown",
     "payments.cancel": "cancellation-invalid payment-unknown",
+    "funds.confirm": "account-not-held consent-unknown",
+    "token.issue": "grant-unsupported token-client-unknown token-request-invalid",
 }
 """The errors of each handler, `format-error` aside, which every operation has: a module's RAISES are for all of it."""
+OF_FAMILY = {
+    "basket": "basket-unknown",
+    "cancellation": "payment-unknown",
+    "consent": "consent-unknown",
+    "payment": "payment-unknown",
+}
+"""What an authorisation's handler raises for the resource that is authorised."""
 _LEFT_OUT = ("$schema", "$id", "$defs")
 _ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
 
@@ -52,6 +74,8 @@ class Writer:
     def document(self, version: str) -> Json:
         paths: dict[str, Json] = {}
         for operation in self.bank.operations.values():
+            if not operation.pattern.text.startswith("/v1/"):
+                continue  # tokens are RFC 6749's to describe
             for path, fixed, listed in _paths(operation):
                 paths.setdefault(path, {})[operation.method.lower()] = self.operation(operation, fixed, listed)
         return {
@@ -70,7 +94,7 @@ class Writer:
             "tags": [operation.origin.document.value["title"]],
             **({"summary": written["doc"]} if "doc" in written else {}),
             "parameters": list(self.parameters(operation, fixed, listed)),
-            **({"requestBody": {"required": True, "content": content}} if content else {}),
+            **({"requestBody": {"required": not operation.require.optional, "content": content}} if content else {}),
             "responses": self.responses(operation, listed),
         }
 
@@ -98,6 +122,8 @@ class Writer:
         default = operation.behaviour
         for behaviour in (default, *(r.behaviour for r in self.bank.rules if r.operation == operation.id)):
             errors |= set(RAISED.get(behaviour.handler or "", "").split())
+            family = (behaviour.options or default.options or {}).get("family")
+            errors |= {OF_FAMILY[family]} if family else set()
             for answer in (*(behaviour.respond or (default.respond if behaviour.handler else ())), *behaviour.sequence):
                 name = answer.schema or (behaviour.answers or default.answers or {}).get(str(answer.status), "")
                 if answer.error:

@@ -18,7 +18,7 @@ def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
     for constraint in requirement.constraints:
         if constraint.place.part != "body":
             _check_constraint(constraint, call)
-    if not wants_body:
+    if not wants_body or (requirement.optional and not call.request.body.strip()):
         return
     _check_media_type(call)
     body = call.body

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from xs2a_sandbox import door
+from xs2a_sandbox.admin_token import ensure_token
 from xs2a_sandbox.assembly import build
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.exchange_log import Exchange
@@ -38,6 +40,7 @@ async def serve(
     engine = build(settings)
     engine.on_exchange = on_exchange
     ca_file = ensure_ca(settings.confdir)
+    engine.admin_token = ensure_token(settings.confdir)
     direct = DirectDoor(engine.answer, host=settings.host, port=settings.port)
     proxy = ProxyDoors(
         engine.answer,
@@ -59,7 +62,7 @@ async def serve(
             ready(Addresses(_url("http", settings.host, proxy.proxy_port), direct_url, tls_url, ca_file))
         await _told_to_stop(stop or asyncio.Event())
     finally:
-        await asyncio.gather(*(door.drain() for door in started))
+        await asyncio.gather(*(one.drain() for one in started))
 
 
 async def _told_to_stop(stop: asyncio.Event) -> None:
@@ -78,6 +81,4 @@ async def _told_to_stop(stop: asyncio.Event) -> None:
 
 
 def _url(scheme: str, host: str, port: int) -> str:
-    """An address that can be typed: a door that listens on all interfaces is also on loopback."""
-    reachable = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"{scheme}://{f'[{reachable}]' if ':' in reachable else reachable}:{port}"
+    return door.url(scheme, door.reachable(host), port)

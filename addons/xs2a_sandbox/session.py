@@ -27,9 +27,13 @@ def session_name(request: Request, segments: tuple[str, ...]) -> tuple[str, tupl
         name, segments = segments[1], segments[2:]
     else:
         name = request.headers.get(HEADER) or request.user or DEFAULT
-    if not _NAME.fullmatch(name):
+    if not is_session_name(name):
         raise BankError("session-invalid", session=name[:80])
     return name, segments
+
+
+def is_session_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
 
 
 def session_time(transaction: Transaction, started: date) -> tuple[Clock, Callable[[], date]]:
@@ -51,6 +55,16 @@ def session_time(transaction: Transaction, started: date) -> tuple[Clock, Callab
         return today
 
     return clock, anchor
+
+
+def keep_clock(transaction: Transaction, clock: Clock) -> None:
+    """What time it is from the next request on. The day that relative dates count from stays as it is."""
+    kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name == "anchor"}
+    if clock.shift:
+        kept["shift"] = int(clock.shift.total_seconds())
+    if clock.frozen:
+        kept["frozen"] = clock.frozen.isoformat()
+    transaction.put(*_TIME, kept)
 
 
 def _clock(kept: Document | None) -> Clock:

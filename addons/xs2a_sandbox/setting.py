@@ -231,6 +231,13 @@ SETTINGS = (
         '""',
         _text(r"(/[A-Za-z0-9._~%-]+)*"),
     ),
+    Setting(
+        "static_data",
+        "Keep accounts as the test data has them, whatever payments do.",
+        "true or false",
+        "false",
+        _switch,
+    ),
 )
 """In the order of the documentation; those without a flag can be set in the file only."""
 

@@ -90,7 +90,7 @@ def _fill(node: Node) -> Fill | None:
             return value
         filled = {**unused, **value}
         for name in left_out:
-            if name not in value:
+            if filled[name] is None:
                 del filled[name]
         for name, fill in fills:
             if (inner := filled.get(name)) is not None:

@@ -126,12 +126,27 @@ class SqliteStore:
                 self._connection.execute("rollback")
             raise StoreUnavailable(str(error)) from error
 
-    def counts(self) -> dict[str, int]:
+    def counts(self, session: str | None = None) -> dict[str, int]:
+        where, values = ("", ()) if session is None else (" where session = ?", (session,))
         try:
-            rows = self._connection.execute("select collection, count(*) from documents group by collection").fetchall()
+            rows = self._connection.execute(
+                f"select collection, count(*) from documents{where} group by collection", values
+            ).fetchall()
         except sqlite3.Error as error:
             raise StoreUnavailable(str(error)) from error
         return dict(rows)
+
+    def sessions(self) -> dict[str, dict[str, int]]:
+        sessions: dict[str, dict[str, int]] = {}
+        try:
+            rows = self._connection.execute(
+                "select session, collection, count(*) from documents group by session, collection order by session"
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(str(error)) from error
+        for session, collection, count in rows:
+            sessions.setdefault(session, {})[collection] = count
+        return sessions
 
     def close(self) -> None:
         self._connection.close()

@@ -1,5 +1,6 @@
 """State: documents by session, collection and id, and the transaction that one request makes of them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -34,8 +35,12 @@ class Store(Protocol):
         """Forgets one session, or all."""
         ...
 
-    def counts(self) -> dict[str, int]:
-        """Documents by collection, over all sessions."""
+    def counts(self, session: str | None = None) -> dict[str, int]:
+        """Documents by collection, deletions among them, of one session or of all."""
+        ...
+
+    def sessions(self) -> dict[str, dict[str, int]]:
+        """Every session that has written something, by name, with its counts."""
         ...
 
     def close(self) -> None: ...
@@ -81,12 +86,12 @@ class MemoryStore:
         else:
             self._sessions.pop(session, None)
 
-    def counts(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for held in self._sessions.values():
-            for collection, _ in held.documents:
-                counts[collection] = counts.get(collection, 0) + 1
-        return counts
+    def counts(self, session: str | None = None) -> dict[str, int]:
+        found = [self._sessions.get(session)] if session is not None else self._sessions.values()
+        return dict(Counter(collection for held in found if held for collection, _ in held.documents))
+
+    def sessions(self) -> dict[str, dict[str, int]]:
+        return {name: self.counts(name) for name in sorted(self._sessions)}
 
     def close(self) -> None:
         self._sessions.clear()
@@ -130,11 +135,17 @@ class Transaction:
         return self._writes[key] if key in self._writes else self._read(key)[1]
 
     def all(self, collection: str) -> dict[str, Document]:
-        if collection not in self._lists:
-            self._lists[collection] = self._store.list(self.session, collection)
-        documents: dict[str, Document | None] = {**self._base().get(collection, {}), **self._lists[collection][1]}
-        documents |= {id: document for (name, id), document in self._writes.items() if name == collection}
+        documents = {**self._base().get(collection, {}), **self._held(collection)}
         return {id: document for id, document in documents.items() if document is not None}
+
+    def own(self, collection: str) -> dict[str, Document]:
+        """What the session itself has put there."""
+        return {id: document for id, document in self._held(collection).items() if document is not None}
+
+    def collections(self) -> list[str]:
+        """The names of those that hold, or held, anything."""
+        kept = (*self._base(), *sorted(self._store.counts(self.session)))
+        return list(dict.fromkeys((*kept, *(name for name, _ in self._writes))))
 
     def put(self, collection: str, id: str, document: Document) -> None:
         self._write((collection, id), document)
@@ -159,6 +170,13 @@ class Transaction:
             {name: version for name, (version, _) in self._lists.items()},
             self._writes,
         )
+
+    def _held(self, collection: str) -> dict[str, Document | None]:
+        """The session's documents and deletions, this transaction's included."""
+        if collection not in self._lists:
+            self._lists[collection] = self._store.list(self.session, collection)
+        writes = {id: document for (name, id), document in self._writes.items() if name == collection}
+        return {**self._lists[collection][1], **writes}
 
     def _read(self, key: Key) -> tuple[int, Document | None]:
         if key not in self._reads:

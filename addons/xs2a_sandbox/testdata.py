@@ -16,7 +16,7 @@ from xs2a_sandbox.expression import compile_value, render
 from xs2a_sandbox.store import Collections
 
 UNKNOWN = "unknown"
-_BY_UUID = ("consents", "payments")
+_BY_UUID = ("cardAccounts", "consents", "payments")
 _KEPT_DAYS = 8
 
 
@@ -122,10 +122,20 @@ def _dangling(
                 text = f"the bank holds no account {iban}"
                 place = ("consents", id, "accounts", position)
                 problems.append(origins["consents", id].problem(place, "unknown-account", text))
+    for id, card in merged.get("cardAccounts", {}).items():
+        if card["linkedAccount"] not in accounts:
+            text = f"the bank holds no account {card['linkedAccount']}"
+            origin = origins["cardAccounts", id]
+            problems.append(origin.problem(("cardAccounts", id, "linkedAccount"), "unknown-account", text))
     for iban, account in accounts.items():
         if account["psuId"] not in psus:
             text = f"there is no customer {account['psuId']!r} among the psus"
             problems.append(origins["accounts", iban].problem(("accounts", iban, "psuId"), "unknown-psu", text))
+        for position, psu in enumerate(account.get("signatories", ())):
+            if psu not in psus:
+                text = f"there is no customer {psu!r} among the psus"
+                place = ("accounts", iban, "signatories", position)
+                problems.append(origins["accounts", iban].problem(place, "unknown-psu", text))
     return problems
 
 

@@ -17,6 +17,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.serving import Addresses, serve
 
+from .control import Control
 from .doors import BANK, DOORS, Bank, InProcess, Send, Wire
 
 
@@ -92,6 +93,16 @@ def senders(sandbox: Sandbox, trust: ssl.SSLContext) -> Iterator[dict[str, Send]
 @pytest.fixture(params=DOORS)
 def bank(request: pytest.FixtureRequest, senders: dict[str, Send], sandbox: Sandbox) -> Bank:
     return Bank(request.param, senders[request.param], f"test-{uuid.uuid4().hex}", sandbox.addresses)
+
+
+@pytest.fixture
+def control(bank: Bank, senders: dict[str, Send], sandbox: Sandbox) -> Control:
+    """Of the session and the sandbox that the test talks to; in process that is another one than behind the doors."""
+    if bank.door == "process":
+        sandbox.engine.admin_token = "in-process"
+        return Control(bank, bank.send, sandbox.engine.admin_token)
+    token = (sandbox.addresses.ca_file.parent / "admin-token").read_text().strip()
+    return Control(bank, senders["direct"], token)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpcore
 import httpx
@@ -106,6 +106,13 @@ class Bank:
 
     def delete(self, path: str, **options: Any) -> Answer:
         return self.request("DELETE", path, **options)
+
+    def page(self, href: str, **query: str) -> Answer:
+        """What a browser gets that comes through this door and follows the absolute link, with `query` added to it."""
+        parts = urlsplit(href)
+        more = urlencode(query)
+        target = f"{parts.path}?{parts.query}{'&' if more else ''}{more}"
+        return self.send("GET", target, [("Accept", "text/html")], b"")
 
 
 class Wire:

@@ -5,7 +5,6 @@ from datetime import date
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-import httpx
 import pytest
 
 from . import bodies, facts
@@ -167,9 +166,9 @@ def test_without_a_way_back_there_is_none_in_the_link(bank: Bank) -> None:
 def test_the_redirect_link_answers_with_a_page(bank: Bank) -> None:
     href = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0])).json()["_links"]["scaRedirect"]["href"]
 
-    page = httpx.get(href, trust_env=False)
+    page = bank.page(href)
 
-    assert page.status_code == 200
+    assert page.status == 200
     assert page.headers["Content-Type"].startswith("text/html")
 
 

@@ -2,11 +2,10 @@
 
 import re
 import uuid
-from typing import Any
 
 import pytest
 
-from . import bodies, facts
+from . import bodies, facts, resources
 from .doors import Answer, Bank
 
 spec = pytest.mark.spec
@@ -27,6 +26,31 @@ def is_error(answer: Answer, status: int, code: str) -> None:
         "_links": None,
     }
     assert OURS.fullmatch(message["text"])
+
+
+def provoke_further(bank: Bank) -> dict[str, Answer]:
+    """Those of authorisations and signing baskets."""
+    psu = resources.SEVERAL
+    password = resources.password(psu)
+    basket = resources.basket(bank, psu)
+    (member, _) = basket.members
+    one, other = resources.payment(bank, psu), resources.payment(bank, psu)
+    by_redirect = resources.begin(bank, one).headers["Location"]
+    known = resources.logged_in(bank, other, psu).headers["Location"]
+    return {
+        "wrong password": bank.post(
+            resources.payment(bank, psu).starts,
+            headers={"PSU-ID": psu, **resources.EMBEDDED},
+            json={"psuData": {"password": "no"}},
+        ),
+        "finished authorisation": bank.put(resources.sign(bank, resources.payment(bank, psu), psu), json=password),
+        "unknown method": bank.put(known, json={"authenticationMethodId": "pigeon"}),
+        "password by redirect": bank.put(by_redirect, json=password),
+        "member of a basket": resources.begin(bank, member),
+        "unknown basket": bank.get(f"/v1/signing-baskets/{uuid.uuid4()}"),
+        "unknown member": bank.post("/v1/signing-baskets", json={"consentIds": [str(uuid.uuid4())]}),
+        "member of two baskets": bank.post("/v1/signing-baskets", json={"paymentIds": [member.id]}),
+    }
 
 
 def provoke(bank: Bank) -> dict[str, Answer]:
@@ -63,7 +87,7 @@ def provoke(bank: Bank) -> dict[str, Answer]:
         "cancelled twice": bank.delete(own),
         "wrong session": bank.get("/v1/accounts/", headers={"X-Sandbox-Session": "two words"}),
         "placeholder": bank.get(f"{own}/authorisations/authorization_not_yet_available"),
-        "not built": bank.get("/v1/card-accounts"),
+        **provoke_further(bank),
         "unknown debtor": bank.post(sepa, json=bodies.payment(bodies.SEPA, debtor=facts.foreign_iban())),
     }
 
@@ -118,7 +142,14 @@ NUMBERS = {
     "unknown payment": (404, "RESOURCE_UNKNOWN", "XS2A914E"),
     "cancelled twice": (405, "CANCELLATION_INVALID", "XS2A915E"),
     "placeholder": (404, "RESOURCE_UNKNOWN", "XS2A916E"),
-    "not built": (501, "SERVICE_INVALID", "XS2A980E"),
+    "wrong password": (401, "PSU_CREDENTIALS_INVALID", "XS2A920E"),
+    "finished authorisation": (409, "STATUS_INVALID", "XS2A921E"),
+    "unknown method": (400, "SCA_METHOD_UNKNOWN", "XS2A922E"),
+    "password by redirect": (400, "SERVICE_INVALID", "XS2A923E"),
+    "member of a basket": (400, "RESOURCE_BLOCKED", "XS2A924E"),
+    "unknown basket": (403, "RESOURCE_UNKNOWN", "XS2A925E"),
+    "unknown member": (400, "RESOURCE_UNKNOWN", "XS2A926E"),
+    "member of two baskets": (409, "REFERENCE_STATUS_INVALID", "XS2A927E"),
 }
 """Numbers never change their meaning: apps may know them."""
 
@@ -221,52 +252,3 @@ def test_a_method_that_is_not_offered(bank: Bank, path: str) -> None:
             assert (answer.status, answer.body) == (405, b"")
         else:
             is_error(answer, 405, "SERVICE_INVALID")
-
-
-PIS = f"/v1/{bodies.SEPA}/{facts.payments('PDNG')[0][0]}"
-AIS = f"/v1/accounts/{facts.covered()}"
-OWN = f"/v1/consents/{facts.consent()}"
-CARDS = "/v1/card-accounts"
-BASKETS = "/v1/signing-baskets"
-LATER = {
-    "4.3-start-payment-authorisation": ("POST", f"{PIS}/authorisations"),
-    "4.3-payment-authorisations": ("GET", f"{PIS}/authorisations"),
-    "4.3-payment-authorisation": ("GET", f"{PIS}/authorisations/1"),
-    "4.3-update-payment-authorisation": ("PUT", f"{PIS}/authorisations/1"),
-    "4.3-start-cancellation-authorisation": ("POST", f"{PIS}/cancellation-authorisations"),
-    "4.3-cancellation-authorisations": ("GET", f"{PIS}/cancellation-authorisations"),
-    "4.3-cancellation-authorisation": ("GET", f"{PIS}/cancellation-authorisations/1"),
-    "4.3-update-cancellation-authorisation": ("PUT", f"{PIS}/cancellation-authorisations/1"),
-    "4.3-transaction": ("GET", f"{AIS}/transactions/1"),
-    "4.3-card-accounts": ("GET", CARDS),
-    "4.3-card-account": ("GET", f"{CARDS}/1"),
-    "4.3-card-balances": ("GET", f"{CARDS}/1/balances"),
-    "4.3-card-transactions": ("GET", f"{CARDS}/1/transactions"),
-    "4.3-start-consent-authorisation": ("POST", f"{OWN}/authorisations"),
-    "4.3-consent-authorisations": ("GET", f"{OWN}/authorisations"),
-    "4.3-consent-authorisation": ("GET", f"{OWN}/authorisations/1"),
-    "4.3-update-consent-authorisation": ("PUT", f"{OWN}/authorisations/1"),
-    "4.3-funds-confirmation": ("POST", "/v1/funds-confirmations"),
-    "4.3-create-basket": ("POST", BASKETS),
-    "4.3-basket": ("GET", f"{BASKETS}/1"),
-    "4.3-delete-basket": ("DELETE", f"{BASKETS}/1"),
-    "4.3-basket-status": ("GET", f"{BASKETS}/1/status"),
-    "4.3-start-basket-authorisation": ("POST", f"{BASKETS}/1/authorisations"),
-    "4.3-basket-authorisations": ("GET", f"{BASKETS}/1/authorisations"),
-    "4.3-basket-authorisation": ("GET", f"{BASKETS}/1/authorisations/1"),
-    "4.3-update-basket-authorisation": ("PUT", f"{BASKETS}/1/authorisations/1"),
-}
-
-
-@spec("2.13-other-resources")
-@spec("reading-not-built")
-@pytest.mark.parametrize(
-    ("method", "path"), [pytest.param(*operation, marks=spec(id), id=id) for id, operation in LATER.items()]
-)
-def test_operations_that_are_not_built_yet(bank: Bank, method: str, path: str) -> None:
-    body: dict[str, Any] = {"json": {}} if method in ("POST", "PUT") else {}
-
-    answer = bank.request(method, path, consent=facts.consent(), **body)
-
-    assert answer.status == 501, answer.body
-    assert OURS.fullmatch(answer.error["text"])

@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-import httpx
 import pytest
 
 from . import bodies, facts
@@ -140,9 +139,9 @@ def test_the_redirect_link(bank: Bank, product: str, back: str | None) -> None:
 def test_the_redirect_link_answers_with_a_page(bank: Bank) -> None:
     body = bank.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA)).json()
 
-    page = httpx.get(body["_Left"]["scaRedirect"]["href"], trust_env=False)
+    page = bank.page(body["_Left"]["scaRedirect"]["href"])
 
-    assert page.status_code == 200
+    assert page.status == 200
     assert page.headers["Content-Type"].startswith("text/html")
 
 

@@ -33,16 +33,6 @@ def test_pages_are_only_read(client: Client, method: str) -> None:
     assert client.request(method, "/_sandbox/health").status in (404, 405)
 
 
-@pytest.mark.parametrize("door", ["direct", "process", "proxy", "tls"])
-@pytest.mark.parametrize("path", ["/sca/consents?consent_id=<b>", "/s/ci/sca/payments?payment_id=1"])
-def test_the_page_for_the_payment_user(client: Client, door: Any, path: str) -> None:
-    answer = client.get(path, door=door)
-
-    assert answer.status == 200
-    assert answer.headers["content-type"].startswith("text/html")
-    assert b"<b>" not in answer.body
-
-
 def test_the_ca_is_a_download(client: Client, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(b"-----BEGIN CERTIFICATE-----")
 

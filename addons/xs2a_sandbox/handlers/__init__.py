@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xs2a_sandbox.call import Call
-from xs2a_sandbox.handlers import accounts, consents, payments
+from xs2a_sandbox.handlers import accounts, approaches, authorisations, baskets, cards, consents, funds, payments, token
 
 Handler = Callable[[Call], dict[str, Any]]
 
@@ -15,14 +15,30 @@ HANDLERS: dict[str, Handler] = {
     "accounts.balances": accounts.balances,
     "accounts.list": accounts.list_accounts,
     "accounts.read": accounts.read,
+    "accounts.transaction": accounts.transaction,
     "accounts.transactions": accounts.transactions,
+    "authorisations.list": authorisations.list_ids,
+    "authorisations.read": authorisations.read,
+    "authorisations.start": authorisations.start,
+    "authorisations.update": authorisations.update,
+    "baskets.create": baskets.create,
+    "baskets.delete": baskets.delete,
+    "baskets.read": baskets.read,
+    "cards.balances": cards.balances,
+    "cards.list": cards.list_cards,
+    "cards.read": cards.read,
+    "cards.transactions": cards.transactions,
     "consents.create": consents.create,
     "consents.delete": consents.delete,
     "consents.read": consents.read,
+    "funds.confirm": funds.confirm,
     "payments.cancel": payments.cancel,
     "payments.initiate": payments.initiate,
     "payments.read": payments.read,
+    "token.issue": token.issue,
 }
 
-RAISES = consents.RAISES | accounts.RAISES | payments.RAISES
+_MODULES = (accounts, approaches, authorisations, baskets, cards, consents, funds, payments, token)
+
+RAISES = frozenset[str]().union(*(module.RAISES for module in _MODULES))
 """The errors that handlers raise, by name; a dialect must say every one."""

@@ -5,6 +5,9 @@ from typing import Any
 
 from xs2a_sandbox.call import Call, new_id
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.handlers.approaches import begin_with_resource
+from xs2a_sandbox.handlers.signing import FAMILIES, settle
+from xs2a_sandbox.states import CONSENT
 from xs2a_sandbox.store import Document
 
 RAISES = frozenset({"account-not-held", "consent-unknown", "format-error", "period-invalid"})
@@ -31,6 +34,8 @@ def create(call: Call) -> dict[str, Any]:
     status = call.options["status"]["all" if everything else "named"]
     if call.options.get("reuse") and not everything and (id := _preconfigured(call, ibans)):
         call.state.restore("consents", id)
+        if any(redirects(call).values()):
+            call.state.put("consents", id, {**(call.state.get("consents", id) or {}), **redirects(call)})
         return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
     id = new_id()
     document = {
@@ -41,8 +46,11 @@ def create(call: Call) -> dict[str, Any]:
         "validUntil": body["validUntil"],
         "frequencyPerDay": body["frequencyPerDay"],
         "lastActionDate": today,
+        **redirects(call),
     }
     call.state.put("consents", id, document)
+    if not everything:
+        begin_with_resource(call, FAMILIES["consent"], id)
     return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
 
 
@@ -72,10 +80,18 @@ def delete(call: Call) -> dict[str, Any]:
     return {}
 
 
+def redirects(call: Call) -> dict[str, str | None]:
+    """Where the PSU is sent back to, as the TPP registers it with a resource."""
+    return {
+        "redirectUri": call.headers.get("tpp-redirect-uri"),
+        "nokRedirectUri": call.headers.get("tpp-nok-redirect-uri"),
+    }
+
+
 def registered(call: Call, id: str) -> tuple[str, Document]:
     """The consent, and its id as it is kept: UUIDs compare without case."""
     kept = id.lower()
-    consent = call.state.get("consents", kept)
+    consent = settle(call, "consents", kept)
     if consent is None:
         raise BankError("consent-unknown", id=id)
     return kept, consent
@@ -83,9 +99,8 @@ def registered(call: Call, id: str) -> tuple[str, Document]:
 
 def status_of(call: Call, consent: Mapping[str, Any]) -> str:
     status: str = consent.get("consentStatus") or consent["role"]
-    if status in ("received", "valid") and consent["validUntil"] < call.clock.today().isoformat():
-        return "expired"
-    return status
+    passed = consent["validUntil"] < call.clock.today().isoformat()
+    return (passed and CONSENT.after(status, "validUntil passes")) or status
 
 
 def reference(call: Call, iban: str) -> dict[str, Any]:

@@ -1,14 +1,10 @@
 """Pages of the sandbox itself, beside the bank's interface."""
 
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 
 from xs2a_sandbox.answer import JSON
 from xs2a_sandbox.messages import Request, Response, to_json
-
-_HTML = "text/html; charset=utf-8"
-_STYLE = "body{font:1rem/1.5 system-ui,sans-serif;max-width:38rem;margin:4rem auto;padding:0 1.5rem;color:#1c2733}"
 
 
 class Pages:
@@ -22,8 +18,6 @@ class Pages:
         """None where there is no such page, or not for this door: /_sandbox/ is never reached through a proxy."""
         if not segments or request.method not in ("GET", "HEAD"):
             return None
-        if segments[0] == "sca":
-            return _sca()
         if segments[0] != "_sandbox" or request.door not in ("direct", "process"):
             return None
         match segments[1:]:
@@ -41,16 +35,3 @@ class Pages:
 
 def _json(value: object) -> Response:
     return Response(headers=(("Content-Type", JSON), ("Cache-Control", "no-store")), body=to_json(value))
-
-
-def _sca() -> Response:
-    text = (
-        "Here the payment user will log in and approve, or decline, what the app has asked for. "
-        "This version of the sandbox does not have that page yet: the consent or payment stays as it is."
-    )
-    page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>Strong customer authentication</title><style>{_STYLE}</style>"
-        f"<h1>Strong customer authentication</h1><p>{escape(text)}</p></html>"
-    )
-    return Response(headers=(("Content-Type", _HTML),), body=page.encode())

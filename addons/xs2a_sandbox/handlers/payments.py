@@ -6,7 +6,10 @@ from typing import Any
 
 from xs2a_sandbox.call import Call, new_id
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.handlers.consents import held_account, listed
+from xs2a_sandbox.handlers.approaches import begin_with_resource
+from xs2a_sandbox.handlers.consents import held_account, listed, redirects
+from xs2a_sandbox.handlers.settlement import available, converted
+from xs2a_sandbox.handlers.signing import FAMILIES, settle
 from xs2a_sandbox.store import Document
 
 RAISES = frozenset(
@@ -14,10 +17,12 @@ RAISES = frozenset(
     | {"period-invalid"}
 )
 
-_NOT_SHOWN = frozenset(
-    "service product request requestedExecutionDate startDate endDate frequency dayOfExecution".split()
-)
-_BALANCE = "forwardAvailable"
+_SHOWN = (
+    "endToEndIdentification debtorAccount creditorAccount instructedAmount creditorAgent creditorName creditorAddress "
+    "remittanceInformationUnstructured remittanceInformationStructured transactionStatus creditorAgentIdType "
+    "creditorAgentOtherId"
+).split()
+"""The members of a payment as it is read (spec 2.11)."""
 _ADDRESS = {
     "streetName": "creditorAddressStreet",
     "buildingNumber": "creditorAddressBuildingNumber",
@@ -41,7 +46,7 @@ def initiate(call: Call) -> dict[str, Any]:
     """
     body, bulk = call.body, bool(call.options.get("bulk"))
     iban = held_account(call, body["debtorAccount"], "/debtorAccount/iban")
-    moneys = _bulk_moneys(body) if bulk else [_money(body["instructedAmount"], "/instructedAmount")]
+    moneys = _bulk_moneys(body) if bulk else [money(body["instructedAmount"], "/instructedAmount")]
     _check_dates(call, body)
     status = "RCVD" if _covered(call, iban, moneys, bulk) else "RJCT"
     id, (service, product) = new_id(), _kind(call)
@@ -52,8 +57,11 @@ def initiate(call: Call) -> dict[str, Any]:
         "debtorAccount": listed(body["debtorAccount"]),
         "transactionStatus": status,
         "request": body,
+        **redirects(call),
     }
     call.state.put("payments", id, document)
+    if status == "RCVD":
+        begin_with_resource(call, FAMILIES["payment"], id)
     return {
         "transactionStatus": "RCVD",
         "paymentId": id,
@@ -64,16 +72,15 @@ def initiate(call: Call) -> dict[str, Any]:
 
 
 def read(call: Call) -> dict[str, Any]:
-    _, payment = _known(call)
-    shown = {name: value for name, value in payment.items() if name not in _NOT_SHOWN}
-    shown["transactionStatus"] = _status(call, payment)
+    _, payment = known(call)
+    shown = {name: payment[name] for name in _SHOWN if name in payment}
     return {"payment": {"endToEndIdentification": "", "remittanceInformationStructured": {}, **shown}}
 
 
 def cancel(call: Call) -> dict[str, Any]:
     """Options: `at_once` lists the states that end in CANC now, `authorised` those that need an authorisation first."""
-    id, payment = _known(call)
-    status = _status(call, payment)
+    id, payment = known(call)
+    status = payment["transactionStatus"]
     if status in call.options["at_once"]:
         call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
         return {"transactionStatus": "CANC"}
@@ -88,22 +95,13 @@ def _kind(call: Call) -> tuple[str, str]:
     return service, product
 
 
-def _known(call: Call) -> tuple[str, Document]:
+def known(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
     id = call.path["paymentId"]
-    payment = call.state.get("payments", id.lower())
+    payment = settle(call, "payments", id.lower())
     if payment is None or (payment["service"], payment["product"]) != _kind(call):
         raise BankError("payment-unknown", id=id)
     return id.lower(), payment
-
-
-def _status(call: Call, payment: Document) -> str:
-    """What is accepted for a later day is executed on that day."""
-    status: str = payment["transactionStatus"]
-    asked = payment.get("request", payment)
-    day = asked.get("requestedExecutionDate") or asked.get("startDate")
-    due = status == "ACTC" and day and day <= call.clock.today().isoformat()
-    return "ACSP" if due else status
 
 
 def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
@@ -117,7 +115,8 @@ def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
         raise BankError("period-invalid", path="/endDate", expected="endDate must not be before startDate")
 
 
-def _money(amount: Mapping[str, str], pointer: str) -> Money:
+def money(amount: Mapping[str, str], pointer: str) -> Money:
+    """Raises BankError `format-error` where the amount has more decimals than the currency."""
     return _checked(amount["currency"], amount["amount"], f"{pointer}/amount")
 
 
@@ -147,22 +146,14 @@ _PARALLEL = frozenset(
 
 def _covered(call: Call, iban: str, moneys: Sequence[Money], bulk: bool) -> bool:
     account = call.state.get("accounts", iban) or {}
-    rates: dict[str, Any] = {"EUR": "1", **call.testdata().get("rates", {})}
-
-    def rate(currency: str, pointer: str) -> Decimal:
-        if currency not in rates:
-            raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
-        return Decimal(rates[currency])
-
     total = Decimal()
     for position, (currency, amount) in enumerate(moneys):
-        pointer = f"/amountCurrency/{position}" if bulk else "/instructedAmount/currency"
-        same = currency == account["currency"]
-        total += (
-            Decimal(amount) if same else Decimal(amount) * rate(currency, pointer) / rate(account["currency"], pointer)
-        )
-    funds = [Decimal(b["balanceAmount"]["amount"]) for b in account["balances"] if b["balanceType"] == _BALANCE]
-    return total <= (funds[0] if funds else 0)
+        value = converted(call, Decimal(amount), currency, account["currency"])
+        if value is None:
+            pointer = f"/amountCurrency/{position}" if bulk else "/instructedAmount/currency"
+            raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
+        total += value
+    return total <= available(call, iban, account)
 
 
 def _record(body: Mapping[str, Any]) -> Document:

@@ -1,0 +1,120 @@
+"""Chromium, a sandbox to look at, and an app that the browser is sent back to."""
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from client import Answer, Client, an_engine
+from doors import DEADLINE, Loop, opened
+from xs2a_sandbox.server import DirectDoor
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: `make browser` installs Debian's")
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[dev]'")
+    # Not for longer than a module: meanwhile nothing else can run a loop in this thread.
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class App:
+    """A TPP: `calls` are the paths and queries that browsers came back with."""
+
+    url: str = ""
+    calls: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
+    referrers: list[str | None] = field(default_factory=list)
+
+
+def _serving(handler: type[BaseHTTPRequestHandler]) -> tuple[ThreadingHTTPServer, threading.Thread]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    return server, thread
+
+
+@pytest.fixture
+def app() -> Iterator[App]:
+    """`/away` of it leads on to another origin, as the addresses of real apps often do."""
+    app = App()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            if parts.path == "/away":
+                self.send_response(302)
+                self.send_header("Location", app.url.replace("127.0.0.1", "localhost") + "/landed")
+                self.end_headers()
+                return
+            if parts.path != "/favicon.ico":
+                app.calls.append((parts.path, parse_qs(parts.query)))
+                app.referrers.append(self.headers["Referer"])
+            body = b"<!doctype html><title>The app</title><h1>Back in the app</h1>"
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server, thread = _serving(Handler)
+    app.url = f"http://127.0.0.1:{server.server_port}"
+    yield app
+    server.shutdown()
+    server.server_close()
+    thread.join(DEADLINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Served(Client):
+    """Its engine is served on the direct door, where the links lead; it asks in the loop of that door."""
+
+    loop: Loop | None = None
+
+    def request(self, method: str, target: str, **options: Any) -> Answer:
+        assert self.loop
+        return self.loop.run(self.send(method, target, **options))
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    engine = an_engine()
+    with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, loop):
+        engine.public_url = f"http://127.0.0.1:{door.port}"
+        yield Served(engine, loop=loop)
+
+
+@pytest.fixture
+def pictures(request: pytest.FixtureRequest) -> Path | None:
+    """Where pictures of the pages are to be left, for people to look at: `PICTURES=DIR make test`."""
+    if "PICTURES" not in os.environ:
+        return None
+    place = Path(os.environ["PICTURES"]) / re.sub(r"[^\w-]+", "-", request.node.name).strip("-")
+    place.mkdir(parents=True, exist_ok=True)
+    return place

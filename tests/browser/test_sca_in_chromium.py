@@ -1,0 +1,263 @@
+"""The payment user's page in a real browser: by keyboard, on a desktop and a phone, without JavaScript."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client import Client
+from conformance import bodies, facts
+
+SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
+ANNAS = ("AT459880000010204711", "AT449880000010204729")
+ZUZANAS = "AT049880000030577001"
+
+_SMALL = """() => [...document.querySelectorAll('button, a.button, input:not([type=hidden]), .choice')]
+  .map(one => one.closest('.choice') || one)
+  .filter(one => one.getBoundingClientRect().height < 44).map(one => one.outerHTML)"""
+_NAME = """one => {
+  const named = (one.labels?.[0] ?? one).cloneNode(true)
+  named.querySelectorAll('[aria-hidden]').forEach(hidden => hidden.remove())
+  return named.textContent.replace(/\\s+/g, ' ').trim()
+}"""
+_WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.fixture(params=SIZES)
+def size(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def page(browser: Any, size: str) -> Iterator[Any]:
+    """Without JavaScript."""
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+def link_to_consent(client: Client, *ibans: str, back: str | None = None) -> tuple[str, str]:
+    headers = {"TPP-Redirect-URI": back, "TPP-Nok-Redirect-URI": back and back.replace("/ok", "/nok")}
+    made = client.post("/v1/consents", json=bodies.consent(*ibans), headers=headers).json()
+    return made["consentId"], made["_links"]["scaRedirect"]["href"]
+
+
+def link_to_payment(client: Client, product: str = bodies.SEPA, **changes: Any) -> tuple[str, str]:
+    back = changes.pop("back", None)
+    headers = {"TPP-Redirect-URI": back, "TPP-Nok-Redirect-URI": back and back.replace("/ok", "/nok")}
+    answer = client.post(f"/v1/{product}", json=bodies.payment(product, **changes), headers=headers)
+    assert answer.status == 200, answer.body
+    return f"/v1/{product}/{answer.json()['paymentId']}", answer.json()["_Left"]["scaRedirect"]["href"]
+
+
+def consent_status(client: Client, id: str) -> str:
+    return client.get(f"/v1/consents/{id}/status").json()["consentStatus"]
+
+
+def tab_to(page: Any, name: str) -> list[str]:
+    """Presses Tab until the element with this text or label has the focus; what was passed, in order."""
+    passed = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        text = focused.evaluate(_NAME)
+        passed.append(text)
+        if text.startswith(name):
+            return passed
+    raise AssertionError(f"Tab never leads to {name!r}, only to {passed}")
+
+
+def enter(page: Any) -> None:
+    """Presses Enter and waits for what follows, an app that the browser is sent to included."""
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def heading(page: Any) -> str:
+    return page.get_by_role("heading", level=2).first.inner_text()
+
+
+def test_approve_by_keyboard(page: Any, client: Client, app: Any) -> None:
+    id, link = link_to_consent(client, *ANNAS, back=f"{app.url}/ok?state=4711")
+
+    page.goto(link)
+    passed = tab_to(page, "Log in")
+    assert [text.split()[0] for text in passed] == ["Anna", "PSU-ID", "Password", "Log"]
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.type("anna")
+    page.keyboard.press("Tab")
+    page.keyboard.type("wrong")
+    enter(page)
+    assert "2 attempts left" in page.get_by_role("alert").inner_text()
+    assert page.title().startswith("Error: ")
+    tab_to(page, "Anna")
+    enter(page)
+
+    assert heading(page) == "Choose the accounts"
+    passed = tab_to(page, "Continue")
+    assert [text.split()[0] for text in passed] == ["Girokonto", "Sparkonto", "Continue"]
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    enter(page)
+
+    assert heading(page) == "Approve"
+    hint = page.locator("strong.otp").inner_text()
+    passed = tab_to(page, "Fail technically")
+    assert passed == ["One-time password", "Approve", "Decline", "Cancel", "Let it time out", "Fail technically"]
+    for _ in passed[1:]:
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.type(hint)
+    enter(page)
+
+    page.wait_for_url(f"{app.url}/ok?state=4711")
+    assert app.calls == [("/ok", {"state": ["4711"]})]
+    assert app.referrers == [None]
+    assert consent_status(client, id) == "valid"
+    shown = client.get(f"/v1/consents/{id}").json()["access"]["accounts"]
+    assert [account["iban"] for account in shown] == [ANNAS[0]]
+    page.goto(link)
+    assert page.get_by_role("heading", level=1).inner_text() == "This link has been used"
+
+
+def test_decline_by_keyboard(page: Any, client: Client, app: Any) -> None:
+    place, link = link_to_payment(client, debtor=ZUZANAS, back=f"{app.url}/ok")
+
+    page.goto(link)
+    tab_to(page, "Zuzana")
+    enter(page)
+    tab_to(page, "Telefon Atelier")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "Continue")
+    enter(page)
+    assert "Kartenleser" in page.locator("main").inner_text()
+    tab_to(page, "Decline")
+    enter(page)
+
+    page.wait_for_url(f"{app.url}/nok")
+    assert [path for path, _ in app.calls] == ["/nok"]
+    assert client.get(f"{place}/status").json()["transactionStatus"] == "RJCT"
+
+
+def test_an_address_that_leads_on_to_another_origin(page: Any, client: Client, app: Any) -> None:
+    _, link = link_to_consent(client, ANNAS[0], back=f"{app.url}/away")
+
+    page.goto(link)
+    page.get_by_role("button", name="Decline").click()
+
+    page.wait_for_url("**/landed")
+
+
+def test_the_bank_breaks_down(page: Any, client: Client, app: Any) -> None:
+    place, link = link_to_payment(client, back=f"{app.url}/ok")
+
+    page.goto(link)
+    page.get_by_role("button", name="Fail technically").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Something went wrong at the bank"
+    assert not app.calls
+    page.get_by_role("link", name="Back to the app").click()
+
+    page.wait_for_url(f"{app.url}/nok")
+    assert client.get(f"{place}/status").json()["transactionStatus"] == "RJCT"
+
+
+# -- looks
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+class Inspector:
+    """Looks at each page: axe-core finds nothing, nothing is wider than the screen, what is touched is large."""
+
+    def __init__(self, page: Any, pictures: Path | None) -> None:
+        self.page = page
+        self.pictures = pictures
+        self.messages: list[str] = []
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+
+    def look(self, name: str) -> None:
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+        if self.pictures:
+            self.page.screenshot(path=self.pictures / f"{name}.png", full_page=True)
+        found = axe.Axe().run(self.page)
+        assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+        assert self.page.evaluate(_SMALL) == []
+        assert not self.page.evaluate(_WIDE)
+        assert not [text for text in self.messages if "status of" not in text], self.messages
+
+
+@pytest.fixture
+def inspector(browser: Any, size: str, scheme: str, pictures: Path | None) -> Iterator[Inspector]:
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=False)
+    yield Inspector(context.new_page(), pictures)
+    context.close()
+
+
+def test_every_step_of_a_consent(inspector: Inspector, client: Client, app: Any) -> None:
+    page = inspector.page
+    zuzanas = [iban for iban, one in facts.accounts().items() if one["psuId"] == "zuzana"]
+    _, link = link_to_consent(client, *zuzanas, back=f"{app.url}/ok")
+
+    page.goto(link)
+    inspector.look("1-login")
+    page.get_by_label("PSU-ID").fill("zuzana")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    inspector.look("2-wrong-password")
+    page.get_by_role("button", name="Zuzana").click()
+    inspector.look("3-accounts")
+    for box in page.get_by_role("checkbox").all():
+        box.uncheck()
+    page.get_by_role("button", name="Continue").click()
+    inspector.look("4-no-accounts")
+    page.get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Continue").click()
+    inspector.look("5-method")
+    page.get_by_role("button", name="Continue").click()
+    inspector.look("6-approve")
+    page.get_by_label("One-time password").fill("nope")
+    page.get_by_role("button", name="Approve").click()
+    inspector.look("7-wrong-otp")
+    page.get_by_label("One-time password").fill(page.locator("strong.otp").inner_text())
+    page.get_by_role("button", name="Approve").click()
+    page.wait_for_url(f"{app.url}/ok")
+    page.goto(link)
+    inspector.look("8-used")
+
+
+@pytest.mark.parametrize("product", [bodies.SEPA, bodies.BULK, bodies.PERIODIC])
+def test_payments(inspector: Inspector, client: Client, product: str) -> None:
+    _, link = link_to_payment(client, product)
+
+    inspector.page.goto(link)
+    inspector.look("login")
+    inspector.page.locator("button.person").first.click()
+    inspector.page.get_by_role("button", name="Cancel").click()
+    inspector.look("cancelled")
+
+
+def test_a_basket_and_other_ends(inspector: Inspector, client: Client) -> None:
+    page = inspector.page
+    payment, _ = link_to_payment(client)
+    consent, _ = link_to_consent(client, *ANNAS)
+    members = {"paymentIds": [payment.rpartition("/")[2]], "consentIds": [consent]}
+    basket = client.post("/v1/signing-baskets", json=members).json()["basketId"]
+    base = client.engine.public_url
+
+    page.goto(f"{base}/sca/baskets?basket_id={basket}")
+    inspector.look("basket")
+    page.get_by_role("button", name="Fail technically").click()
+    inspector.look("failed")
+    page.goto(f"{base}/sca/consents?consent_id=nope")
+    inspector.look("unknown")
+    _, link = link_to_consent(client, facts.debtor())
+    page.goto(f"{link}&decide=approve")
+    inspector.look("approved")
