@@ -55,29 +55,29 @@ class MemoryStore:
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         held = self._sessions.get(session)
-        return held.documents.get((collection, id), _ABSENT) if held else _ABSENT
+        return held.read(collection, id) if held else _ABSENT
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         held = self._sessions.get(session)
         if held is None:
             return 0, {}
-        documents = {key[1]: value[1] for key, value in held.documents.items() if key[0] == collection}
-        return held.lists.get(collection, 0), documents
+        documents = held.documents.get(collection, {})
+        return held.lists.get(collection, 0), {id: document for id, (_, document) in documents.items()}
 
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
         held = self._sessions.get(session) or _Session()
-        if any(held.documents.get(key, _ABSENT)[0] != version for key, version in reads.items()):
+        if any(held.read(*key)[0] != version for key, version in reads.items()):
             return False
         if any(held.lists.get(name, 0) != version for name, version in lists.items()):
             return False
         if writes:
             self._sessions[session] = held
-        for key, document in writes.items():
+        for (collection, id), document in writes.items():
             self._version += 1
-            held.documents[key] = (self._version, document)
-            held.lists[key[0]] = self._version
+            held.documents.setdefault(collection, {})[id] = (self._version, document)
+            held.lists[collection] = self._version
         return True
 
     def reset(self, session: str | None = None) -> None:
@@ -88,7 +88,10 @@ class MemoryStore:
 
     def counts(self, session: str | None = None) -> dict[str, int]:
         found = [self._sessions.get(session)] if session is not None else self._sessions.values()
-        return dict(Counter(collection for held in found if held for collection, _ in held.documents))
+        counts: Counter[str] = Counter()
+        for held in filter(None, found):
+            counts.update({collection: len(documents) for collection, documents in held.documents.items()})
+        return dict(counts)
 
     def sessions(self) -> dict[str, dict[str, int]]:
         return {name: self.counts(name) for name in sorted(self._sessions)}
@@ -104,8 +107,12 @@ class _Session:
     __slots__ = ("documents", "lists")
 
     def __init__(self) -> None:
-        self.documents: dict[Key, tuple[int, Document | None]] = {}
+        self.documents: dict[str, dict[str, tuple[int, Document | None]]] = {}
         self.lists: dict[str, int] = {}
+
+    def read(self, collection: str, id: str) -> tuple[int, Document | None]:
+        held = self.documents.get(collection)
+        return held.get(id, _ABSENT) if held else _ABSENT
 
 
 class Transaction:

@@ -7,7 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.call import Call, new_id
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.handlers.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
+from xs2a_sandbox.handlers.signing import AUTHORISATIONS, FAMILIES, MOVING, Family, holders, moved, needed
 from xs2a_sandbox.states import NONE, SCA
 from xs2a_sandbox.store import Document
 
@@ -104,8 +104,18 @@ def customer(call: Call, family: Family, id: str, psu_id: str) -> Document:
 def push(call: Call, id: str, authorisation: Document) -> Document:
     """Asks in the customer's app, which answers by itself after a while unless the control interface decides before."""
     after = option(options_of(call, FAMILIES[authorisation["family"]]), "decides_after")
+    if after is not None:
+        _watch(call, FAMILIES[authorisation["family"]], authorisation["resource"])
     decides = (call.clock.now() + timedelta(seconds=int(after))).isoformat() if after is not None else None
     return moved(call, id, authorisation, "begin", decides=decides)
+
+
+def _watch(call: Call, family: Family, id: str) -> None:
+    """The payments that the app's answer may let go, without anybody asking for them first."""
+    resource = call.state.get(family.collection, id) or {}
+    ids = resource.get("payments", ()) if family.name == "basket" else [id] if family.name == "payment" else []
+    for payment in ids:
+        call.state.put(MOVING, payment, {})
 
 
 def gives_way(call: Call, id: str) -> bool:

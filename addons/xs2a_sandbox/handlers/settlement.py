@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.call import Call
 from xs2a_sandbox.handlers.schedule import days
-from xs2a_sandbox.handlers.signing import settle
+from xs2a_sandbox.handlers.signing import MOVING, settle
 from xs2a_sandbox.store import Document
 
 _CENT = Decimal("0.01")
@@ -32,7 +32,7 @@ def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movemen
     today = call.clock.today()
     found = [
         Movement(day, day > today, amount, _record(call, id, payment, position, day, (account["currency"], amount)))
-        for id in call.state.own("payments")
+        for id in call.state.own(MOVING)
         if (payment := settle(call, "payments", id)) and "authorised" in payment
         for day in _until_next(payment, today)
         for position, amount in _amounts(call, payment, iban, account["currency"])

@@ -12,6 +12,8 @@ from xs2a_sandbox.states import BASKET, CONSENT, PAYMENT, SCA, Machine
 from xs2a_sandbox.store import Document
 
 AUTHORISATIONS = "authorisations"
+MOVING = "_moving"
+"""The collection that names the payments which move money, or may by themselves: the others are not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,12 @@ FAMILIES = {
 }
 
 
+_BY_COLLECTION = {
+    collection: [family for family in FAMILIES.values() if family.collection == collection]
+    for collection in {family.collection for family in FAMILIES.values()}
+}
+
+
 def settle(call: Call, collection: str, id: str) -> Document | None:
     """The resource as it is now: authorisations that ran out or came due in the meantime have taken effect.
 
@@ -44,11 +52,14 @@ def settle(call: Call, collection: str, id: str) -> Document | None:
     resource = call.state.get(collection, id)
     if resource is None or active_basket(call, resource):
         return resource
+    resource = call.state.get(collection, id) or {}  # its basket may just have moved it
+    waits = collection == "payments" and resource["transactionStatus"] == "ACTC"
+    families = [family for family in _BY_COLLECTION[collection] if resource.get(family.listed)]
+    if not families and not waits:
+        return resource
     now = call.clock.now()
-    for family in FAMILIES.values():
-        if family.collection != collection:
-            continue
-        for one in resource.get(family.listed, ()):
+    for family in families:
+        for one in resource[family.listed]:
             authorisation = call.state.get(AUTHORISATIONS, one)
             if authorisation is None or authorisation["scaStatus"] in SCA.final:
                 continue
@@ -192,6 +203,7 @@ def _move(call: Call, family: Family, id: str, event: str, day: date) -> bool:
             changed["lastActionDate"] = day.isoformat()
         elif event.startswith("authorised by all") and family.collection == "payments":
             changed["authorised"] = day.isoformat()
+            call.state.put(MOVING, id, {})
         elif to == "CANC":
             changed["cancelled"] = day.isoformat()
         call.state.put(family.collection, id, changed)
