@@ -92,6 +92,17 @@ def test_what_the_link_to_the_page_holds(bank: Bank, family: str, back: str | No
     assert made.id in [value for (value,) in query.values()]
 
 
+@spec("reading-sca-link")
+@every_family
+def test_an_update_gives_the_same_link_to_the_page(bank: Bank, family: str) -> None:
+    started = resources.begin(bank, make(bank, family)).json()["_links"]
+
+    updated = bank.put(started["scaStatus"]["href"], headers={"PSU-ID": SEVERAL})
+
+    assert (updated.status, updated.json()["scaStatus"]) == (200, "psuIdentified")
+    assert updated.json()["_links"]["scaRedirect"] == started["scaRedirect"]
+
+
 APPROACHES: list[tuple[dict[str, str], str]] = [
     ({}, "REDIRECT"),
     ({"TPP-Redirect-Preferred": "true"}, "REDIRECT"),

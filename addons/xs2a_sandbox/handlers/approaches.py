@@ -77,6 +77,8 @@ def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] |
     redirect = call.headers.get("tpp-redirect-preferred", "").lower()
     decoupled = call.headers.get("tpp-decoupled-preferred", "").lower()
     wanted: str = option(options, "sca")
+    if wanted not in APPROACHES:
+        raise BankError("internal", reason=f"sca is one of {', '.join(APPROACHES)}, not {wanted}")
     if redirect == "true" and decoupled != "true":
         wanted = REDIRECT
     elif decoupled == "true" and redirect != "true":

@@ -1,0 +1,105 @@
+"""Every ending of every kind of authorisation, clicked in a real browser without JavaScript."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from client import Client
+from conformance import bodies
+
+ANNAS = "AT449880000010204729"
+DIGITS = 6
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+class Journey:
+    """Something that a PSU is asked to authorise; `status` reads what became of it."""
+
+    def __init__(self, client: Client, back: str) -> None:
+        self.client = client
+        self.headers = {"TPP-Redirect-URI": back + "/ok", "TPP-Nok-Redirect-URI": back + "/nok"}
+        self.path = ""
+
+    def post(self, path: str, json: Any = None) -> Any:
+        answer = self.client.post(path, headers=self.headers, **({} if json is None else {"json": json}))
+        assert answer.status in (200, 201), answer.body
+        return answer.json()
+
+    def payment(self) -> Any:
+        return self.post(f"/v1/{bodies.SEPA}", bodies.payment(bodies.SEPA))
+
+    def begin(self, family: str) -> str:
+        """The link that the PSU is sent to."""
+        if family == "consent":
+            made = self.post("/v1/consents", bodies.consent(ANNAS))
+            self.path = f"/v1/consents/{made['consentId']}"
+            return str(made["_links"]["scaRedirect"]["href"])
+        if family == "payment":
+            made = self.payment()
+            self.path = made["_Left"]["self"]["href"]
+            return str(made["_Left"]["scaRedirect"]["href"])
+        if family == "cancellation":
+            payments = self.client.engine.testdata.at(self.client.engine._started)["payments"]
+            id, kept = next((id, p) for id, p in payments.items() if p["transactionStatus"] == "ACTC")
+            self.path = f"/v1/{kept['service']}/{kept['product']}/{id}"
+            started = self.post(f"{self.path}/cancellation-authorisations")
+        else:
+            ids = [self.payment()["paymentId"] for _ in range(2)]
+            self.path = self.post("/v1/signing-baskets", {"paymentIds": ids})["_links"]["self"]["href"]
+            started = self.post(f"{self.path}/authorisations")
+        return str(started["_links"]["scaRedirect"]["href"])
+
+    @property
+    def status(self) -> str:
+        answer = self.client.get(f"{self.path}/status").json()
+        return str(answer.get("consentStatus") or answer["transactionStatus"])
+
+
+APPROVED = {"consent": "valid", "payment": "ACSP", "cancellation": "CANC", "basket": "ACTC"}
+REFUSED = {"consent": "rejected", "payment": "RJCT", "cancellation": "ACTC", "basket": "RJCT"}
+
+
+@pytest.mark.parametrize("family", APPROVED)
+def test_approve(page: Any, client: Client, app: Any, family: str) -> None:
+    journey = Journey(client, app.url)
+    page.goto(journey.begin(family))
+    page.locator("button.person").first.click()
+    if not page.get_by_label("One-time password").count():
+        page.locator("form").get_by_role("button").first.click()  # the method that is chosen already
+    entry = page.get_by_label("One-time password")
+    shown = page.locator("main").inner_text()
+    entry.fill(next(word for word in shown.replace(".", " ").split() if len(word) == DIGITS and word.isdecimal()))
+    page.get_by_role("button", name="Approve").click()
+
+    assert page.url.startswith(app.url + "/ok")
+    assert journey.status == APPROVED[family]
+
+
+@pytest.mark.parametrize("ending", ["Decline", "Cancel", "Let it time out"])
+@pytest.mark.parametrize("family", REFUSED)
+def test_refuse(page: Any, client: Client, app: Any, family: str, ending: str) -> None:
+    journey = Journey(client, app.url)
+    page.goto(journey.begin(family))
+    page.get_by_role("button", name=ending).click()
+
+    assert page.url.startswith(app.url + "/nok")
+    assert journey.status == REFUSED[family]
+
+
+@pytest.mark.parametrize("family", REFUSED)
+def test_break_down(page: Any, client: Client, app: Any, family: str) -> None:
+    journey = Journey(client, app.url)
+    page.goto(journey.begin(family))
+    page.get_by_role("button", name="Fail technically").click()
+
+    assert page.url.startswith(client.engine.public_url)
+    assert journey.status == REFUSED[family]
+    page.get_by_role("link").first.click()
+    assert page.url.startswith(app.url + "/nok")
