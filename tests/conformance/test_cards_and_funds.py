@@ -1,9 +1,8 @@
-"""Card accounts, transaction details, confirmations of funds and tokens, through every door."""
+"""Card accounts, transaction details and confirmations of funds, through every door."""
 
-import base64
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
@@ -14,7 +13,6 @@ from .doors import Answer, Bank
 
 ((CARD, KEPT),) = facts.testdata()["cardAccounts"].items()
 CONSENT = facts.tied()[KEPT["linkedAccount"]]
-((CLIENT, CLIENT_KEPT),) = facts.testdata()["clients"].items()
 
 spec = pytest.mark.spec
 
@@ -31,27 +29,24 @@ every_card_path = pytest.mark.parametrize(
 BOTH = {"bookingStatus": "both"}
 
 
-def card(bank: Bank, path: str, consent: str | None = CONSENT) -> Answer:
+def card(bank: Bank, path: str, consent: str | None = CONSENT, **query: str) -> Answer:
     target = f"/v1/card-accounts{path.replace('{account-id}', CARD)}"
-    return bank.get(target, consent=consent, query=BOTH if path.endswith("/transactions") else ())
+    return bank.get(target, consent=consent, query=query or (BOTH if path.endswith("/transactions") else ()))
+
+
+def entries(bank: Bank, **query: str) -> Any:
+    answer = card(bank, "/{account-id}/transactions", **query)
+    assert answer.status == 200, answer.body
+    return answer.json()["cardTransactions"]
+
+
+def ids(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [record["cardTransactionId"] for record in records]
 
 
 def funds(bank: Bank, amount: Decimal | str, iban: str | None = None) -> Answer:
     body = {"account": {"iban": iban or facts.low()}, "instructedAmount": {"currency": "EUR", "amount": str(amount)}}
     return bank.post("/v1/funds-confirmations", json=body)
-
-
-def token(bank: Bank, path: str = "/as/token.oauth2", secret: str = CLIENT_KEPT["secret"], **form: str) -> Answer:
-    basic = base64.b64encode(f"{CLIENT}:{secret}".encode()).decode()
-    return bank.post(
-        path,
-        content=urlencode({"grant_type": "client_credentials", **form}).encode(),
-        headers={
-            "Content-Type": "application/x-www-form-urlencoded",
-            "Authorization": f"Basic {basic}",
-            "X-Request-ID": None,
-        },
-    )
 
 
 @every_card_path
@@ -85,6 +80,20 @@ def test_other_consents_do_not_do(bank: Bank, path: str, consent: str | None, st
     assert (answer.status, answer.error["code"]) == (status, code)
 
 
+@every_card_path
+def test_a_consent_id_is_asked_for_before_anything_else(bank: Bank, path: str) -> None:
+    answer = card(bank, path, None)
+    assert answer.error["text"] == "{sensitive} XS2A901E: the header Consent-ID is missing"
+    assert answer.headers["X-Sandbox-Source"] == "sandbox", "the interface asks for it, not a handler"
+
+
+@every_card_path
+def test_the_expired_consent_has_another_number_for_transactions(bank: Bank, path: str) -> None:
+    consent = facts.consent("expired")
+    number = "XS2A004E" if path.endswith("/transactions") else "XS2A005E"
+    assert card(bank, path, consent).error["text"] == f"{{sensitive}} {number}: consent {consent} expired"
+
+
 @pytest.mark.parametrize("path", list(CARD_PATHS.values())[1:])
 def test_a_card_account_that_is_not_covered_is_unknown(bank: Bank, path: str) -> None:
     other = next(id for id in facts.tied().values() if id != CONSENT)
@@ -96,6 +105,84 @@ def test_a_card_account_that_is_not_covered_is_unknown(bank: Bank, path: str) ->
 def test_all_accounts_cover_all_cards(bank: Bank) -> None:
     consent = bank.post("/v1/consents", json=bodies.consent()).json()["consentId"]
     assert [one["resourceId"] for one in card(bank, "", consent).json()["cardAccounts"]] == [CARD]
+
+
+@pytest.mark.parametrize("path", ["", "/{account-id}"])
+def test_balances_come_with_a_card_account_when_asked_for(bank: Bank, path: str) -> None:
+    plain, without, with_them = (
+        card(bank, path),
+        card(bank, path, withBalance="false"),
+        card(bank, path, withBalance="true"),
+    )
+    assert (without.status, without.json()) == (200, plain.json())
+    ((name, body),) = with_them.json().items()
+    ((_, bare),) = plain.json().items()
+    record, before = (body[0], bare[0]) if name == "cardAccounts" else (body, bare)
+    balances = card(bank, "/{account-id}/balances").json()["balances"]
+    assert balances
+    assert "balances" not in before
+    assert record == {**before, "balances": balances}
+
+
+@pytest.mark.parametrize("path", ["", "/{account-id}"])
+@pytest.mark.parametrize("value", ["yes", "TRUE", ""])
+def test_with_balance_is_true_or_false(bank: Bank, path: str, value: str) -> None:
+    answer = card(bank, path, withBalance=value)
+    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
+
+
+def test_one_card_account_is_that_of_the_list(bank: Bank) -> None:
+    (listed,) = card(bank, "").json()["cardAccounts"]
+    own = f"/v1/card-accounts/{CARD}"
+    assert card(bank, "/{account-id}").json() == {"cardAccount": listed}
+    assert listed["_links"] == {
+        "balances": {"href": f"{own}/balances"},
+        "transactions": {"href": f"{own}/transactions"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"), [("both", ["booked", "pending"]), ("booked", ["booked"]), ("pending", ["pending"])]
+)
+def test_a_booking_status_shows_its_lists(bank: Bank, status: str, shown: list[str]) -> None:
+    found = entries(bank, bookingStatus=status)
+    assert {name: found[name] and ids(found[name]) for name in ("booked", "pending")} == {
+        name: ids(KEPT["transactions"][name]) if name in shown else None for name in ("booked", "pending")
+    }
+    assert found["_links"] == {"cardAccount": {"href": f"/v1/card-accounts/{CARD}"}}
+
+
+@pytest.mark.parametrize("query", [{"dateFrom": "2026-01-01"}, {"bookingStatus": "information"}], ids=str)
+def test_cards_have_no_other_booking_status(bank: Bank, query: dict[str, str]) -> None:
+    answer = card(bank, "/{account-id}/transactions", **query)
+    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
+    assert answer.error["text"].endswith("must be one of both, booked, pending")
+    assert answer.headers["X-Sandbox-Source"] == "sandbox", "the interface asks for it, not a handler"
+
+
+@pytest.mark.parametrize("given", [("dateFrom",), ("dateTo",), ("dateFrom", "dateTo")], ids="+".join)
+def test_dates_bound_what_is_booked_with_a_card(bank: Bank, given: tuple[str, ...]) -> None:
+    booked = KEPT["transactions"]["booked"]
+    days = sorted(record["bookingDate"] for record in booked)
+    bounds = {"dateFrom": days[len(days) // 3], "dateTo": days[len(days) // 2]}
+    wanted = [
+        record
+        for record in booked
+        if ("dateFrom" not in given or bounds["dateFrom"] <= record["bookingDate"])
+        and ("dateTo" not in given or record["bookingDate"] <= bounds["dateTo"])
+    ]
+    found = entries(bank, **BOTH, **{name: bounds[name] for name in given})
+    assert ids(found["booked"]) == ids(wanted)
+    assert 0 < len(wanted) < len(booked)
+    assert ids(found["pending"]) == ids(KEPT["transactions"]["pending"])
+
+
+@pytest.mark.parametrize("name", ["dateFrom", "dateTo"])
+@pytest.mark.parametrize("day", ["2026-02-30", "yesterday", "", "20260101"])
+def test_dates_that_are_none(bank: Bank, name: str, day: str) -> None:
+    answer = card(bank, "/{account-id}/transactions", **BOTH, **{name: day})
+    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
+    assert name in answer.error["text"]
 
 
 @spec("4.3-transaction")
@@ -110,6 +197,15 @@ def test_the_details_of_a_transaction_are_those_of_the_list(bank: Bank, kind: st
 def test_the_details_of_no_transaction(bank: Bank) -> None:
     answer = bank.get(f"/v1/accounts/{facts.covered()}/transactions/none", consent=facts.consent())
     assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
+
+
+def test_the_details_of_a_transaction_need_a_consent_that_has_not_expired(bank: Bank) -> None:
+    consent = facts.consent("expired")
+    answer = bank.get(
+        f"/v1/accounts/{facts.covered()}/transactions/{facts.booked(facts.covered())[0]['transactionId']}",
+        consent=consent,
+    )
+    assert answer.error["text"] == f"{{sensitive}} XS2A004E: consent {consent} expired"
 
 
 @spec("4.3-funds-confirmation")
@@ -127,26 +223,22 @@ def test_funds_of_another_bank_are_not_confirmed(bank: Bank) -> None:
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "RESOURCE_UNKNOWN", "/account/iban")
 
 
-@spec("reading-tokens")
-@pytest.mark.parametrize("prefix", ["", "/api/psd2"])
-def test_a_client_gets_a_token(bank: Bank, prefix: str) -> None:
-    answer = token(bank, f"{prefix}/as/token.oauth2")
-    body = answer.json()
-    assert answer.status == 200
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert (body["token_type"], body["expires_in"]) == ("Bearer", 599)
-
-
-def test_the_session_may_stand_in_the_path(bank: Bank) -> None:
-    assert token(bank, f"/s/{bank.session}/as/token.oauth2").status == 200
-
-
-@spec("reading-tokens")
-def test_a_wrong_secret_and_another_grant_get_none(bank: Bank) -> None:
-    wrong, other = token(bank, secret="wrong"), token(bank, grant_type="password")
-    assert (wrong.status, wrong.json()["error"]) == (401, "invalid_client")
-    assert wrong.headers["WWW-Authenticate"].startswith("Basic ")
-    assert (other.status, other.json()["error"]) == (400, "unsupported_grant_type")
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"account": None}, "/account"),
+        ({"account": {"iban": facts.wrong_iban()}}, "/account/iban"),
+        ({"instructedAmount": {"currency": "EUR", "amount": "1,00"}}, "/instructedAmount/amount"),
+        ({"instructedAmount": {"amount": "1.00"}}, "/instructedAmount/currency"),
+        ({"payee": "a" * 71}, "/payee"),
+    ],
+    ids=str,
+)
+def test_a_question_about_funds_has_the_members_of_its_schema(bank: Bank, changes: dict[str, Any], path: str) -> None:
+    amount = {"currency": "EUR", "amount": "1.00"}
+    body = {"account": {"iban": facts.low()}, "instructedAmount": amount, **changes}
+    answer = bank.post("/v1/funds-confirmations", json=body)
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", path)
 
 
 @needs_openapi
