@@ -103,6 +103,7 @@ class Changes:
         self.change("status", (*at, "status"), error["status"] + 1)
         self.change("code", (*at, "code"), error["code"] + "_X")
         self.change("text", (*at, "text"), error["text"] + "~")
+        self.content(at, error)
         for operation, number in numbers.items():
             other = re.sub(r"\d{3}(?=E)", lambda found: f"{(int(found[0]) + 50) % 1000:03}", number)
             self.change("number", (*at, "number", operation) if operation else (*at, "number"), other)
@@ -161,10 +162,14 @@ class Changes:
             self.change("nulls", (*at, "nulls"), REMOVED)
         if "schema" in answer:
             self.schema((*at, "schema"), answer["schema"])
-        for name, value in answer.get("headers", {}).items():
+        self.content(at, answer)
+
+    def content(self, at: Pointer, said: Mapping[str, Any]) -> None:
+        """Headers and body, which an error may have of its own too."""
+        for name, value in said.get("headers", {}).items():
             self.change("header", (*at, "headers", name), value + "~")
             self.change("header", (*at, "headers", name), REMOVED)
-        self.leaves("body", (*at, "body"), answer.get("body", {}))
+        self.leaves("body", (*at, "body"), said.get("body", {}))
 
     def schema(self, at: Pointer, name: str) -> None:
         self.change("schema", at, "balances" if name != "balances" else "account-list")
