@@ -501,6 +501,62 @@ def test_decided_is_decided(admin: Admin, decision: str) -> None:
     assert admin.get(f"sca/{id}")["scaStatus"] == first
 
 
+@pytest.mark.parametrize("decision", ["approve", "decline"])
+@pytest.mark.parametrize("status", ["valid", "rejected", "expired"])
+def test_what_is_settled_already_is_not_decided_again(admin: Admin, status: str, decision: str) -> None:
+    id, resource = received(admin)
+    consent = {**admin.get(f"state/consents/{resource}"), "consentStatus": status, "authorisationsSignedBy": ["anna"]}
+    admin.ask("PUT", f"state/consents/{resource}", consent)
+
+    message = refused(admin.ask("POST", f"sca/{id}", {"decide": decision}), 409, "status-invalid")
+
+    assert message == f"the consent {resource} is {status}: nothing is left to decide about it"
+    assert admin.get(f"sca/{id}")["scaStatus"] == "received"
+    assert admin.get(f"state/consents/{resource}") == consent
+
+
+def test_what_is_not_there_any_more_is_not_decided(admin: Admin) -> None:
+    id, resource = received(admin)
+    admin.ask("DELETE", f"state/consents/{resource}")
+
+    message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "resource-gone")
+
+    assert message == f"the consent {resource} is not there any more"
+    assert admin.get(f"sca/{id}")["scaStatus"] == "received"
+
+
+def test_a_payment_that_is_cancelled_is_not_cancelled_again(admin: Admin) -> None:
+    payment = next(iter(DATA["payments"]))
+    id, _ = received(admin, family="cancellation", resource=payment)
+    known = {**DATA["payments"][payment], "transactionStatus": "CANC", "cancellationAuthorisations": [id]}
+    admin.ask("PUT", f"state/payments/{payment}", known)
+
+    message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "status-invalid")
+
+    assert message == f"the payment {payment} is CANC: nothing is left to decide about it"
+
+
+def test_a_member_of_a_basket_is_decided_with_it(admin: Admin) -> None:
+    id, resource = received(admin)
+    basket = "5d3a4c1e-0000-4000-8000-000000000003"
+    admin.ask("PUT", f"state/baskets/{basket}", {"transactionStatus": "RCVD", "consents": [resource]})
+    admin.ask("PUT", f"state/consents/{resource}", {**admin.get(f"state/consents/{resource}"), "basket": basket})
+
+    message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "resource-blocked")
+
+    assert message == f"the consent {resource} is in a signing basket and is decided with it"
+
+
+def test_a_consent_that_is_valid_without_a_signature_is_decided_to_no_effect(admin: Admin) -> None:
+    """As on its page: a preconfigured one lets its customer through the whole way."""
+    id, _ = received(admin, resource=CONSENT)
+    admin.ask("PUT", f"state/consents/{CONSENT}", {**DATA["consents"][CONSENT], "authorisations": [id]})
+
+    answer = admin.ask("POST", f"sca/{id}", {"decide": "approve"})
+
+    assert (answer.status, answer.json()["scaStatus"], admin.status()) == (200, "finalised", "valid")
+
+
 def test_embedded_ones_are_the_apps(admin: Admin) -> None:
     id, _ = received(admin, "embedded")
 

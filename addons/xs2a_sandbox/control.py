@@ -15,6 +15,7 @@ from xs2a_sandbox.call import Call, parse_json
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.guard import Guard
 from xs2a_sandbox.handlers.signing import AUTHORISATIONS, FAMILIES, fail, holders, settle, succeed
+from xs2a_sandbox.handlers.visit import check_open
 from xs2a_sandbox.messages import Request, Response, to_json
 from xs2a_sandbox.session import DEFAULT, is_session_name
 from xs2a_sandbox.states import SCA
@@ -211,6 +212,7 @@ class Control:
         if authorisation["approach"] == "embedded":
             text = f"the authorisation {id} is embedded: the app sends password and one-time password itself"
             raise Refused(409, "embedded", text)
+        _check_open(asked.call, authorisation)
         if decision != "approve":
             authorisation = fail(asked.call, id, authorisation)
         elif status == "unconfirmed":
@@ -235,6 +237,22 @@ def _settled(asked: _Asked) -> tuple[str, Document]:
     if authorisation is None:
         raise Refused(404, "authorisation-unknown", f"the session {call.session.id} has no authorisation {id}")
     return id, authorisation
+
+
+def _check_open(call: Call, authorisation: Document) -> None:
+    """Raises Refused where the decision could have no effect, or has its effect elsewhere."""
+    family, id = FAMILIES[authorisation["family"]], authorisation["resource"]
+    what = "payment" if family.name == "cancellation" else family.name
+    resource = call.state.get(family.collection, id)
+    if resource is None:
+        raise Refused(409, "resource-gone", f"the {what} {id} is not there any more")
+    try:
+        check_open(call, family, id, resource)
+    except BankError as error:
+        why = "is in a signing basket and is decided with it"
+        if error.name == "status-invalid":
+            why = f"is {error.values['status']}: nothing is left to decide about it"
+        raise Refused(409, error.name, f"the {what} {id} {why}") from None
 
 
 def _described(call: Call, id: str, authorisation: Document) -> Document:

@@ -10,6 +10,7 @@ from xs2a_sandbox.call import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.handlers.approaches import REDIRECT, begin, gives_way
 from xs2a_sandbox.handlers.authorisations import LOADERS, check_signable, check_startable, methods_of
+from xs2a_sandbox.handlers.consents import status_of
 from xs2a_sandbox.handlers.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
 from xs2a_sandbox.messages import Headers
 from xs2a_sandbox.states import SCA
@@ -113,11 +114,16 @@ def arrive(call: Call, options: Mapping[str, Mapping[str, Any]], form: Form) -> 
         id = _of_form(call, FAMILIES[family], resource, given[0], form.get("nonce", [""])[0])
     visit = Visit(call, FAMILIES[family], resource_id, id, link)
     if visit.step != ENDED:
-        if not _is_valid(FAMILIES[family], resource):
-            check_signable(call, FAMILIES[family], resource_id, resource)
+        check_open(call, FAMILIES[family], resource_id, resource)
         if SCA.after(visit.authorisation["scaStatus"], "begin"):
             moved(call, id, visit.authorisation, "begin")
     return visit
+
+
+def check_open(call: Call, family: Family, id: str, resource: Document) -> None:
+    """Raises BankError where there is nothing left for the payment user to decide."""
+    if not _is_valid(call, family, resource):
+        check_signable(call, family, id, resource)
 
 
 def read_form(call: Call) -> Form:
@@ -149,7 +155,7 @@ def _authorisation(call: Call, family: Family, id: str, resource: Document) -> s
         if authorisation["scaStatus"] in SCA.final or authorisation["approach"] == REDIRECT:
             return one
         raise BankError("status-invalid", id=one, status=authorisation["scaStatus"])
-    if not _is_valid(family, resource):
+    if not _is_valid(call, family, resource):
         check_startable(call, family, id, resource)
     return begin(call, family, id, implicit=True)[0]
 
@@ -161,9 +167,10 @@ def _of_form(call: Call, family: Family, resource: Document, id: str, nonce: str
     return id
 
 
-def _is_valid(family: Family, resource: Document) -> bool:
+def _is_valid(call: Call, family: Family, resource: Document) -> bool:
     """A consent that is valid without anybody's signature: the page works, and changes nothing."""
-    return family.name == "consent" and resource.get("consentStatus", "valid") == "valid"
+    valid = family.name == "consent" and status_of(call, resource) == "valid"
+    return valid and not resource.get(f"{family.listed}SignedBy")
 
 
 def _not_ours() -> BankError:
