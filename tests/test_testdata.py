@@ -110,6 +110,19 @@ def test_mistakes_have_a_place(tmp_path: Path, text: str, where: int | None, wor
     assert any(words in p.text and where in (p.line, None) for p in error.value.problems)
 
 
+@pytest.mark.parametrize("name", ["now", "uuid"])
+@pytest.mark.parametrize("text", ["{{ NAME() }}", "id {{ NAME() ~ today(1) }}", "{{ NAME }}"])
+def test_what_only_a_request_can_give_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    text = text.replace("NAME", name)
+    entry = f"accounts:\n  {facts.foreign_iban()}:\n    {account().replace('name: N', f'name: {text!r}')}\n"
+    with pytest.raises(Unreadable) as error:
+        more(tmp_path, entry)
+
+    (problem,) = error.value.problems
+    assert (problem.line, problem.column, problem.code) == (4, 27, "expression")
+    assert f"{name}() has no value before there is a request: write a value in its place" in problem.text
+
+
 def test_all_mistakes_of_all_files(tmp_path: Path) -> None:
     cassette = tmp_path / "cassette.yaml"
     cassette.write_text("cassette: 1\n")

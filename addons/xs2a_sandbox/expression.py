@@ -33,7 +33,9 @@ def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[S
 
 
 @lru_cache(4096)
-def compile_text(source: str, roots: frozenset[str] | None = ROOTS) -> Render | str:
+def compile_text(
+    source: str, roots: frozenset[str] | None = ROOTS, functions: frozenset[str] = FUNCTIONS
+) -> Render | str:
     """Text with `{{ … }}` in it; the text itself where there is none.
 
     One whole `{{ … }}` keeps the type of its value; inside other text null is empty. With no `roots` any name goes.
@@ -41,7 +43,7 @@ def compile_text(source: str, roots: frozenset[str] | None = ROOTS) -> Render | 
     if "{{" not in source:
         return source
     parts = [
-        part.data if isinstance(part, nodes.TemplateData) else _compile(part, roots, source)
+        part.data if isinstance(part, nodes.TemplateData) else _compile(part, roots, source, functions)
         for part in _parse(source, source)
     ]
     if len(parts) == 1:
@@ -53,12 +55,17 @@ def compile_text(source: str, roots: frozenset[str] | None = ROOTS) -> Render | 
     return render
 
 
-def compile_value(value: Any, roots: frozenset[str], report: Callable[[tuple[str | int, ...], str], None]) -> Any:
+def compile_value(
+    value: Any,
+    roots: frozenset[str],
+    report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str] = FUNCTIONS,
+) -> Any:
     """A tree of YAML whose texts may hold expressions, as one render function, or the tree itself where none does.
 
     `report(pointer, text)` is called for every expression that cannot be compiled.
     """
-    return _compile_tree(value, roots, report, ())
+    return _compile_tree(value, roots, report, functions, ())
 
 
 def render(compiled: Any, scope: Scope) -> Any:
@@ -69,22 +76,23 @@ def _compile_tree(
     value: Any,
     roots: frozenset[str],
     report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str],
     pointer: tuple[str | int, ...],
 ) -> Any:
     if isinstance(value, str):
         try:
-            return compile_text(value, roots)
+            return compile_text(value, roots, functions)
         except ExpressionError as error:
             report(pointer, str(error))
             return value
     if isinstance(value, dict):
-        members = {k: _compile_tree(v, roots, report, (*pointer, k)) for k, v in value.items()}
+        members = {k: _compile_tree(v, roots, report, functions, (*pointer, k)) for k, v in value.items()}
         if not _any_callable(members.values()):
             return value
         items = tuple(members.items())
         return lambda scope: {k: v(scope) if callable(v) else v for k, v in items}
     if isinstance(value, list):
-        entries = [_compile_tree(v, roots, report, (*pointer, i)) for i, v in enumerate(value)]
+        entries = [_compile_tree(v, roots, report, functions, (*pointer, i)) for i, v in enumerate(value)]
         if not _any_callable(entries):
             return value
         return lambda scope: [v(scope) if callable(v) else v for v in entries]
@@ -124,9 +132,11 @@ class _Exact(NodeTransformer):
         return nodes.Filter(nodes.List(node.nodes, lineno=1), "join", [], [], None, None, lineno=1)
 
 
-def _compile(expression: nodes.Expr, roots: frozenset[str] | None, source: str) -> Render:
+def _compile(
+    expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
+) -> Render:
     try:
-        _check(expression, roots, source)
+        _check(expression, roots, source, functions)
         if chain := _chain(expression):
             return _follow(*chain)
         assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
@@ -153,9 +163,16 @@ def _compile(expression: nodes.Expr, roots: frozenset[str] | None, source: str) 
     return evaluate
 
 
-def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str) -> None:
-    known = (roots or frozenset()) | FUNCTIONS
+def _check(
+    expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
+) -> None:
+    known = (roots or frozenset()) | functions
     for name in [expression, *expression.find_all(nodes.Name)]:
+        if isinstance(name, nodes.Name) and name.name in FUNCTIONS - functions:
+            instead = "a value in its place, or a date as today(days)"
+            raise ExpressionError(
+                f"{name.name}() has no value before there is a request: write {instead}, in {source!r}"
+            )
         if roots is not None and isinstance(name, nodes.Name) and name.name not in known:
             raise ExpressionError(f"unknown name {name.name!r} in {source!r}; there are {', '.join(sorted(known))}")
     calls = [call for call in [expression, *expression.find_all(nodes.Call)] if isinstance(call, nodes.Call)]

@@ -18,6 +18,8 @@ from xs2a_sandbox.store import Collections
 UNKNOWN = "unknown"
 _BY_UUID = ("cardAccounts", "consents", "payments")
 _KEPT_DAYS = 8
+_FUNCTIONS = frozenset({"today"})
+"""All that is known before there is a request."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ def _compile(
         def report(pointer: tuple[str | int, ...], text: str, id: str = id) -> None:
             problems.append(origins[name, id].problem((name, id, *pointer), "expression", text))
 
-        compiled[id] = compile_value(entry, frozenset(), report)
+        compiled[id] = compile_value(entry, frozenset(), report, _FUNCTIONS)
     return compiled
 
 
