@@ -178,6 +178,14 @@ def test_dangerous_options_are_refused(name: str, value: Any) -> None:
         assert getattr(context.options, name) == before
 
 
+def test_a_script_refuses_an_option_that_is_changed_while_it_runs() -> None:
+    with taddons.context(script := addon.Script(echo)) as context:
+        script.running()
+        with pytest.raises(exceptions.OptionsError, match="ignore_hosts"):
+            context.options.update(ignore_hosts=[".*"])
+        assert context.options.ignore_hosts == []
+
+
 def test_a_mistake_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(*_: Any) -> None:
         raise ConfigError("port: 99999 is no port")

@@ -241,12 +241,12 @@ def test_a_raw_tunnel_leads_nowhere(
 
 
 SCRIPT = """
-from xs2a_sandbox.addon import Sandbox
+from xs2a_sandbox.addon import Script
 
 async def fail(request):
     raise RuntimeError("no answer")
 
-addons = [Sandbox(fail)]
+addons = [Script(fail)]
 """
 
 
@@ -333,12 +333,22 @@ def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> No
 
 
 @pytest.mark.parametrize(
-    "option", ["stream_large_bodies=1k", "ignore_hosts=.*", "allow_hosts=x", "tcp_hosts=.*", "map_local=|.*|/tmp"]
+    ("name", "option"),
+    [
+        *(
+            ("mitmdump", option)
+            for option in ("stream_large_bodies=1k", "allow_hosts=x", "tcp_hosts=.*", "map_local=|.*|/tmp")
+        ),
+        ("mitmweb", "ignore_hosts=.*"),
+    ],
 )
-def test_dangerous_options_of_mitmdump_stop_it(script: Path, option: str) -> None:
-    with tool("mitmdump", script, "--set", option) as (process, said):
+def test_dangerous_options_stop_the_stock_tools_with_one_message(script: Path, name: str, option: str) -> None:
+    with tool(name, script, "--set", option) as (process, said):
         assert process.wait(START) == 1
-        wait_until(lambda: f"cannot work with the option {option.partition('=')[0]}=" in "".join(said), START)
+        words = f"xs2a-sandbox cannot work with the option {option.partition('=')[0]}="
+        wait_until(lambda: words in "".join(said), START)
+        assert "Traceback" not in "".join(said)
+        assert "listening" not in "".join(said)
 
 
 def test_a_script_that_breaks_while_it_runs(script: Path, bank: Bank) -> None:

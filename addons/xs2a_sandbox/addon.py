@@ -178,13 +178,30 @@ class _HangUp(logging.Handler):
 _HANG_UP = _HangUp(logging.ERROR)
 
 
+class Script(Sandbox):
+    """As mitmdump and mitmweb load it: they would show a refused option under a traceback, and listen for a moment."""
+
+    _runs = False
+
+    def running(self) -> None:
+        self._runs = True
+
+    def configure(self, updated: Iterable[str]) -> None:
+        try:
+            super().configure(updated)
+        except OptionsError as error:
+            if self._runs:  # whoever changes an option now is told by mitmproxy, and the old value stays
+                raise
+            sys.exit(str(error))
+
+
 def from_environment() -> Sandbox:
     """The addon as file and environment configure it; a failure ends the process, which would forward otherwise."""
     from xs2a_sandbox import assembly, config
 
     try:
         settings = config.load({}, os.environ, Path.cwd())
-        return Sandbox(assembly.build(settings).answer, proxy_auth=settings.proxy_auth)
+        return Script(assembly.build(settings).answer, proxy_auth=settings.proxy_auth)
     except UserMistake as mistake:
         sys.exit(f"xs2a-sandbox: {mistake}")
     except Exception:
