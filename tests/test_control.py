@@ -3,68 +3,28 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from client import NO_BODY, Answer, Client, an_engine, bundled_engine
+from admin import CONSENT, DATA, TOKEN, Admin, governed, refused
+from client import Client, an_engine
 from xs2a_sandbox import control
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.messages import Door
 from xs2a_sandbox.store import Key, MemoryStore
 
-TOKEN = "a-token-for-these-tests"
-DATA = bundled_engine().testdata.at(date(2026, 11, 21))
-CONSENT = next(id for id, consent in DATA["consents"].items() if consent["role"] == "valid")
-STATUS = f"/v1/consents/{CONSENT}/status"
-
-
-@dataclass(frozen=True, slots=True)
-class Admin:
-    """Asks the control interface, and the bank, of one session."""
-
-    client: Client
-
-    def ask(self, method: str, path: str, json: Any = NO_BODY, **options: Any) -> Answer:
-        headers = {"Authorization": f"Bearer {TOKEN}", **options.pop("headers", {})}
-        return self.client.request(method, f"/_sandbox/{path}", json=json, headers=headers, **options)
-
-    def get(self, path: str) -> Any:
-        answer = self.ask("GET", path)
-        assert answer.status == 200, answer.body
-        return answer.json()
-
-    def named(self, session: str) -> "Admin":
-        return Admin(self.client.named(session))
-
-    def status(self) -> str:
-        answer = self.client.get(STATUS)
-        return answer.json()["consentStatus"] if answer.status == 200 else answer.error["code"]
-
 
 @pytest.fixture
 def engine() -> Engine:
-    engine = an_engine()
-    engine.admin_token = TOKEN
-    return engine
+    return governed()
 
 
 @pytest.fixture
 def admin(engine: Engine) -> Admin:
     return Admin(Client(engine))
-
-
-def refused(answer: Answer, status: int, error: str) -> str:
-    value = answer.json()
-    assert (answer.status, value["error"]) == (status, error)
-    assert set(value) == {"error", "message"}
-    assert answer.headers["content-type"].startswith("application/json")
-    assert answer.headers["cache-control"] == "no-store"
-    assert not [name for name in answer.headers if name.startswith("access-control")]
-    return value["message"]
 
 
 # -- state
@@ -162,133 +122,6 @@ def test_the_sandboxs_own_collections_are_not_written(admin: Admin, method: str)
 
     assert admin.get("state/_session/time")["shift"] == 86400
     assert "_session" not in admin.get("state")
-
-
-# -- clock
-
-
-def test_the_clock_runs_with_real_time(admin: Admin) -> None:
-    shown = admin.get("clock")
-
-    assert (shown["shift"], shown["frozen"]) == (0, None)
-    assert abs(datetime.fromisoformat(shown["now"]) - datetime.now().astimezone()) < timedelta(minutes=1)
-    assert shown["today"] == shown["now"][:10]
-
-
-@pytest.mark.parametrize(
-    ("shift", "seconds"),
-    [("+90d", 90 * 86400), ("PT15M", 900), (3600, 3600), (-60, -60), ("-P1DT1H", -90000), ("0s", 0)],
-)
-def test_the_clock_is_shifted(admin: Admin, shift: Any, seconds: int) -> None:
-    admin.ask("PUT", "clock", {"shift": "7d"})
-
-    answer = admin.ask("PUT", "clock", {"shift": shift})
-
-    assert (answer.status, answer.json()["shift"]) == (200, seconds)
-    off = datetime.fromisoformat(admin.get("clock")["now"]) - datetime.now().astimezone()
-    assert abs(off - timedelta(seconds=seconds)) < timedelta(minutes=1)
-
-
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    [
-        ("2027-01-02T03:04:05", "2027-01-02T03:04:05+01:00"),
-        ("2027-07-02T03:04:05Z", "2027-07-02T05:04:05+02:00"),
-        ("2027-07-02", "2027-07-02T00:00:00+02:00"),
-    ],
-)
-def test_the_clock_is_frozen(admin: Admin, written: str, shown: str) -> None:
-    admin.ask("PUT", "clock", {"shift": "7d"})
-
-    assert admin.ask("PUT", "clock", {"frozen": written}).status == 200
-
-    expected = {"now": shown, "today": shown[:10], "shift": 0, "frozen": shown}
-    assert [admin.get("clock") for _ in range(2)] == [expected] * 2
-
-
-def test_the_clock_is_real_again(admin: Admin) -> None:
-    for body in ({"shift": "7d"}, {"frozen": "2027-01-02"}):
-        admin.ask("PUT", "clock", body)
-        assert admin.ask("PUT", "clock", {"real": True}).json()["shift"] == 0
-        assert admin.get("clock")["frozen"] is None
-
-
-def test_moves_add_up(admin: Admin) -> None:
-    for move in ("2d", "-12h", 60):
-        assert admin.ask("POST", "clock", {"move": move}).status == 200
-
-    assert admin.get("clock")["shift"] == 86400 * 1.5 + 60
-
-
-def test_a_frozen_clock_is_moved_and_stays_frozen(admin: Admin) -> None:
-    """Over the end of summer time: a day of moving is 24 hours."""
-    admin.ask("PUT", "clock", {"frozen": "2026-10-24T12:00"})
-
-    admin.ask("POST", "clock", {"move": "1d"})
-
-    shown = admin.get("clock")
-    assert (shown["now"], shown["frozen"], shown["shift"]) == (*["2026-10-25T11:00:00+01:00"] * 2, 0)
-
-
-@pytest.mark.parametrize(
-    ("method", "body"),
-    [
-        ("PUT", {}),
-        ("PUT", {"shift": "1d", "frozen": "2027-01-01"}),
-        ("PUT", {"shift": "1 day"}),
-        ("PUT", {"shift": None}),
-        ("PUT", {"shift": True}),
-        ("PUT", {"shift": 1.5}),
-        ("PUT", {"shift": "P1M"}),
-        ("PUT", {"shift": "400000d"}),
-        ("PUT", {"shift": "999999999w"}),
-        ("PUT", {"shift": 10**30}),
-        ("PUT", {"frozen": "yesterday"}),
-        ("PUT", {"frozen": None}),
-        ("PUT", {"frozen": 1}),
-        ("PUT", {"frozen": "0001-01-01T00:00+14:00"}),
-        ("PUT", {"frozen": "9999-12-31T23:59-12:00"}),
-        ("PUT", {"real": False}),
-        ("PUT", {"real": 1}),
-        ("PUT", {"move": "1d"}),
-        ("PUT", {"shift": "1d", "anchor": "2020-01-01"}),
-        ("POST", {}),
-        ("POST", {"move": "-100000d"}),
-        ("POST", {"shift": "1d"}),
-        ("POST", {"move": {}}),
-    ],
-)
-@pytest.mark.parametrize("frozen", [False, True])
-def test_wrong_times(admin: Admin, method: str, body: Any, frozen: bool) -> None:
-    admin.ask("PUT", "clock", {"frozen": "2027-01-02"} if frozen else {"shift": "1d"})
-    before = admin.get("clock")
-
-    assert refused(admin.ask(method, "clock", body), 400, "body-invalid")
-
-    after = admin.get("clock")
-    assert (after["shift"], after["frozen"]) == (before["shift"], before["frozen"])
-
-
-@pytest.mark.parametrize("session", [None, "ci"])
-def test_a_consent_expires_as_time_passes_and_history_stays(admin: Admin, session: str | None) -> None:
-    admin = Admin(Client(admin.client.engine, session))
-    before = admin.get("state/consents")
-    assert admin.status() == "valid"
-
-    admin.ask("POST", "clock", {"move": "400d"})
-
-    assert admin.status() == "expired"
-    assert admin.get("state/consents") == before
-    admin.ask("PUT", "clock", {"real": True})
-    assert admin.status() == "valid"
-
-
-def test_the_day_that_dates_count_from_is_kept_by_setting_the_clock_first(admin: Admin) -> None:
-    ci = admin.named("ci")
-    ci.ask("PUT", "clock", {"frozen": "2030-01-01"})
-
-    assert ci.get("state/_session/time")["anchor"] == datetime.now().astimezone().date().isoformat()
-    assert ci.get("state/consents") == admin.get("state/consents")
 
 
 # -- sessions
@@ -638,114 +471,12 @@ def test_answers_are_the_sandboxs_and_not_kept(admin: Admin) -> None:
     assert answer.source == "sandbox"
 
 
-# -- who may
-
-
-@pytest.mark.parametrize(
-    ("sent", "error"),
-    [
-        (None, "token-missing"),
-        ("", "token-missing"),
-        (TOKEN, "token-missing"),
-        (f"Basic {TOKEN}", "token-missing"),
-        ("Bearer", "token-wrong"),
-        ("Bearer x", "token-wrong"),
-        (f"Bearer {TOKEN}x", "token-wrong"),
-        ("Bearer é", "token-wrong"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", "state"), ("POST", "reset"), ("OPTIONS", "clock"), ("GET", "sca/a/b")]
-)
-def test_nobody_without_the_token(admin: Admin, sent: str | None, error: str, method: str, path: str) -> None:
-    answer = admin.ask(method, path, headers={"Authorization": sent})
-
-    refused(answer, 401, error)
-    assert answer.headers["www-authenticate"].startswith("Bearer ")
-    assert "allow" not in answer.headers
-
-
-def test_the_scheme_has_no_case(admin: Admin) -> None:
-    assert admin.ask("GET", "clock", headers={"Authorization": f"bearer {TOKEN}"}).status == 200
-
-
-def test_nobody_where_there_is_no_token(engine: Engine, admin: Admin) -> None:
-    for token, sent in [(None, "Bearer "), (None, "Bearer None")]:
-        engine.admin_token = token
-        refused(admin.ask("GET", "clock", headers={"Authorization": sent}), 403, "no-token")
-
-
 @pytest.mark.parametrize("door", ["proxy", "tls"])
 def test_no_other_door(admin: Admin, door: Door) -> None:
     answer = admin.ask("GET", "clock", door=door, host="127.0.0.1")
 
     assert answer.status == 404
     assert answer.error["code"]
-
-
-def fetched(admin: Admin, headers: Mapping[str, str], host: str = "localhost") -> Answer:
-    return admin.ask("GET", "clock", door="direct", host=host, headers={"Host": f"{host}:8081", **headers})
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"Origin": "http://localhost:8081"},
-        {"Origin": "https://sandbox.example:9443"},
-        {"Sec-Fetch-Site": "same-origin"},
-        {"Sec-Fetch-Site": "none"},
-    ],
-)
-def test_pages_of_the_sandbox_may(headers: Mapping[str, str]) -> None:
-    engine = an_engine(public_url="https://Sandbox.example:9443/xs2a")
-    engine.admin_token = TOKEN
-
-    assert fetched(Admin(Client(engine)), headers).status == 200
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "https://evil.example"},
-        {"Origin": "null"},
-        {"Origin": ""},
-        {"Origin": "http://localhost:3000"},
-        {"Origin": "https://localhost:8081"},
-        {"Origin": "http://localhost:8081.evil.example"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:8081"},
-    ],
-)
-def test_pages_of_other_sites_may_not(admin: Admin, headers: Mapping[str, str]) -> None:
-    refused(fetched(admin, headers), 403, "origin-refused")
-
-
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "::1", "sandbox.lan", "public.example"])
-def test_its_hosts(host: str) -> None:
-    engine = an_engine(host="sandbox.lan", public_url="https://public.example")
-    engine.admin_token = TOKEN
-
-    assert fetched(Admin(Client(engine)), {}, host).status == 200
-
-
-@pytest.mark.parametrize(
-    "host", ["", "evil.example", "localhost.evil.example", "192.0.2.1", "127.0.0.1.evil.example", "bank.example"]
-)
-def test_other_hosts(admin: Admin, host: str) -> None:
-    message = refused(fetched(admin, {}, host), 403, "host-refused")
-
-    assert message.startswith(host or "no host")
-
-
-@pytest.mark.parametrize(("host", "status"), [("192.0.2.1", 200), ("2001:db8::1", 200), ("evil.example", 403)])
-@pytest.mark.parametrize("listens", ["0.0.0.0", "::"])
-def test_who_listens_everywhere_has_many_addresses(listens: str, host: str, status: int) -> None:
-    engine = an_engine(host=listens)
-    engine.admin_token = TOKEN
-
-    assert fetched(Admin(Client(engine)), {}, host).status == status
 
 
 @pytest.mark.parametrize("path", ["health", "ready"])

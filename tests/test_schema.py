@@ -176,69 +176,6 @@ def test_unlisted_members(schemas: Schemas) -> None:
     assert schemas[bodies.SEPA].unlisted([1]) == []
 
 
-# -- filling
-
-
-def test_order_is_the_schemas_and_strangers_follow_as_they_came(tmp_path: Path) -> None:
-    schema = written({"properties": {"a": {}, "b": {"type": "string"}, "c": {"type": ["string", "null"]}}}, tmp_path)
-    strangers = [f"z{number}" for number in range(20)]
-
-    filled = schema.fill({**dict.fromkeys(strangers, 1), "b": "x"})
-
-    assert list(filled) == ["a", "b", "c", *strangers]
-    assert (filled["a"], filled["c"]) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("member", "nullable"),
-    [
-        ({}, True),
-        ({"type": "null"}, True),
-        ({"type": ["object", "null"]}, True),
-        ({"enum": ["a", None]}, True),
-        ({"const": None}, True),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
-        ({"$ref": "other.schema.json#/$defs/maybe"}, True),
-        ({"$ref": "#/$defs/maybe"}, True),
-        ({"type": "string"}, False),
-        ({"type": ["string", "array"]}, False),
-        ({"enum": ["a"]}, False),
-        ({"const": "a"}, False),
-        ({"anyOf": [{"type": "string"}]}, False),
-        ({"$ref": "other.schema.json#/$defs/surely"}, False),
-    ],
-)
-def test_only_what_may_be_null_is_filled(tmp_path: Path, member: Any, nullable: bool) -> None:
-    defs = {"maybe": {"type": ["string", "null"]}, "surely": {"type": "string"}}
-    schema = written({"properties": {"m": member}, "$defs": defs}, tmp_path, other={"$defs": defs})
-
-    assert schema.fill({}) == ({"m": None} if nullable else {})
-    assert schema.fill({"m": "kept"}) == {"m": "kept"}
-
-
-def test_filling_goes_down_but_makes_nothing_up(tmp_path: Path) -> None:
-    inner = {"type": ["object", "null"], "properties": {"x": {}}}
-    schema = written({"properties": {"one": inner, "many": {"type": "array", "items": inner}}}, tmp_path)
-
-    assert schema.fill({"one": {}, "many": [{}, None, {"x": 1}]}) == {
-        "one": {"x": None},
-        "many": [{"x": None}, None, {"x": 1}],
-    }
-    assert schema.fill({}) == {"one": None}
-    assert schema.fill({"one": None, "many": "odd"}) == {"one": None, "many": "odd"}
-    for odd in (None, [], "x", 1):
-        assert schema.fill(odd) == odd
-
-
-def test_what_was_given_is_not_touched(tmp_path: Path) -> None:
-    schema = written({"properties": {"a": {}, "b": {"type": "object", "properties": {"c": {}}}}}, tmp_path)
-    given: dict[str, Any] = {"b": {}}
-
-    schema.fill(given)
-
-    assert given == {"b": {}}
-
-
 # -- files
 
 
