@@ -1,17 +1,11 @@
-import json
 import os
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import FILE, Settings, load
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
-from xs2a_sandbox.setting import BY_NAME, SETTINGS
-
-SCHEMA = json.loads((bundled("schemas") / "config.schema.json").read_text())
 
 
 def mistake(directory: Path, file: str | None = None, environ=None, **command_line) -> str:
@@ -20,27 +14,6 @@ def mistake(directory: Path, file: str | None = None, environ=None, **command_li
     with pytest.raises(UserMistake) as caught:
         load(command_line, environ or {}, directory)
     return str(caught.value)
-
-
-class TestTable:
-    def test_every_field_is_a_setting_and_documented_once(self):
-        assert [f.name for f in fields(Settings)] == [setting.name for setting in SETTINGS]
-        assert list(SCHEMA["properties"]) == [setting.name for setting in SETTINGS]
-        for setting in SETTINGS:
-            assert SCHEMA["properties"][setting.name]["description"] == setting.doc
-
-    def test_defaults_agree(self):
-        defaults = Settings()
-        for name, schema in SCHEMA["properties"].items():
-            if "default" in schema:
-                read = BY_NAME[name].read(schema["default"], Path("/"))
-                assert read == getattr(defaults, name), name
-
-    def test_the_files_keys_are_the_design(self):
-        flags = "host proxy-port port tls-port dialect cassettes testdata state reset confdir public-url proxy-auth"
-        expected = [f"--{name}" for name in f"{flags} no-debug-headers log-format".split()]
-        assert [setting.flag for setting in SETTINGS if setting.flag] == expected
-        assert [setting.name for setting in SETTINGS if not setting.flag] == ["hosts", "base_path", "static_data"]
 
 
 class TestOrder:

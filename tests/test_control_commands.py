@@ -3,11 +3,8 @@
 import asyncio
 import json
 import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,9 +12,9 @@ from click.testing import CliRunner, Result
 from client import an_engine, bundled_engine
 from doors import opened
 from xs2a_sandbox import cli
-from xs2a_sandbox.admin_token import FILE, ensure_token
+from xs2a_sandbox.admin_token import ensure_token
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.messages import Headers, Request, Response
+from xs2a_sandbox.messages import Headers, Request
 from xs2a_sandbox.server import DirectDoor
 from xs2a_sandbox.setting import SETTINGS
 
@@ -185,90 +182,18 @@ def test_a_session_that_cannot_be(home: Path, command: str, name: str) -> None:
     assert "session names are 1 to 64" in mistaken(command, "--session", name)
 
 
-def unused() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        port: int = one.getsockname()[1]
-    return port
-
-
 @pytest.mark.parametrize("command", ["reset", "state", "clock"])
 def test_nothing_listens(home: Path, command: str) -> None:
-    port = unused()
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port: int = one.getsockname()[1]
 
-    text = mistaken(command, port=port)
-
-    assert f"no sandbox answers at http://127.0.0.1:{port}: Connection refused" in text
-    assert "Start it with `xs2a-sandbox serve`" in text
+    assert f"no sandbox answers at http://127.0.0.1:{port}: Connection refused" in mistaken(command, port=port)
 
 
-def test_a_host_that_is_not_known(home: Path) -> None:
-    assert "no sandbox answers at http://no-such-host.invalid:8081" in mistaken(
-        "state", "--host", "no-such-host.invalid"
-    )
-
-
-def test_port_0(home: Path) -> None:
-    assert "name the port that it printed as base URL" in mistaken("state", "--port", "0")
-
-
-def test_without_a_token(confdir: Path, port: int) -> None:
-    (confdir / FILE).unlink()
-
-    text = mistaken("state", port=port)
-
-    assert f"there is no admin token {confdir / FILE}" in text
-    assert "--confdir" in text
-
-
-def test_with_the_token_of_another(home: Path, port: int) -> None:
+def test_another_confdir_is_named(home: Path, port: int) -> None:
     ensure_token(home / "other")
 
-    text = mistaken("state", "--confdir", "other", port=port)
-
-    assert f"does not accept the admin token {home / 'other' / FILE}" in text
-    assert "--confdir" in text
-
-
-def test_a_token_file_that_holds_something_else(confdir: Path, port: int) -> None:
-    (confdir / FILE).write_text("")
-
-    assert "holds no admin token. Remove it" in mistaken("state", port=port)
-
-
-async def _hello(request: Request) -> Response:
-    return Response(200, (("Content-Type", "text/html"),), b"<p>hello")
-
-
-async def _not_found(request: Request) -> Response:
-    return Response(404, (("Content-Type", "application/json"),), b'{"detail": "Not Found"}')
-
-
-@pytest.mark.parametrize("answer", [_hello, _not_found])
-def test_another_web_server(home: Path, answer: Any) -> None:
-    with opened(lambda: DirectDoor(answer, host="127.0.0.1", port=0)) as (door, _):
-        text = mistaken("state", port=door.port)
-
-    assert f"what answers at http://127.0.0.1:{door.port} is not the sandbox's base URL" in text
-
-
-@contextmanager
-def gibberish() -> Iterator[int]:
-    def serve() -> None:
-        connection, _ = listening.accept()
-        with connection:
-            connection.recv(65536)
-            connection.sendall(b"SSH-2.0-no HTTP\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield listening.getsockname()[1]
-        thread.join()
-
-
-def test_no_web_server(home: Path) -> None:
-    with gibberish() as port:
-        assert "is not the sandbox's base URL" in mistaken("state", port=port)
+    assert "name the --confdir that it was started with" in mistaken("state", "--confdir", "other", port=port)
 
 
 def test_settings_of_file_and_environment(home: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,11 +203,3 @@ def test_settings_of_file_and_environment(home: Path, port: int, monkeypatch: py
     monkeypatch.setenv("XS2A_SANDBOX_PORT", str(port))
     monkeypatch.setenv("XS2A_SANDBOX_HOST", "0.0.0.0")
     assert run("clock").exit_code == 0
-
-
-@pytest.mark.parametrize("command", ["reset", "state", "clock"])
-def test_only_flags_that_say_where(command: str) -> None:
-    flags = {flag for parameter in cli.cli.commands[command].params for flag in parameter.opts if "-" in flag}
-
-    assert {"--host", "--port", "--confdir", "--session"} <= flags
-    assert not {"--proxy-port", "--cassettes", "--state"} & flags

@@ -1,0 +1,97 @@
+"""What `serve` says before the first request."""
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.announcement import announcement, found_state, valid_consent
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.serving import Addresses
+from xs2a_sandbox.sqlite import SqliteStore
+
+CONSENT = "11111111-1111-4111-8111-111111111111"
+ADDRESSES = Addresses("http://127.0.0.1:1", "http://127.0.0.1:2", "https://127.0.0.1:3", Path("/my folder/ca.pem"))
+
+
+def test_where_everything_is() -> None:
+    *lines, _ = announcement(Settings(), ADDRESSES, "in memory", CONSENT).splitlines()
+
+    assert lines[:5] == [
+        "proxy     http://127.0.0.1:1",
+        "base URL  http://127.0.0.1:2",
+        "          https://127.0.0.1:3",
+        "CA file   /my folder/ca.pem",
+        "state     in memory",
+    ]
+
+
+def test_a_door_that_is_off_is_not_announced() -> None:
+    assert "https://127" not in announcement(Settings(), replace(ADDRESSES, tls=None), "", CONSENT)
+
+
+def test_the_command_runs_as_it_is_printed() -> None:
+    command = announcement(Settings(), ADDRESSES, "", CONSENT).splitlines()[-1]
+
+    assert shlex.split(command) == [
+        *["curl", "--cacert", "/my folder/ca.pem", "-x", "http://127.0.0.1:1"],
+        *["-H", "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721"],
+        f"https://bank.example/v1/consents/{CONSENT}/status",
+    ]
+
+
+def test_the_password_is_not_printed() -> None:
+    said = announcement(Settings(proxy_auth="ci:hunter2"), ADDRESSES, "", CONSENT)
+
+    assert " -U ci " in said
+    assert "hunter2" not in said
+
+
+def test_configured_hosts_and_base_path_are_used() -> None:
+    settings = Settings(hosts=("api.bank.test",), base_path="/xs2a")
+
+    assert f"https://api.bank.test/xs2a/v1/consents/{CONSENT}/status" in announcement(settings, ADDRESSES, "", CONSENT)
+
+
+def test_without_a_valid_consent_there_is_nothing_to_try() -> None:
+    assert "curl" not in announcement(Settings(), ADDRESSES, "", None)
+    assert valid_consent({}) is None
+    assert valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "valid"}}}) == "b"
+
+
+def test_as_one_line_of_json() -> None:
+    said = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None))
+
+    assert said == {
+        "proxy": "http://127.0.0.1:1",
+        "direct": "http://127.0.0.1:2",
+        "tls": "https://127.0.0.1:3",
+        "ca_file": "/my folder/ca.pem",
+        "state": "in memory",
+        "try": None,
+    }
+
+
+def test_the_state_that_was_found(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    settings = Settings(state=f"sqlite:{file}")
+    assert found_state(settings) == f"{file} (new)"
+    store = SqliteStore(file)
+    assert "holds nothing yet" in found_state(settings)
+    assert store.commit("s", {}, {}, {("payments", "x"): {"a": 1}})
+    store.close()
+
+    assert found_state(settings) == f"{file} holds 1 payments; start with --reset to forget it"
+    assert found_state(replace(settings, reset=True)) == f"{file} (reset)"
+    assert found_state(Settings(state="memory:")).startswith("in memory")
+
+
+def test_a_state_file_that_is_something_else(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    file.write_text("this is no database, and long enough to be looked at\n" * 100)
+
+    with pytest.raises(UserMistake, match="cannot be used"):
+        found_state(Settings(state=f"sqlite:{file}"))

@@ -1,0 +1,83 @@
+"""The table of settings: complete, documented, and read as it says."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.setting import BY_NAME, SETTINGS
+
+SCHEMA = json.loads((bundled("schemas") / "config.schema.json").read_text())
+
+
+def test_every_field_is_a_setting_and_documented_once():
+    assert [f.name for f in fields(Settings)] == [setting.name for setting in SETTINGS]
+    assert list(SCHEMA["properties"]) == [setting.name for setting in SETTINGS]
+    for setting in SETTINGS:
+        assert SCHEMA["properties"][setting.name]["description"] == setting.doc
+
+
+def test_defaults_agree():
+    defaults = Settings()
+    for name, schema in SCHEMA["properties"].items():
+        if "default" in schema:
+            read = BY_NAME[name].read(schema["default"], Path("/"))
+            assert read == getattr(defaults, name), name
+
+
+def test_the_files_keys_are_the_design():
+    flags = "host proxy-port port tls-port dialect cassettes testdata state reset confdir public-url proxy-auth"
+    expected = [f"--{name}" for name in f"{flags} no-debug-headers log-format".split()]
+    assert [setting.flag for setting in SETTINGS if setting.flag] == expected
+    assert [setting.name for setting in SETTINGS if not setting.flag] == ["hosts", "base_path", "static_data"]
+
+
+def test_the_variable_follows_from_the_name():
+    assert BY_NAME["proxy_port"].variable == "XS2A_SANDBOX_PROXY_PORT"
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "value"),
+    [
+        ("port", 0, 0),
+        ("port", "65535", 65535),
+        ("tls_port", "off", None),
+        ("reset", True, True),
+        ("reset", "Yes", True),
+        ("reset", "0", False),
+        ("confdir", "../b", Path("/a/b")),
+        ("confdir", "/x/./y", Path("/x/y")),
+        ("state", "memory:", "memory:"),
+        ("state", "sqlite:c.db", "sqlite:/a/here/c.db"),
+        ("public_url", "https://x.example:9443/y/", "https://x.example:9443/y"),
+        ("hosts", ["API.bank.example", "[::1]"], ("api.bank.example", "[::1]")),
+        ("base_path", "", ""),
+        ("proxy_auth", "ci:a:b", "ci:a:b"),
+    ],
+)
+def test_what_is_written_is_read(name, written, value):
+    assert BY_NAME[name].read(written, Path("/a/here")) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        *(("port", wrong) for wrong in ("", "-1", "65536", "1.0", "off", "٣")),
+        *(("reset", wrong) for wrong in ("", "maybe", 2)),
+        *(("state", wrong) for wrong in ("", "sqlite:", "sqlite::memory:", "redis://x")),
+        *(("public_url", wrong) for wrong in ("x", "ftp://x", "http://", "http://x?a=1", "http://me@x", "http://x:0")),
+        *(("base_path", wrong) for wrong in ("/", "xs2a", "/xs2a/", "/a b")),
+        *(("proxy_auth", wrong) for wrong in ("user", ":pass", "user:", "us er:pass")),
+        *(("hosts", wrong) for wrong in (["a b"], [""])),
+        ("testdata", "no-such-file.yaml"),
+        ("cassettes", ["no-such-folder"]),
+        ("dialect", "../other"),
+        ("log_format", "TEXT"),
+    ],
+)
+def test_what_it_is_not_expected_to_be_is_refused(name, written):
+    with pytest.raises(ValueError):  # noqa: PT011 - the table says what is expected, the error says nothing
+        BY_NAME[name].read(written, Path("/a/here"))

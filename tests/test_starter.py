@@ -1,0 +1,74 @@
+"""The files that `init` writes."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from xs2a_sandbox import config, starter
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.document import parse
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.setting import SETTINGS
+
+
+def files(directory: Path) -> dict[Path, bytes]:
+    return {
+        file.relative_to(directory): file.read_bytes()
+        for file in directory.rglob("*")
+        if file.is_file() and not file.name.startswith(".")
+    }
+
+
+def test_what_is_bundled_and_the_settings_are_written(tmp_path: Path) -> None:
+    new = tmp_path / "new/place"
+
+    listed = starter.write(new)
+
+    assert {file.relative_to(new) for file in listed} == files(new).keys()
+    for name in ("cassettes", "schemas"):
+        assert files(new / name) == files(bundled(name))
+    assert (new / "cassettes/cases").is_dir()
+    assert config.load({}, {}, new) == Settings()
+
+
+def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "my-testdata.yaml").touch()
+    text = starter.settings()
+    active = "\n".join(line[1:] if line.startswith("#") and line[1] != " " else line for line in text.splitlines())
+    assert list(parse(active, Path("x")).value) == [setting.name for setting in SETTINGS]
+    (tmp_path / config.FILE).write_text(active)
+
+    assert config.load({}, {}, tmp_path) == Settings(
+        testdata=tmp_path / "my-testdata.yaml", public_url="http://localhost:8081", proxy_auth="user:password"
+    )
+    assert yaml.safe_load(text) is None
+
+
+def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "cassettes").mkdir()
+    (tmp_path / "cassettes/testdata.yaml").write_text("mine")
+    (tmp_path / "xs2a-sandbox.yaml").write_text("port: 1")
+    (tmp_path / "schemas").write_text("a file where a folder would be")
+    before = files(tmp_path)
+
+    with pytest.raises(UserMistake) as caught:
+        starter.write(tmp_path)
+
+    in_the_way = [str(tmp_path / name) for name in ("cassettes/testdata.yaml", "schemas", "xs2a-sandbox.yaml")]
+    assert str(caught.value).splitlines()[1:] == [f"  {name}" for name in in_the_way]
+    assert files(tmp_path) == before
+
+
+def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
+    (tmp_path / "xs2a-sandbox.yaml").symlink_to("nowhere")
+
+    with pytest.raises(UserMistake, match="there already"):
+        starter.write(tmp_path)
+
+
+def test_where_nothing_can_be_written() -> None:
+    with pytest.raises(UserMistake, match="cannot write /proc/nowhere"):
+        starter.write(Path("/proc/nowhere"))
