@@ -276,6 +276,67 @@ def test_restoring_what_is_there_writes_nothing(store: Store) -> None:
     assert store.counts() == {}
 
 
+class Dated:
+    """Test data that are dated anew."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, dict[str, Document]] = {"consents": {"c": {"until": "day 1", "role": "valid", "n": 1}}}
+
+    def begin(self, store: Store) -> Transaction:
+        return Transaction(store, "a", lambda: self.data)
+
+
+def test_what_a_change_leaves_as_it_was_goes_on_being_dated(store: Store) -> None:
+    base = Dated()
+    one = base.begin(store)
+    one.put("consents", "c", {**(one.get("consents", "c") or {}), "n": 2, "more": "x"})
+    assert one.commit()
+    base.data = {"consents": {"c": {"until": "day 2", "role": "valid", "n": 1, "new": True}}}
+
+    then = base.begin(store)
+
+    expected = {"until": "day 2", "role": "valid", "n": 2, "more": "x"}
+    assert then.get("consents", "c") == then.get_own("consents", "c") == expected
+    assert then.all("consents") == then.own("consents") == {"c": expected}
+    assert dict(StateView(then)["consents"]) == {"c": expected}
+
+
+def test_what_is_written_anew_stays_as_it_was_written(store: Store) -> None:
+    base = Dated()
+    one = base.begin(store)
+    one.put("consents", "c", {"until": "".join(["day", " 1"]), "role": "valid"})
+    assert one.commit()
+    base.data = {"consents": {"c": {"until": "day 2", "role": "valid"}}}
+
+    assert (base.begin(store).get("consents", "c") or {})["until"] == "day 1"
+
+
+def test_what_is_restored_goes_on_being_dated(store: Store) -> None:
+    base = Dated()
+    one = base.begin(store)
+    one.delete("consents", "c")
+    assert one.commit()
+    back = base.begin(store)
+    back.restore("consents", "c")
+    assert back.commit()
+    base.data = {"consents": {"c": {"until": "day 2", "role": "valid", "n": 1}}}
+
+    assert base.begin(store).all("consents") == base.data["consents"]
+
+
+def test_a_change_of_what_the_test_data_have_lost_is_gone_too(store: Store) -> None:
+    base = Dated()
+    one = base.begin(store)
+    one.put("consents", "c", {**(one.get("consents", "c") or {}), "n": 2})
+    assert one.commit()
+    base.data = {}
+
+    then = base.begin(store)
+
+    assert then.get("consents", "c") is None
+    assert (then.all("consents"), then.own("consents")) == ({}, {})
+
+
 def test_its_own_changes_are_seen_before_they_are_committed(store: Store) -> None:
     one = begin(store)
     one.put("payments", "p3", {"n": 1})

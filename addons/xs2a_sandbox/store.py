@@ -115,10 +115,15 @@ class _Session:
         return held.get(id, _ABSENT) if held else _ABSENT
 
 
+_AS_BEFORE = "_asBefore"
+"""In a stored document: the members that are still those of the test data, and are not stored with it."""
+
+
 class Transaction:
     """What one request reads and writes: the test data, the session's documents over it, its own changes on top.
 
-    Nothing is written before `commit`, and then everything or nothing.
+    Nothing is written before `commit`, and then everything or nothing. Of a document that lies over the test data's
+    only what differs is written: the dates of the rest go on counting from the day that they count from.
     """
 
     def __init__(self, store: Store, session: str, base: Callable[[], Collections]) -> None:
@@ -134,12 +139,12 @@ class Transaction:
         if key in self._writes:
             return self._writes[key]
         version, document = self._read(key)
-        return document if version else self._base().get(collection, {}).get(id)
+        return self._whole(key, document) if version else self._base().get(collection, {}).get(id)
 
     def get_own(self, collection: str, id: str) -> Document | None:
         """What the session itself has there, whatever the test data says."""
         key = (collection, id)
-        return self._writes[key] if key in self._writes else self._read(key)[1]
+        return self._writes[key] if key in self._writes else self._whole(key, self._read(key)[1])
 
     def all(self, collection: str) -> dict[str, Document]:
         documents = {**self._base().get(collection, {}), **self._held(collection)}
@@ -163,27 +168,53 @@ class Transaction:
     def restore(self, collection: str, id: str) -> None:
         """Shows the test data's document again, as it was."""
         key = (collection, id)
-        # A copy keeps the dates of today: none is made while nothing lies over the original.
         if key in self._writes or self._read(key)[0]:
-            self._write(key, self._base().get(collection, {}).get(id))
+            self._write(key, self._original(key))
 
     def commit(self) -> bool:
         """False if somebody else was faster; then nothing has been written."""
         if not self._writes:
             return True
+        self._base()  # a first look at the test data may be a write of its own: which day they count from
         return self._store.commit(
             self.session,
             {key: version for key, (version, _) in self._reads.items()},
             {name: version for name, (version, _) in self._lists.items()},
-            self._writes,
+            {key: self._difference(key, document) for key, document in self._writes.items()},
         )
 
     def _held(self, collection: str) -> dict[str, Document | None]:
         """The session's documents and deletions, this transaction's included."""
         if collection not in self._lists:
-            self._lists[collection] = self._store.list(self.session, collection)
+            version, documents = self._store.list(self.session, collection)
+            whole = {id: self._whole((collection, id), document) for id, document in documents.items()}
+            self._lists[collection] = version, whole
         writes = {id: document for (name, id), document in self._writes.items() if name == collection}
         return {**self._lists[collection][1], **writes}
+
+    def _original(self, key: Key) -> Document | None:
+        """The test data's."""
+        return self._base().get(key[0], {}).get(key[1])
+
+    def _difference(self, key: Key, document: Document | None) -> Document | None:
+        """The document as it is stored. What nobody has touched is the test data's very object."""
+        original = document and self._original(key)
+        if not document or not original:
+            return document
+        as_before = [name for name, value in document.items() if name in original and original[name] is value]
+        if not as_before:
+            return document
+        return {_AS_BEFORE: as_before} | {name: value for name, value in document.items() if name not in as_before}
+
+    def _whole(self, key: Key, stored: Document | None) -> Document | None:
+        """The document as it was written; it is gone where the test data's is gone, which the file may have lost."""
+        if stored is None or _AS_BEFORE not in stored:
+            return stored
+        original = self._original(key)
+        if original is None:
+            return None
+        document = {name: original[name] for name in stored[_AS_BEFORE] if name in original}
+        return document | {name: value for name, value in stored.items() if name != _AS_BEFORE}
 
     def _read(self, key: Key) -> tuple[int, Document | None]:
         if key not in self._reads:

@@ -1,11 +1,13 @@
 """Consents, in process: what the readings say, and what bodies can hide."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from client import Client, an_engine
 from conformance import bodies, facts
+from xs2a_sandbox.clock import Clock
 
 
 @pytest.fixture
@@ -64,6 +66,24 @@ def test_a_preconfigured_consent_that_is_asked_for_is_not_copied(client: Client)
     client.post("/v1/consents", json=bodies.consent(facts.covered()))
 
     assert client.engine.store.counts() == {}
+
+
+def test_a_preconfigured_consent_that_was_used_does_not_grow_stale_in_a_kept_state(client: Client) -> None:
+    """Deleted, created again with an address, and approved on the page: in the session default, it is of today."""
+    path = f"/v1/consents/{facts.consent()}"
+    client.delete(path)
+    back = {"TPP-Redirect-URI": "https://tpp.example/"}
+    made = client.post("/v1/consents", json=bodies.consent(facts.covered()), headers=back).json()
+    page = urlsplit(made["_links"]["scaRedirect"]["href"])
+    assert client.get(f"{page.path}?{page.query}").status == 200
+    later, fresh = an_engine(client.engine.store), an_engine()
+    later._started = fresh._started = Clock().today(100)
+
+    content = Client(later).get(path).json()
+
+    assert content == Client(fresh).get(path).json()
+    assert content["validUntil"] > client.get(path).json()["validUntil"]
+    assert len(Client(later).get(f"{path}/authorisations").json()["authorisationIds"]) == 1
 
 
 @pytest.mark.parametrize("id", [facts.consent(), facts.consent("expired")])
