@@ -213,6 +213,63 @@ def test_a_refused_one_ends_nothing(stage: Stage) -> None:
     assert stage.status(older) == "valid"
 
 
+SOON = 3600
+"""Seconds until the customer's app has surely answered."""
+
+
+def pushed(stage: Stage) -> Thing:
+    """A recurring consent that the customer's app will approve in a moment."""
+    thing = recurring(stage)
+    stage.begin(thing, ONE, DECOUPLED)
+    return thing
+
+
+@pytest.mark.parametrize("basket", [False, True])
+def test_an_answer_that_nobody_has_read_ends_the_older_one_all_the_same(stage: Stage, basket: bool) -> None:
+    older, newer = recurring(stage), recurring(stage)
+    stage.sign(older)
+    stage.begin(stage.basket(newer) if basket else newer, ONE, DECOUPLED)
+    assert stage.status(older) == "valid"
+
+    stage.move(seconds=SOON)
+
+    assert stage.client.get("/v1/accounts", consent=older.id).error["code"] == "CONSENT_EXPIRED"
+    assert [stage.status(one) for one in (older, newer)] == ["expired", "valid"]
+
+
+@pytest.mark.parametrize("read_first", [0, 1, 2])
+def test_the_newest_answer_counts_whichever_is_read_first(stage: Stage, read_first: int) -> None:
+    consents = []
+    for _ in range(3):
+        consents.append(pushed(stage))
+        stage.move(seconds=1)
+    stage.move(seconds=SOON)
+
+    stage.status(consents[read_first])
+
+    assert [stage.status(one) for one in consents] == ["expired", "expired", "valid"]
+
+
+def test_an_answer_that_nobody_has_read_is_older_than_a_signature_of_now(stage: Stage) -> None:
+    unread, signed = pushed(stage), recurring(stage)
+    stage.move(seconds=SOON)
+    stage.sign(signed)
+
+    assert [stage.status(one) for one in (unread, signed)] == ["expired", "valid"]
+
+
+def test_an_answer_that_is_not_due_or_was_overtaken_ends_nothing(stage: Stage) -> None:
+    older, newer = recurring(stage), recurring(stage)
+    stage.sign(older)
+    own = stage.begin(newer, ONE, DECOUPLED)
+    assert stage.status(older) == "valid"
+    stage.decide(own, "decline")
+    stage.move(seconds=SOON)
+
+    assert [stage.status(one) for one in (older, newer)] == ["valid", "rejected"]
+    assert stage.kept("_pushed") == {ONE: {}}
+
+
 @pytest.mark.parametrize("newer", [facts.tied()[OWN[ONE][0]], None])
 def test_preconfigured_ones_and_those_for_all_accounts_end_nothing(stage: Stage, newer: str | None) -> None:
     older = recurring(stage)

@@ -7,7 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.call import Call, new_id
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.handlers.signing import AUTHORISATIONS, FAMILIES, MOVING, Family, holders, moved, needed
+from xs2a_sandbox.handlers.signing import AUTHORISATIONS, FAMILIES, MOVING, Family, holders, moved, needed, note_push
 from xs2a_sandbox.states import NONE, SCA
 from xs2a_sandbox.store import Document
 
@@ -106,10 +106,12 @@ def customer(call: Call, family: Family, id: str, psu_id: str) -> Document:
 def push(call: Call, id: str, authorisation: Document) -> Document:
     """Asks in the customer's app, which answers by itself after a while unless the control interface decides before."""
     after = option(options_of(call, FAMILIES[authorisation["family"]]), "decides_after")
-    if after is not None:
-        _watch(call, FAMILIES[authorisation["family"]], authorisation["resource"])
-    decides = (call.clock.now() + timedelta(seconds=int(after))).isoformat() if after is not None else None
-    return moved(call, id, authorisation, "begin", decides=decides)
+    if after is None:
+        return moved(call, id, authorisation, "begin", decides=None)
+    decides = call.clock.now() + timedelta(seconds=int(after))
+    _watch(call, FAMILIES[authorisation["family"]], authorisation["resource"])
+    note_push(call, id, authorisation, decides)
+    return moved(call, id, authorisation, "begin", decides=decides.isoformat())
 
 
 def _watch(call: Call, family: Family, id: str) -> None:

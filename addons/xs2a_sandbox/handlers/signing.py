@@ -15,6 +15,9 @@ AUTHORISATIONS = "authorisations"
 MOVING = "_moving"
 """The collection that names the payments which move money, or may by themselves: the others are not looked at."""
 
+PUSHED = "_pushed"
+"""By customer: the authorisations of consents and baskets that their app is about to answer, and when it will."""
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -53,6 +56,9 @@ def settle(call: Call, collection: str, id: str) -> Document | None:
     if resource is None or active_basket(call, resource):
         return resource
     resource = call.state.get(collection, id) or {}  # its basket may just have moved it
+    if collection == "consents" and "psuId" in resource:
+        _answer_due(call, resource["psuId"])  # a newer one may have ended it
+        resource = call.state.get(collection, id) or {}
     waits = collection == "payments" and resource["transactionStatus"] == "ACTC"
     families = [family for family in _BY_COLLECTION[collection] if resource.get(family.listed)]
     if not families and not waits:
@@ -64,7 +70,11 @@ def settle(call: Call, collection: str, id: str) -> Document | None:
             if authorisation is None or authorisation["scaStatus"] in SCA.final:
                 continue
             if (due := authorisation.get("decides")) and datetime.fromisoformat(due) <= now:
-                succeed(call, one, authorisation, datetime.fromisoformat(due).date())
+                if collection != "payments":
+                    _answer_due(call, authorisation["psuId"])
+                    authorisation = call.state.get(AUTHORISATIONS, one) or {}
+                if authorisation["scaStatus"] not in SCA.final:
+                    succeed(call, one, authorisation, datetime.fromisoformat(due).date())
             elif (ends := datetime.fromisoformat(authorisation["expires"])) <= now:
                 fail(call, one, authorisation, ends.date())
     resource = call.state.get(collection, id) or {}
@@ -79,6 +89,33 @@ def active_basket(call: Call, member: Mapping[str, Any]) -> str | None:
     id: str | None = member.get("basket")
     basket = settle(call, "baskets", id) if id else None
     return id if basket and basket["transactionStatus"] not in BASKET.final else None
+
+
+def note_push(call: Call, id: str, authorisation: Document, decides: datetime) -> None:
+    """The customer's app has been asked, and will have answered by then."""
+    if FAMILIES[authorisation["family"]].collection in ("consents", "baskets"):
+        pushed = call.state.get(PUSHED, authorisation["psuId"]) or {}
+        call.state.put(PUSHED, authorisation["psuId"], {**pushed, id: decides.isoformat()})
+
+
+def _answer_due(call: Call, psu: str) -> None:
+    """In the order of the answers, whichever is looked at first: a newer recurring consent ends an older one."""
+    pushed = call.state.get(PUSHED, psu)
+    if not pushed:
+        return
+    now = call.clock.now()
+    due = sorted((when, id) for id, text in pushed.items() if (when := datetime.fromisoformat(text)) <= now)
+    if not due:
+        return
+    answered = {id for _, id in due}
+    call.state.put(PUSHED, psu, {id: when for id, when in pushed.items() if id not in answered})
+    for when, id in due:
+        authorisation = call.state.get(AUTHORISATIONS, id)
+        if authorisation is None or authorisation["scaStatus"] in SCA.final:
+            continue
+        resource = call.state.get(FAMILIES[authorisation["family"]].collection, authorisation["resource"])
+        if resource and not active_basket(call, resource):
+            succeed(call, id, authorisation, when.date())
 
 
 def succeed(call: Call, id: str, authorisation: Document, day: date | None = None) -> Document:
@@ -212,8 +249,11 @@ def _move(call: Call, family: Family, id: str, event: str, day: date) -> bool:
 
 def _end_older(call: Call, id: str, psu: str | None) -> None:
     """A new recurring consent ends the same customer's older one."""
+    if psu is None:
+        return
+    _answer_due(call, psu)  # those are older, although nobody has looked at them yet
     newest = call.state.get("consents", id)
-    if psu is None or newest is None or not newest["recurringIndicator"]:
+    if newest is None or not newest["recurringIndicator"]:
         return
     call.state.put("consents", id, {**newest, "psuId": psu})
     for other, consent in call.state.all("consents").items():
