@@ -130,6 +130,14 @@ def test_a_consent_expires_as_time_passes_and_history_stays(admin: Admin, sessio
     assert admin.status() == "valid"
 
 
+def test_a_session_that_begins_with_setting_its_clock_has_it_set(admin: Admin) -> None:
+    new = admin.named("new")
+    new.ask("PUT", "clock", {"frozen": "2040-01-01"})
+
+    assert new.get("clock")["today"] == "2040-01-01"
+    assert new.status() == "expired"
+
+
 def test_the_day_that_dates_count_from_is_kept_by_setting_the_clock_first(admin: Admin) -> None:
     ci = admin.named("ci")
     ci.ask("PUT", "clock", {"frozen": "2030-01-01"})

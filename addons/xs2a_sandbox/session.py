@@ -50,9 +50,12 @@ def session_time(transaction: Transaction, started: date) -> tuple[Clock, Callab
             return started
         if kept is not None and "anchor" in kept:
             return date.fromisoformat(kept["anchor"])
-        today = Clock().today()
-        transaction.put(*_TIME, {**(kept or {}), "anchor": today.isoformat()})
-        return today
+        # The clock may have been set since, by this very request.
+        held = transaction.get_own(*_TIME) or {}
+        if "anchor" not in held:
+            held = {**held, "anchor": Clock().today().isoformat()}
+            transaction.put(*_TIME, held)
+        return date.fromisoformat(held["anchor"])
 
     return clock, anchor
 
