@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+import comparing
 import engine
 import matching
 import process
@@ -33,9 +34,10 @@ class Scale:
     early: int = 20_000
     late: int = 200_000
     rules: tuple[int, ...] = (20, 200, 2000)
+    exchanges: int = 1000
 
 
-QUICK = Scale(rounds=1, calls=5, requests=32, starts=1, early=32, late=64)
+QUICK = Scale(rounds=1, calls=5, requests=32, starts=1, early=32, late=64, exchanges=10)
 
 
 def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
@@ -44,6 +46,8 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     table, reference = engine.rows(2 * scale.rounds, scale.calls)
     _say("matching")
     table += matching.rows(scale.rules, scale.rounds, scale.calls)
+    _say("comparing")
+    table += comparing.rows(scale.rounds, scale.exchanges)
     _say("start-up")
     starting = process.start_up(confdir, request, scale.starts)
     _say("doors")

@@ -12,11 +12,14 @@ from typing import Any
 
 from xs2a_sandbox import interface
 from xs2a_sandbox.assembly import build
+from xs2a_sandbox.bank import SIMULATED, Bank
+from xs2a_sandbox.banks import Banks
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.handlers import HANDLERS, RAISES
 from xs2a_sandbox.messages import Door, Headers, Request, Response
+from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.schema import Schemas
 from xs2a_sandbox.store import MemoryStore, Store
 from xs2a_sandbox.testdata import TestData
@@ -112,13 +115,17 @@ def an_engine(
     layers: list[list[Path]] | None = None,
     schemas: Schemas | None = None,
     testdata: TestData | None = None,
+    real: RealBank = SIMULATED,
+    base_path: str = "",
     **options: Any,
 ) -> Engine:
     """The bundled bank, with a store of its own; `layers` come over the dialect."""
     known = bundled_engine()
     schemas = schemas or known.schemas
     said = interface.read([[DIALECT], *layers], schemas, HANDLERS, RAISES) if layers else known.interface
-    return Engine(said, schemas, MemoryStore() if store is None else store, testdata or known.testdata, **options)
+    shown = options.get("debug_headers", True)
+    banks = Banks(Bank(said, schemas, real, base_path=base_path, diagnose=shown))
+    return Engine(banks, MemoryStore() if store is None else store, testdata or known.testdata, **options)
 
 
 def cassette(directory: Path, text: str) -> list[list[Path]]:

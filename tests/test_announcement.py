@@ -10,6 +10,7 @@ import pytest
 from xs2a_sandbox.announcement import announcement, found_state, valid_consent
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.serving import Addresses
 from xs2a_sandbox.sqlite import SqliteStore
 
@@ -62,6 +63,17 @@ def test_without_a_valid_consent_there_is_nothing_to_try() -> None:
     assert valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "valid"}}}) == "b"
 
 
+def test_real_banks_are_named_with_their_modes() -> None:
+    bank = RealBank("https://first.example", hosts=("first.test",), mode="spy", modes=(("/v1/payments", "simulate"),))
+    settings = Settings(banks=(bank,), bank="https://second.example", mode="record")
+
+    said = announcement(settings, ADDRESSES, "", CONSENT).splitlines()
+
+    assert "bank      https://first.example (mode spy, /v1/payments: simulate)" in said
+    assert "bank      https://second.example (mode record)" in said
+    assert not any("curl" in line for line in said), "the bank does not know that consent"
+
+
 def test_as_one_line_of_json() -> None:
     said = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None))
 
@@ -71,6 +83,7 @@ def test_as_one_line_of_json() -> None:
         "tls": "https://127.0.0.1:3",
         "ca_file": "/my folder/ca.pem",
         "state": "in memory",
+        "banks": [],
         "try": None,
     }
 

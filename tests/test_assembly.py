@@ -7,7 +7,7 @@ import pytest
 
 from client import Client
 from conformance import facts
-from xs2a_sandbox.assembly import build, check
+from xs2a_sandbox.assembly import build, check, read
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
 
@@ -100,3 +100,16 @@ def test_links_lead_to_the_public_url(tmp_path: Path) -> None:
 
     assert made["_links"]["scaRedirect"]["href"].startswith("https://bank.test/x/s/ci/sca/consents?consent_id=")
     assert made["_links"]["self"]["href"].startswith("/v1/consents/")
+
+
+def test_files_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
+    data = write(tmp_path / "data.yaml", "testdata: 1\nwrong: 1\n")
+    case = write(tmp_path / "case.yaml", CASE)
+
+    files = read(settings(tmp_path), [data, case])
+
+    assert files.interface
+    assert files.interface.named("mine")
+    assert files.testdata is None
+    assert (files.layers[-1], files.data[-1]) == ([case], data)
+    assert [problem.code for problem in files.problems] == ["unknown-key"]

@@ -2,7 +2,9 @@ import json
 
 from writing import ask, engine, rules
 from xs2a_sandbox.bank import Bank
-from xs2a_sandbox.index import Found
+from xs2a_sandbox.banks import Banks
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.index import Found, Index
 from xs2a_sandbox.messages import Headers
 
 
@@ -31,8 +33,7 @@ def test_only_a_diagnosing_bank_says_what_came_nearest(tmp_path):
     sandbox = engine(tmp_path)
     assert "sandbox" in body(ask(sandbox, "/v1/thing"))
     silent = Bank(sandbox.interface, sandbox.schemas, diagnose=False)
-    sandbox._bank = silent
-    assert "sandbox" not in body(ask(sandbox, "/v1/thing"))
+    assert "sandbox" not in body(ask(Engine(Banks(silent), sandbox.store, sandbox.testdata), "/v1/thing"))
 
 
 def test_what_is_offered_instead_is_said(tmp_path):
@@ -43,6 +44,6 @@ def test_what_is_offered_instead_is_said(tmp_path):
 
 def test_nothing_found_is_an_unknown_path(tmp_path):
     sandbox = engine(tmp_path)
-    found = sandbox._index.find("GET", ("nowhere",))
+    found = Index(sandbox.interface).find("GET", ("nowhere",))
     assert isinstance(found, Found)
     assert body(ask(sandbox, "/nowhere"))["error"] == "path-unknown"

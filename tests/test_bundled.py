@@ -3,12 +3,16 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox import bundled as bundled_module
-from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.bundled import bundled, scenarios
 
 
 def test_in_a_checkout() -> None:
     assert (bundled("cassettes") / "testdata.yaml").is_file()
     assert (bundled("schemas") / "error.schema.json").is_file()
+
+
+def test_scenarios_by_name() -> None:
+    assert scenarios()["outage"] == bundled("cassettes") / "scenarios" / "outage"
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -1,4 +1,5 @@
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from xs2a_sandbox import __version__, assembly, cli, config
+from xs2a_sandbox import __version__, assembly, cli, config, lint
+from xs2a_sandbox.bundled import scenarios
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.exchange_log import Exchange
@@ -67,8 +69,8 @@ def serving(home, monkeypatch):
     """In place of the doors: announces itself, logs one exchange, and remembers the settings."""
     served = types.ModuleType("xs2a_sandbox.serving")
 
-    async def serve(settings, *, ready, on_exchange):
-        served.settings = settings
+    async def serve(settings, *, ready, on_exchange, **options):
+        served.settings, served.options = settings, options
         ready(addresses(home))
         on_exchange(Exchange("ci", "GET", "/v1/accounts", 200, 1.5, "handler", "list-accounts"))
 
@@ -76,10 +78,20 @@ def serving(home, monkeypatch):
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.serving", served)
     monkeypatch.setattr("xs2a_sandbox.serving", served, raising=False)
     monkeypatch.setattr(cli, "_testdata", lambda settings: (DATA, ["unknown-id"]))
+    bank = types.SimpleNamespace(at=lambda today: DATA)
+    monkeypatch.setattr("xs2a_sandbox.assembly.load_testdata", lambda settings: bank)
     return served
 
 
 class TestServe:
+    def test_record_is_serve_in_mode_record(self, serving, home):
+        assert run("record", "--bank", "https://bank.example", "--to", "tape", "--no-redact").exit_code == 0
+        assert serving.settings == Settings(mode="record", bank="https://bank.example", to=home / "tape")
+        assert serving.options["redact"] is False
+        assert run("serve").exit_code == 0
+        assert serving.options["redact"] is True
+        assert run("record").exit_code == 2
+
     def test_flags_become_settings(self, serving, home):
         (home / "a").mkdir()
         (home / "b").mkdir()
@@ -125,6 +137,14 @@ class TestServe:
         assert first["proxy"] == "http://127.0.0.1:18080"
         assert second["rule"] == "list-accounts"
 
+    def test_coverage_at_the_end_on_the_standard_error(self, serving, home):
+        assert "exercised" not in run("serve").stderr
+        said = run("serve", "--coverage")
+        assert said.exit_code == 0
+        assert re.match(r"operations: 0 of \d+ exercised, never:\n  ", said.stderr)
+        found = json.loads(run("serve", "--coverage", "--log-format", "json").stderr)
+        assert found["operations"]["exercised"] == 0
+
     def test_a_log_nobody_reads_does_not_hurt(self, serving, home, monkeypatch):
         say = cli.click.echo
 
@@ -143,7 +163,7 @@ class TestMistakes:
         [
             (["serve", "--port", "x"], '--port: must be a port from 0 to 65535 (0 picks a free one), not "x"'),
             (["serve", "--cassettes", "nowhere"], "--cassettes: must be folders that exist"),
-            (["serve", "--mode", "record"], "No such option"),
+            (["serve", "--mode", "record"], "mode record needs the bank's URL: --bank URL"),
             (["serve", "--workers", "2"], "No such option"),
             (["nothing"], "No such command"),
             (["lint", "nowhere"], "does not exist"),
@@ -216,7 +236,7 @@ class TestLint:
     @pytest.fixture
     def found(self, home, monkeypatch):
         problems: list[Problem] = []
-        monkeypatch.setattr(assembly, "check", lambda settings, paths: problems)
+        monkeypatch.setattr(lint, "check", lambda settings, paths: problems)
         monkeypatch.setattr(assembly, "layers", lambda settings: [[home / "own"]])
         (home / "own").mkdir()
         (home / "own/a.yaml").touch()
@@ -259,9 +279,48 @@ class TestLint:
         def unreadable(settings, paths):
             raise Unreadable([Problem(Path("x.yaml"), 1, 1, "syntax", "no")])
 
-        monkeypatch.setattr(assembly, "check", unreadable)
+        monkeypatch.setattr(lint, "check", unreadable)
         result = run("lint")
         assert (result.exit_code, result.stdout) == (1, "x.yaml:1:1: error syntax: no\n")
+
+
+class TestCoverage:
+    def test_of_the_examples(self, home):
+        said = run("coverage")
+        assert said.exit_code == 0
+        assert re.match(r"operations: \d+ of \d+ exercised, never:\n", said.stdout)
+        found = json.loads(run("coverage", "--format", "json").stdout)
+        assert {*found} == {"operations", "rules", "errors"}
+        assert "account-list" not in [one["id"] for one in found["operations"]["never"]]
+
+    def test_of_other_files_too(self, home):
+        (home / "mine.yaml").write_text(
+            "cassette: 1\nrules:\n  - {id: mine, match: {path: /a}, respond: {text: a}, examples: [EXAMPLE]}\n"
+        )
+        before = json.loads(run("coverage", "--format", "json").stdout)["rules"]
+        assert "mine.yaml" in run("coverage", "mine.yaml").stderr  # EXAMPLE is none
+        mended = (home / "mine.yaml").read_text().replace("EXAMPLE", "{request: {}, expect: {status: 200}}")
+        (home / "mine.yaml").write_text(mended)
+        after = json.loads(run("coverage", "mine.yaml", "--format", "json").stdout)["rules"]
+        assert (after["total"], after["exercised"]) == (before["total"] + 1, before["exercised"] + 1)
+
+
+class TestNewCase:
+    def test_writes_one_that_lints_clean(self, home):
+        said = run("new-case", "POST", "/v1/payments/sepa-credit-transfers", "--status", "403")
+        assert (said.exit_code, said.stdout.split()[0]) == (0, "cassettes/cases/initiate-payment-403.yaml")
+        assert run("lint").exit_code == 0
+
+    def test_to_another_file(self, home):
+        assert run("new-case", "GET", "/v1/accounts", "--to", "mine.yaml").exit_code == 0
+        assert (home / "mine.yaml").is_file()
+        assert run("lint", "mine.yaml").exit_code == 0
+
+    def test_a_mistake(self, home):
+        said = run("new-case", "GET", "/v1/acounts")
+        assert said.exit_code == 2
+        assert "GET /v1/accounts (account-list)" in said.stderr
+        assert run("new-case", "GET", "/v1/accounts", "--status", "999").exit_code == 2
 
 
 class TestInit:
@@ -270,6 +329,21 @@ class TestInit:
         assert result.exit_code == 0
         assert "new/place" in result.stdout
         assert config.load({}, {}, home / "new/place") == Settings()
+
+    @pytest.mark.parametrize("name", scenarios())
+    def test_with_a_scenario_among_the_cases(self, home, monkeypatch, name):
+        assert run("init", "new", "--scenario", name).exit_code == 0
+        monkeypatch.chdir(home / "new")
+        assert run("lint").exit_code == 0
+        text = Path(f"cassettes/cases/{name}.yaml").read_text()
+        schema = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
+        assert Path("cassettes/cases", schema[1]).is_file()
+
+    def test_a_scenario_that_is_none(self, home):
+        said = run("init", "new", "--scenario", "nope")
+        assert said.exit_code == 2
+        assert "there is no scenario 'nope'; there are consent-revoked, " in said.stderr
+        assert not (home / "new").exists()
 
     def test_a_file_in_the_way_is_named(self, home):
         (home / "xs2a-sandbox.yaml").write_text("port: 1")

@@ -84,7 +84,9 @@ class TestMistakes:
         [
             ("prot: 1", "1:1: error unknown-key: unknown key prot; did you mean port?"),
             ("proxy-port: 1", "1:1: error unknown-key: unknown key proxy-port; did you mean proxy_port?"),
-            ("mode: record", "1:1: error unknown-key: unknown key mode"),
+            ("mode: recrod", '1:7: error wrong-value: must be "simulate", "spy", "record" or "compare", not "recrod"'),
+            ("banks: [{url: x}]", "1:8: error wrong-value: banks[0].url must be a URL such as"),
+            ("banks: [{host: x}]", "1:10: error unknown-key: unknown key host"),
             ("port: 70000", "1:7: error wrong-value: must be at most 65535, not 70000"),
             ("port: http", '1:7: error wrong-type: must be a whole number, not "http"'),
             ("tls_port: of", '1:11: error wrong-value: must be a whole number or "off", not "of"; did you mean off?'),
@@ -136,7 +138,7 @@ class TestMistakes:
         assert said.splitlines() == [
             '--proxy-port: must be a port from 0 to 65535 (0 picks a free one), not "99999"',
             '--tls-port: must be a port from 0 to 65535 (0 picks a free one) or off, not "on"',
-            '--cassettes: must be folders that exist, not ["no", "nono"]',
+            '--cassettes: must be folders that exist, or bundled ones such as scenarios/outage, not ["no", "nono"]',
         ]
 
     def test_two_doors_on_one_port(self, tmp_path):

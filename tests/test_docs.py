@@ -21,9 +21,10 @@ import pytest
 from click.testing import CliRunner
 
 from doors import DEADLINE
-from xs2a_sandbox import assembly, document, testdata
+from xs2a_sandbox import answer_schema, assembly, document, dry_run, ignoring, lint, redaction_rules, testdata, unused
 from xs2a_sandbox.cli import cli
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.difference import KINDS
 from xs2a_sandbox.environment import FILTERS
 from xs2a_sandbox.example import examples, run
 from xs2a_sandbox.expression import ERROR_ROOTS, FUNCTIONS, RESULT_ROOTS, ROOTS
@@ -105,11 +106,28 @@ def test_test_data_load_over_the_bundled(block: Block, tmp_path: Path) -> None:
     testdata.load([ROOT / "cassettes" / "testdata.yaml", tmp_path / "mine.yaml"])
 
 
+@pytest.mark.parametrize("block", those("yaml", first="redaction:"))
+def test_rules_of_redaction_load(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(block.text)
+    assert redaction_rules.read(tmp_path / "rules.yaml") != redaction_rules.DEFAULT
+
+
+@pytest.mark.parametrize("block", those("yaml", first="ignore:"))
+def test_ignore_rules_can_be_read(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "ignore.yaml").write_text(block.text)
+    assert ignoring.read([tmp_path / "ignore.yaml"])
+
+
+def test_every_kind_of_difference_is_in_its_page() -> None:
+    for kind in KINDS:
+        assert re.search(rf"^\| `{kind}`.*\|", PAGES["compare.md"], re.MULTILINE), kind
+
+
 def test_no_yaml_goes_unchecked() -> None:
-    checked = ("cassette:", "testdata:")
+    checked = ("cassette:", "redaction:", "testdata:")
     others = [b for b in BLOCKS if b.language == "yaml" and not b.text.startswith(checked)]
-    # What is no cassette, in lint's example of that, and a file for Docker Compose.
-    assert {b.text.partition(":")[0] for b in others} <= {"rules", "services"}
+    # What is no cassette, in lint's example of that, a file for Docker Compose, and ignore rules.
+    assert {b.text.partition(":")[0] for b in others} <= {"rules", "services", "ignore"}
 
 
 @pytest.mark.parametrize("code", re.findall(r"^### (\S+)$", PAGES["lint.md"], re.MULTILINE))
@@ -119,7 +137,7 @@ def test_lint_examples_have_the_problem_they_show(code: str, tmp_path: Path) -> 
         file = tmp_path / "example.yaml"
         file.write_text(text)
         path = file if text.startswith("testdata:") else tmp_path
-        problems = assembly.check(Settings(state="memory:", confdir=tmp_path), [path])
+        problems = lint.check(Settings(state="memory:", confdir=tmp_path), [path])
         assert {problem.code for problem in problems} == {code}, [str(problem) for problem in problems]
     assert len(section.split()) > 5
 
@@ -202,7 +220,8 @@ def test_every_setting_is_in_the_command_line_page(setting: Any) -> None:
         assert setting.variable not in row
 
 
-COMMANDS = ["serve", "testdata", "lint", "init", "reset", "state", "clock"]
+COMMANDS = "serve record compare testdata lint explain new-case coverage init reset state clock journal".split()
+COMMANDS += "import derive export".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -223,9 +242,11 @@ def keys(schema: Any) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", ["cassette", "testdata"])
-def test_every_key_of_the_format_is_in_its_page(name: str) -> None:
-    page = {"cassette": "cassettes.md", "testdata": "testdata.md"}[name]
+FORMATS = {"cassette": "cassettes.md", "ignore": "compare.md", "redaction": "redaction.md", "testdata": "testdata.md"}
+
+
+@pytest.mark.parametrize(("name", "page"), FORMATS.items())
+def test_every_key_of_the_format_is_in_its_page(name: str, page: str) -> None:
     schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
     assert keys(schema) - named(page) == set()
 
@@ -277,7 +298,7 @@ def codes() -> set[str]:
             texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
             if name in callers and texts and re.fullmatch("[a-z]+(-[a-z]+)*", texts[0]):
                 found.add(texts[0])
-    return found
+    return found | {answer_schema.CODE, dry_run.CODE, unused.CODE}
 
 
 def test_every_code_is_in_the_lint_page() -> None:

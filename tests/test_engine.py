@@ -15,6 +15,7 @@ from xs2a_sandbox.call import Call
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.handlers import HANDLERS
+from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.store import Document, Key, MemoryStore
 
 STATUS = f"/v1/consents/{facts.consent()}/status"
@@ -469,7 +470,7 @@ def test_fifty_sessions_at_once(client: Client) -> None:
     ("host", "status"), [("bank.example", 200), ("BANK.example", 200), ("other.example", 404), ("", 404)]
 )
 def test_hosts(host: str, status: int) -> None:
-    client = Client(an_engine(hosts=("Bank.Example", "second.example")))
+    client = Client(an_engine(real=RealBank(hosts=("Bank.Example", "second.example"))))
 
     answer = client.get(STATUS, door="proxy", host=host)
 
@@ -480,7 +481,9 @@ def test_hosts(host: str, status: int) -> None:
 
 @pytest.mark.parametrize("door", ["direct", "tls", "process"])
 def test_hosts_are_of_no_matter_to_a_base_url(door: Any) -> None:
-    assert Client(an_engine(hosts=("bank.example",))).get(STATUS, door=door, host="127.0.0.1").status == 200
+    assert (
+        Client(an_engine(real=RealBank(hosts=("bank.example",)))).get(STATUS, door=door, host="127.0.0.1").status == 200
+    )
 
 
 @pytest.mark.parametrize(
@@ -518,6 +521,25 @@ def test_whoever_listens_is_told(client: Client) -> None:
     ]
     assert not told[0].warnings
     assert ["/extra" in warning for warning in told[1].warnings] == [True]
+
+
+def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
+    case = "rules: [{id: mine, match: {path: /mine}, respond: {error: payment-unknown, values: {name: x}}}]"
+    client = Client(an_engine(layers=cassette(tmp_path, case)))
+    told: list[Exchange] = []
+    client.engine.on_exchange = told.append
+
+    client.get("/nowhere")
+    client.get("/mine")
+    client.get("/v1/consents/0cae8c3e-1111-4222-8333-444455556666/status")
+    client.get(STATUS)
+
+    assert [(e.error, e.rule) for e in told] == [
+        ("path-unknown", None),
+        ("payment-unknown", "mine"),
+        ("consent-unknown", "consent-status"),
+        (None, "consent-status"),
+    ]
 
 
 def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:

@@ -40,3 +40,4 @@ def test_a_bank_error_is_a_name_with_values() -> None:
     error = BankError("consent-unknown", path="/x", id="1")
 
     assert (error.name, error.path, error.values) == ("consent-unknown", "/x", {"id": "1"})
+    assert BankError("a", name="b").values == {"name": "b"}

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox import assembly
-from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.example import Example, examples, run
 
-DIALECTS = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name != assembly.CASES)
+FOLDERS = {d.name for d in bundled("cassettes").iterdir() if d.is_dir()}
+DIALECTS = sorted(FOLDERS - {assembly.CASES, SCENARIOS})
 
 
 ENGINES = {

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from xs2a_sandbox.errors import ExpressionError
-from xs2a_sandbox.expression import RESULT_ROOTS, compile_condition, compile_text, compile_value, render
+from xs2a_sandbox.expression import RESULT_ROOTS, compile_condition, compile_text, compile_value, mismatches, render
 
 SCOPE = {
     "request": {"method": "GET"},
@@ -327,3 +327,22 @@ def test_every_mistake_of_a_tree_is_reported_with_its_place():
     reported = []
     compile_value({"a": ["{{ nope }}"], "b": {"c": "{{"}}, RESULT_ROOTS, lambda at, text: reported.append(at))
     assert reported == [("a", 0), ("b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{{ query.n + 1 }}", True),
+        ("{{ query.n > 1 }}", True),
+        ("{{ query.nobody + 1 }}", False),
+        ("{{ query.nobody > 1 }}", False),
+        ("{{ query.nobody.name }}", False),
+        ("{{ 1 / 0 }}", False),
+    ],
+)
+def test_kinds_of_values_that_do_not_go_together_are_told_to_who_asks(text, told):
+    scope = {"query": {"n": "5"}}
+    with mismatches() as found:
+        assert compile_text(text)(scope) is None
+    assert [source for source, _ in found] == ([text] if told else [])
+    assert compile_text(text)(scope) is None

@@ -13,12 +13,21 @@ import xs2a_sandbox
 PACKAGE = Path(xs2a_sandbox.__file__).parent
 NAME = PACKAGE.name
 GROUND = {"messages", "errors", "clock", "bundled"}
-ENGINE = {"bank", "control", "engine"}
-ABOVE_ENGINE = {"assembly", "example", "openapi"}
-DOORS = {"addon", "proxy", "server", "cli", "serving", "pytest_plugin", "__main__"}
+ENGINE = {"attempt", "bank", "banks", "control", "engine", "sca_decision", "status"}
+ABOVE_ENGINE = {"assembly", "coverage", "dry_run", "example", "lint", "new_case", "openapi", "reload", "run", "trial"}
+ABOVE_ENGINE |= {"blueprint", "script", "sandbox", "served", "steering"}
+DOORS = {"addon", "proxy", "server", "serving", "flows", "pytest_plugin", "cli", "__main__"}
+DOORS |= {"authoring_commands", "compare_command", "explain_command", "recording_commands", "serve_commands"}
 HANDLED = {"handlers"}
-MITMPROXY = {"addon", "proxy"}
-LAZY = {"serving": {"server", "proxy"}, "cli": {"serving"}, "__main__": {"cli"}, "proxy": {"addon"}}
+MITMPROXY = {"addon", "proxy", "flows"}
+LAZY = {
+    "serving": {"server", "proxy"},
+    "cli": {"authoring_commands", "compare_command", "explain_command", "recording_commands", "serve_commands"},
+    "serve_commands": {"authoring_commands", "serving"},
+    "recording_commands": {"flows"},
+    "__main__": {"cli"},
+    "proxy": {"addon"},
+}
 """Doors that are made of others: the loop that opens them all, the command that starts the loop."""
 
 

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from writing import SCHEMAS, ask, check, engine, rule_of, rules
+from xs2a_sandbox.bank import Bank
+from xs2a_sandbox.banks import Banks
 from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.index import Index
 from xs2a_sandbox.store import MemoryStore
 from xs2a_sandbox.testdata import TestData
 
@@ -60,7 +63,7 @@ def test_the_rule_that_answers_is_the_strongest_that_fits_whatever_the_order_of_
     codes = {problem.code for problem in problems}
     assert codes <= {"unreachable", "ambiguous"}
     unreachable = {p.text.split("'")[3] for p in problems if p.code == "unreachable"}
-    bank = Engine(read, SCHEMAS, MemoryStore(), TestData({}, ()))
+    bank = Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()))
     for a in [None, *TEXTS]:
         for b in [None, *TEXTS]:
             sent = {name: value for name, value in (("a", a), ("b", b)) if value is not None}
@@ -91,7 +94,7 @@ def test_two_thousand_rules_behave_as_twenty(tmp_path):
     assert rule_of(ask(lots, "/v1/things/t1999")) == "r1999"
 
     def candidates(bank, thing):
-        found = bank._index.find("GET", ("v1", "things", thing))
+        found = Index(bank.interface).find("GET", ("v1", "things", thing))
         ((bucket, parameters),) = found.rules
         return bucket.candidates(lambda place: [parameters[place.name]])
 

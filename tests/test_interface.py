@@ -172,3 +172,10 @@ def test_a_dialect_must_say_its_errors(tmp_path, dropped, said):
     assert problem.code == "incomplete"
     assert problem.file.name == "bank.yaml"
     assert said in problem.text
+
+
+def test_what_answers_is_found_by_its_name(tmp_path):
+    bank = engine(tmp_path, rules({"id": "mine", "match": {"operation": "one"}})).interface
+    assert bank.named("mine") is bank.rules[0]
+    assert bank.named("one") is bank.operations["one"]
+    assert bank.named("nobody") is None

@@ -1,4 +1,9 @@
+from datetime import UTC, datetime
+
+import pytest
+
 from writing import ask, engine, header, problems, rule_of, rules
+from xs2a_sandbox.cassette import Recorded
 
 
 def turns(bank, *targets):
@@ -118,3 +123,33 @@ def test_a_mistake_in_the_body_of_an_error_has_its_place(tmp_path):
     (found,) = problems(tmp_path, {"case.yaml": text})
     assert (found.line, found.code) == (8, "expression")
     assert "result" in found.text
+
+
+def test_a_recorded_rule_knows_its_tape(tmp_path):
+    tape = {"bank": "https://bank.example", "at": "2026-11-21T10:11:12+00:00", "redacted": "1a2b3c4d"}
+    layer = rules({"id": "a", "recorded": {"hash": "x"}, "match": {"path": "/a"}}, {"id": "b", "match": {"path": "/b"}})
+    layer["rules.yaml"]["recorded"] = tape
+    a, b = sorted(engine(tmp_path, layer).interface.rules, key=lambda rule: rule.id)
+
+    assert (a.recorded, b.recorded) == ("x", None)
+    assert (
+        a.tape == b.tape == Recorded("https://bank.example", datetime(2026, 11, 21, 10, 11, 12, tzinfo=UTC), "1a2b3c4d")
+    )
+
+
+def test_a_recording_that_is_not_redacted_has_no_key(tmp_path):
+    layer = rules({"id": "a", "match": {"path": "/a"}})
+    assert engine(tmp_path / "1", layer).interface.rules[0].tape is None
+    layer["rules.yaml"]["recorded"] = {"bank": "x", "at": "2026-11-21t10:11:12z", "redacted": False}
+    assert engine(tmp_path / "2", layer).interface.rules[0].tape.redacted is None
+
+
+@pytest.mark.parametrize(
+    "tape",
+    [{}, {"bank": "x", "at": "now", "redacted": False}, {"bank": "x", "at": "2026-11-21T10:11:12Z", "redacted": True}],
+)
+def test_what_a_recording_must_say(tape, tmp_path):
+    layer = rules({"id": "a", "match": {"path": "/a"}})
+    layer["rules.yaml"]["recorded"] = tape
+    codes = {problem.code for problem in problems(tmp_path, layer)}
+    assert codes in ({"missing-key"}, {"wrong-value"})

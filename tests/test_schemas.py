@@ -923,3 +923,22 @@ def test_a_date_may_be_an_expression(day, fits):
     mine = on_a_day(document.read(TESTDATA).value)
     mine["accounts"][ANNA]["balances"][0]["referenceDate"] = day
     assert SCHEMAS["testdata"].accepts(mine) is fits
+
+
+def undescribed(schema: object, at: str = "") -> list[str]:
+    """The keys of mappings that say nothing of themselves to who hovers over them in an editor."""
+    if isinstance(schema, list):
+        return [place for n, inner in enumerate(schema) for place in undescribed(inner, f"{at}/{n}")]
+    if not isinstance(schema, dict):
+        return []
+    properties = schema.get("properties")
+    named = properties if isinstance(properties, dict) else {}
+    found = [f"{at}/{name}" for name, one in named.items() if len(one.get("description", "")) < 5]
+    return found + [place for key, inner in schema.items() for place in undescribed(inner, f"{at}/{key}")]
+
+
+@pytest.mark.parametrize("name", ["cassette", "testdata", "config"])
+def test_every_key_that_users_write_is_described(name):
+    schema = json.loads((bundled("schemas") / f"{name}.schema.json").read_text())
+    assert undescribed(schema) == []
+    assert undescribed({"properties": {"a": {"type": "string"}}}) == ["/a"]

@@ -15,6 +15,7 @@ from doors import DEADLINE, Loop, echo, trusting
 from xs2a_sandbox import serving
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import ConfigError, UserMistake
+from xs2a_sandbox.journal import Journal
 from xs2a_sandbox.messages import Request, Response
 from xs2a_sandbox.serving import Addresses, serve
 
@@ -22,15 +23,20 @@ from xs2a_sandbox.serving import Addresses, serve
 class FakeEngine:
     public_url = "unset"
     on_exchange: Any = None
+    journal = Journal()
+    banks: Any = None
 
     def __init__(self, answer: Any = echo) -> None:
         self.answer = answer
+
+    async def close(self) -> None:
+        self.closed = True
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
-    monkeypatch.setattr(serving, "build", lambda settings: engine)
+    monkeypatch.setattr(serving, "build", lambda settings, redact: engine)
     return engine
 
 
@@ -132,7 +138,7 @@ def test_a_busy_port_leaves_nothing_listening(
 
 
 def test_an_engine_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch, confdir: Path) -> None:
-    def build(_: Settings) -> None:
+    def build(_: Settings, redact: bool) -> None:
         raise UserMistake("three problems in your cassettes")
 
     monkeypatch.setattr(serving, "build", build)

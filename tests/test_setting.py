@@ -30,9 +30,11 @@ def test_defaults_agree():
 
 def test_the_files_keys_are_the_design():
     flags = "host proxy-port port tls-port dialect cassettes testdata state reset confdir public-url proxy-auth"
-    expected = [f"--{name}" for name in f"{flags} no-debug-headers log-format".split()]
-    assert [setting.flag for setting in SETTINGS if setting.flag] == expected
-    assert [setting.name for setting in SETTINGS if not setting.flag] == ["hosts", "base_path", "static_data"]
+    flags += " no-debug-headers log-format mode bank forward-host to answer-from allow-writes"
+    flags += " noise-reads ignore report coverage"
+    assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]
+    in_the_file_only = "hosts base_path static_data banks redaction max_age on_expiry shift_dates"
+    assert [setting.name for setting in SETTINGS if not setting.flag] == in_the_file_only.split()
 
 
 def test_the_variable_follows_from_the_name():
@@ -53,9 +55,14 @@ def test_the_variable_follows_from_the_name():
         ("state", "memory:", "memory:"),
         ("state", "sqlite:c.db", "sqlite:/a/here/c.db"),
         ("public_url", "https://x.example:9443/y/", "https://x.example:9443/y"),
-        ("hosts", ["API.bank.example", "[::1]"], ("api.bank.example", "[::1]")),
+        ("hosts", ["API.bank.example", "[::1]"], ("api.bank.example", "::1")),
         ("base_path", "", ""),
         ("proxy_auth", "ci:a:b", "ci:a:b"),
+        ("mode", "compare", "compare"),
+        ("noise_reads", "off", 0),
+        ("noise_reads", 10, 10),
+        ("report", ["/a.html", "/b.xml"], (Path("/a.html"), Path("/b.xml"))),
+        ("report", "/a.json:/b.json", (Path("/a.json"), Path("/b.json"))),
     ],
 )
 def test_what_is_written_is_read(name, written, value):
@@ -76,6 +83,10 @@ def test_what_is_written_is_read(name, written, value):
         ("cassettes", ["no-such-folder"]),
         ("dialect", "../other"),
         ("log_format", "TEXT"),
+        *(("noise_reads", wrong) for wrong in ("", "-1", 11, "many")),
+        *(("report", wrong) for wrong in (["a.pdf"], ["no-such-folder/a.json"])),
+        ("ignore", ["no-such-file.yaml"]),
+        ("answer_from", "both"),
     ],
 )
 def test_what_it_is_not_expected_to_be_is_refused(name, written):

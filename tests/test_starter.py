@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from xs2a_sandbox import config, starter
-from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.document import parse
 from xs2a_sandbox.errors import UserMistake
@@ -17,7 +17,7 @@ def files(directory: Path) -> dict[Path, bytes]:
     return {
         file.relative_to(directory): file.read_bytes()
         for file in directory.rglob("*")
-        if file.is_file() and not file.name.startswith(".")
+        if file.is_file() and not file.name.startswith(".") and SCENARIOS not in file.parts
     }
 
 
@@ -36,13 +36,19 @@ def test_what_is_bundled_and_the_settings_are_written(tmp_path: Path) -> None:
 def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "my-testdata.yaml").touch()
+    (tmp_path / "my-redaction.yaml").write_text("redaction: 1\n")
     text = starter.settings()
     active = "\n".join(line[1:] if line.startswith("#") and line[1] != " " else line for line in text.splitlines())
     assert list(parse(active, Path("x")).value) == [setting.name for setting in SETTINGS]
     (tmp_path / config.FILE).write_text(active)
 
     assert config.load({}, {}, tmp_path) == Settings(
-        testdata=tmp_path / "my-testdata.yaml", public_url="http://localhost:8081", proxy_auth="user:password"
+        testdata=tmp_path / "my-testdata.yaml",
+        redaction=tmp_path / "my-redaction.yaml",
+        public_url="http://localhost:8081",
+        proxy_auth="user:password",
+        bank="https://api.bank.example/psd2",
+        to=tmp_path / "recordings",
     )
     assert yaml.safe_load(text) is None
 

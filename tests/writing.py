@@ -8,6 +8,8 @@ from textwrap import dedent
 from typing import Any
 
 from xs2a_sandbox import interface
+from xs2a_sandbox.bank import Bank
+from xs2a_sandbox.banks import Banks
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import Problem
@@ -67,7 +69,7 @@ def engine(directory: Path, *layers: Layer, bank: Any = BANK) -> Engine:
     read, found = check(directory, *layers, bank=bank)
     assert read is not None, "\n".join(map(str, found))
     assert not found, "\n".join(map(str, found))
-    return Engine(read, SCHEMAS, MemoryStore(), TestData({}, ()))
+    return Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()))
 
 
 def ask(

@@ -3,6 +3,7 @@
 # mitmproxy is only half typed.
 # mypy: allow-untyped-calls
 
+import asyncio
 import hmac
 import logging
 import os
@@ -25,6 +26,7 @@ from xs2a_sandbox import door
 from xs2a_sandbox.door import Answer
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
+from xs2a_sandbox.pattern import outline
 
 FORCED: dict[str, Any] = {
     "body_size_limit": str(door.TOO_LONG),
@@ -65,6 +67,7 @@ class Sandbox(Guard):
         self.draining = False
         self._secret = None if proxy_auth is None else proxy_auth.encode()
         self._tunnels: dict[str, str | None] = {}
+        self._large = asyncio.Semaphore(2)
         self._flows: WeakSet[http.HTTPFlow] = WeakSet()
 
     @property
@@ -105,12 +108,15 @@ class Sandbox(Guard):
         try:
             request = self._from_mitmproxy(flow)
             response = await door.ask(self.answer, request, self.timeout) if request else door.STRANGER
+            response = await door.whole(response, self._large)
             self._perform(flow, response)
         except BaseException as error:
             # mitmproxy forwards a request whose hook raised: nothing gets past this line.
             if door.stopping(error):
                 raise
-            logger.exception("failed on %s %s", flow.request.method, flow.request.data.path)
+            # Whatever is odd about the flow, this must not fail as well.
+            path = (flow.request.data.path or b"").decode("latin-1")
+            logger.exception("failed on %s %s", flow.request.method, outline(path))
             flow.response = _to_mitmproxy(door.FAILED, flow.request.method)
 
     def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.real_bank import RealBank
 
 if TYPE_CHECKING:
     from xs2a_sandbox.serving import Addresses
@@ -18,6 +19,7 @@ _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 def announcement(settings: Settings, addresses: "Addresses", state: str, consent: str | None) -> str:
     """A few lines of text, or one of JSON when that is the log's format."""
     command = curl(settings, addresses, consent)
+    asked = [bank for bank in settings.real_banks() if bank.can_be_asked]
     if settings.log_format == "json":
         return json.dumps(
             {
@@ -26,6 +28,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
                 "tls": addresses.tls,
                 "ca_file": str(addresses.ca_file),
                 "state": state,
+                "banks": [{"url": bank.url, "hosts": bank.hosts, "mode": bank.mode} for bank in asked],
                 "try": command,
             }
         )
@@ -35,9 +38,15 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
         *([f"          {addresses.tls}"] if addresses.tls else []),
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
+        *(f"bank      {bank.url} ({_modes(bank)})" for bank in asked),
         *(["", "Try it:", f"  {command}"] if command else []),
     ]
     return "\n".join([*lines, ""])
+
+
+def _modes(bank: RealBank) -> str:
+    by_path = [f"{path}: {mode}" for path, mode in bank.modes]
+    return ", ".join([f"mode {bank.mode}", *by_path])
 
 
 def found_state(settings: Settings) -> str:
@@ -73,8 +82,11 @@ def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
 
 
 def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str | None:
-    """A command that a shell can run as it is; with `--proxy-auth` curl asks for the password, which is not printed."""
-    if consent is None:
+    """A command that a shell can run as it is; with `--proxy-auth` curl asks for the password, which is not printed.
+
+    None in mode record, where it would ask the bank for what only the sandbox has.
+    """
+    if consent is None or settings.mode == "record":
         return None
     host = settings.hosts[0] if settings.hosts else "bank.example"
     words = ["curl", "--cacert", str(addresses.ca_file), "-x", addresses.proxy]

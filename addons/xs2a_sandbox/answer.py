@@ -36,6 +36,15 @@ class Answer:
     delay: Delay | None = None
     fault: str | None = None
 
+    @property
+    def has_json(self) -> bool:
+        return self.body is not _NO_BODY
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same JSON with the same status, whatever is asked."""
+        return self.has_json and not callable(self.body) and isinstance(self.status, int)
+
 
 def compile_answer(spec: Mapping[str, Any], roots: frozenset[str], directory: Path, report: Report) -> Answer:
     """`spec` has passed the cassette's schema; what that cannot see goes to `report`."""

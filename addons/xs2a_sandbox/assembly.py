@@ -1,14 +1,28 @@
 """From settings to an engine: which files make the bank, and where its state is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
-from xs2a_sandbox import interface, testdata
-from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.config import Settings
+from xs2a_sandbox import ignoring, interface, pseudonym, redaction_rules, replay, testdata, upstream
+from xs2a_sandbox.bank import Bank
+from xs2a_sandbox.banks import Banks
+from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config import FILE, Settings
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
+from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable
 from xs2a_sandbox.handlers import HANDLERS, RAISES
+from xs2a_sandbox.interface import Interface
+from xs2a_sandbox.live_comparison import LiveComparison
+from xs2a_sandbox.live_report import LiveReport
+from xs2a_sandbox.passage import Passage
+from xs2a_sandbox.real_bank import RealBank
+from xs2a_sandbox.recording import Recording
+from xs2a_sandbox.redact import Redactor
+from xs2a_sandbox.redaction_rules import RedactionRules
+from xs2a_sandbox.replay import Replay
 from xs2a_sandbox.schema import Schemas
 from xs2a_sandbox.sqlite import SqliteStore
 from xs2a_sandbox.store import MemoryStore, Store
@@ -17,75 +31,223 @@ from xs2a_sandbox.testdata import TestData
 OWN = Path("cassettes")
 CASES = "cases"
 TESTDATA = "testdata.yaml"
+RECORDINGS = "recordings"
 CA_FILE = "mitmproxy-ca-cert.pem"
 
 
-def build(settings: Settings) -> Engine:
-    """Raises UserMistake, for all mistakes in all files at once."""
-    problems: list[Problem] = []
-    schemas = _schemas()
-    data = read_interface = None
-    try:
-        read_interface = interface.read(layers(settings), schemas, HANDLERS, RAISES)
-    except Unreadable as error:
-        problems += error.problems
-    try:
-        data = load_testdata(settings)
-    except Unreadable as error:
-        problems += error.problems
-    if read_interface is None or data is None:
-        raise Unreadable(problems)
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What the files say, as far as they can be read; `layers` and `data` are where cassettes and test data are."""
+
+    interface: Interface | None
+    testdata: TestData | None
+    schemas: Schemas
+    layers: list[list[Path]]
+    data: list[Path]
+    problems: list[Problem]
+
+
+def build(settings: Settings, *, redact: bool = True) -> Engine:
+    """With `redact` false recordings hold everything as it was sent. Raises UserMistake, for all mistakes at once."""
+    banks, data = read_all(settings)
+    asked = [bank.real for bank in banks.all if bank.real.can_be_asked]
+    for real in asked:
+        upstream.check(real)
+    if settings.on_expiry == "fail":
+        outdated = [line for b in banks.all for line in replay.outdated(b.interface, Clock().now(), settings.max_age)]
+        if outdated:
+            raise ConfigError("\n".join([*outdated, "record again, or let max_age be longer"]))
+    redactor = redactor_of(settings, banks) if asked else None
     store = open_store(settings)
     if settings.reset:
         store.reset()
     return Engine(
-        read_interface,
-        schemas,
+        banks,
         store,
         data,
+        passage=_passage(settings, asked, redactor, redact),
+        shown_path=shown_path(settings, banks, redactor),
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
-        hosts=settings.hosts,
-        base_path=settings.base_path,
         static_data=settings.static_data,
         debug_headers=settings.debug_headers,
         ca_file=settings.confdir / CA_FILE,
     )
 
 
+def read_all(settings: Settings) -> tuple[Banks, TestData]:
+    """What every bank says. Raises UserMistake, for all mistakes in all files at once."""
+    read_for = {real: read(settings, (), real) for real in settings.real_banks()}
+    if problems := [problem for files in read_for.values() for problem in files.problems]:
+        raise Unreadable(list(dict.fromkeys(problems)))
+    banks, data = [], TestData({}, ())
+    for real, files in read_for.items():
+        if files.interface and files.testdata:
+            data = files.testdata
+            replayed = _replay(settings, files.interface)
+            banks.append(
+                Bank(
+                    files.interface,
+                    files.schemas,
+                    real,
+                    base_path=settings.base_path,
+                    replay=replayed,
+                    diagnose=settings.debug_headers,
+                )
+            )
+    return Banks(banks[-1], banks[:-1]), data
+
+
 def check(settings: Settings, paths: Sequence[Path]) -> list[Problem]:
     """Every problem of the configured files, and of `paths`: directories of cassettes, cassettes or test data."""
-    data = [path for path in paths if path.is_file() and _is_testdata(path)]
-    cassettes = [path for path in paths if path not in data]
-    _, problems = interface.check([*layers(settings), *([p] for p in cassettes)], _schemas(), HANDLERS, RAISES)
+    found = [problem for real in settings.real_banks() for problem in read(settings, paths, real).problems]
+    return list(dict.fromkeys(found))
+
+
+def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None = None) -> Files:
+    """The configured files of one bank, and `paths` laid over them."""
+    real = real or settings.real_banks()[-1]
+    schemas = _schemas()
+    more = [path for path in paths if path.is_file() and _is_testdata(path)]
+    all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
+    said, problems = interface.check(all_layers, schemas, HANDLERS, RAISES, bank=_has_bank(settings))
+    data, read_data = data_files(settings, more), None
     try:
-        load_testdata(settings, data)
+        read_data = testdata.load(data)
     except Unreadable as error:
         problems += error.problems
-    return sorted(problems, key=lambda p: (str(p.file), p.line, p.column))
+    problems.sort(key=lambda p: (str(p.file), p.line, p.column))
+    return Files(said, read_data, schemas, all_layers, data, problems)
 
 
-def layers(settings: Settings) -> list[list[Path]]:
-    """The dialect, the cases, then each `--cassettes`. Each part missing in ./cassettes is the bundled one.
+def interface_of(settings: Settings) -> Interface:
+    """What the configured cassettes say. Raises Unreadable."""
+    real = settings.real_banks()[-1]
+    return interface.read(layers(settings, real), _schemas(), HANDLERS, RAISES, bank=_has_bank(settings))
+
+
+def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:
+    """The dialect, the cases, then each `--cassettes`, then the bank's own; what ./cassettes lacks is the bundled one.
 
     Raises:
         ConfigError: there is no such dialect.
     """
-    dialect = _own_or_bundled(settings.dialect)
+    real = real or settings.real_banks()[-1]
+    name = real.dialect or settings.dialect
+    dialect = _own_or_bundled(name)
     if not dialect.is_dir():
-        known = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name != CASES)
-        raise ConfigError(f"there is no dialect {settings.dialect!r}; there are {', '.join(known)}")
-    return [[dialect], [_own_or_bundled(CASES)], *([path] for path in settings.cassettes)]
+        others = (CASES, SCENARIOS)
+        known = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name not in others)
+        raise ConfigError(f"there is no dialect {name!r}; there are {', '.join(known)}")
+    return [[dialect], [_own_or_bundled(CASES)], *([path] for path in (*settings.cassettes, *real.cassettes))]
 
 
-def load_testdata(settings: Settings, more: Sequence[Path] = ()) -> TestData:
+def places(settings: Settings) -> list[Path]:
+    """The files and folders that the engine is made of; some may not be there yet."""
+    own = [Path.cwd() / FILE, Path.cwd() / "schemas", Path.cwd() / OWN / TESTDATA]
     named = [settings.testdata] if settings.testdata else []
-    return testdata.load([_own_or_bundled(TESTDATA), *named, *more])
+    read = [place for real in settings.real_banks() for layer in layers(settings, real) for place in layer]
+    return list(dict.fromkeys([*own, *named, *read]))
+
+
+def load_testdata(settings: Settings) -> TestData:
+    return testdata.load(data_files(settings))
+
+
+def data_files(settings: Settings, more: Sequence[Path] = ()) -> list[Path]:
+    """Each is laid over those before it."""
+    named = [settings.testdata] if settings.testdata else []
+    return [_own_or_bundled(TESTDATA), *named, *more]
 
 
 def open_store(settings: Settings) -> Store:
     kind, _, name = settings.state.partition(":")
     return MemoryStore() if kind == "memory" else SqliteStore(Path(name))
+
+
+def warnings(settings: Settings, engine: Engine) -> list[str]:
+    """What is not as it should be with the recordings that answer."""
+    found = list(replay.outdated(engine.interface, Clock().now(), settings.max_age))
+    if any(rule.tape for rule in engine.interface.rules):
+        found += replay.of_another_key(engine.interface, pseudonym.fingerprint(pseudonym.ensure_key(settings.confdir)))
+    return found
+
+
+def shown_path(settings: Settings, banks: Banks, redactor: Redactor | None = None) -> Callable[[str], str]:
+    """How the log shows a path. Apps that replay a redacted recording send what must not be in the log either."""
+    if redactor is None and any(r.tape and r.tape.redacted for bank in banks.all for r in bank.interface.rules):
+        known = frozenset().union(*(replay.recorded_texts(bank.interface) for bank in banks.all))
+        redactor = redactor_of(settings, banks, known)
+    return redactor.target if redactor else str
+
+
+def _passage(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None, redact: bool) -> Passage:
+    records = any("record" in real.all_modes for real in asked)
+    comparing = _comparing(settings, asked, redactor if redact else None)
+    if redactor is None or not (records or settings.to):
+        return Passage(settings.forward_host, None, comparing)
+    # Relative to where the sandbox was started, as all that is named on the command line.
+    directory = settings.to or Path.cwd() / RECORDINGS
+    head = {
+        "banks": [real.url for real in asked],
+        "redacted": pseudonym.fingerprint(pseudonym.ensure_key(settings.confdir)) if redact else False,
+    }
+    recording = Recording(directory, redactor.entry if redact else None, head)
+    try:
+        recording.check()
+    except RecordingFailed as error:
+        raise ConfigError(str(error)) from None
+    return Passage(
+        settings.forward_host, recording, comparing, spied=settings.to is not None, redactions=lambda: redactor.count
+    )
+
+
+def _comparing(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None) -> LiveComparison | None:
+    """Raises Unreadable for ignore rules that cannot be used."""
+    urls = [real.url for real in asked if real.url and "compare" in real.all_modes]
+    if not urls:
+        return None
+    # Imported when the bank is first asked, it would hold up the answers of that moment.
+    import_module("xs2a_sandbox.bank_session")
+    rules = ignoring.Ignoring(ignoring.read(settings.ignore), Clock().today())
+    return LiveComparison(
+        LiveReport(", ".join(urls), rules, redactor.entry if redactor else None, settings.report),
+        rules,
+        answer_from=settings.answer_from,
+        allow_writes=settings.allow_writes,
+        noise_reads=settings.noise_reads,
+    )
+
+
+def redactor_of(settings: Settings, banks: Banks, known: frozenset[str] = frozenset()) -> Redactor:
+    """For what these banks are sent and say."""
+    words = frozenset().union(*(replay.words(bank.interface) for bank in banks.all))
+    urls = {
+        url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url
+    }
+    key = pseudonym.ensure_key(settings.confdir)
+    return Redactor(key, _rules(settings), words=words, banks=urls, known=known)
+
+
+def _replay(settings: Settings, said: Interface) -> Replay | None:
+    tapes = [rule.tape for rule in said.rules if rule.tape]
+    if not tapes:
+        return None
+    redact = None
+    if any(tape.redacted for tape in tapes):
+        key, known = pseudonym.ensure_key(settings.confdir), replay.recorded_texts(said)
+        urls = {tape.bank for tape in tapes}
+        redact = Redactor(key, _rules(settings), words=replay.words(said), banks=urls, known=known).request
+    return Replay(said, redact, shift_dates=settings.shift_dates)
+
+
+def _rules(settings: Settings) -> RedactionRules:
+    return redaction_rules.read(settings.redaction) if settings.redaction else redaction_rules.DEFAULT
+
+
+def _has_bank(settings: Settings) -> bool:
+    """The cassettes are read for each bank, and what they say of a real one is right if there is one."""
+    return any(real.url is not None for real in settings.real_banks())
 
 
 def _schemas() -> Schemas:

@@ -1,6 +1,9 @@
 """The bank: a call answered by its rules and operations, and errors in the dialect's words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import merge
+from typing import Any
+from urllib.parse import urlsplit
 
 from xs2a_sandbox import requirement
 from xs2a_sandbox.answer import JSON, Answer, choose, render_headers, with_content_type, write
@@ -8,66 +11,146 @@ from xs2a_sandbox.call import Call
 from xs2a_sandbox.cassette import Behaviour, Operation, Rule
 from xs2a_sandbox.environment import to_text
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.expression import render
+from xs2a_sandbox.explanation import diagnosis
+from xs2a_sandbox.expression import Scope, render
 from xs2a_sandbox.handlers import HANDLERS
-from xs2a_sandbox.index import Found, candidates
+from xs2a_sandbox.index import Found, Index, Parameters, candidates
 from xs2a_sandbox.interface import Interface
-from xs2a_sandbox.messages import Response, to_json
-from xs2a_sandbox.nearest import nearest
+from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.pattern import split_target
+from xs2a_sandbox.real_bank import RealBank
+from xs2a_sandbox.replay import Replay
 from xs2a_sandbox.sca_page import show_trouble
 from xs2a_sandbox.schema import Schemas
 from xs2a_sandbox.session import DEFAULT
 
 _SEQUENCES = "_sequences"
+SIMULATED = RealBank()
 
 
 class Outcome:
-    """What is known of a request by the time it is answered, for the headers and the log."""
+    """What is known of a request by the time it is answered, for the headers and the log.
 
-    __slots__ = ("delay", "rule", "session", "source", "warnings")
+    With `simulated` the sandbox answers it whatever the mode; `beside` is told the answer in mode compare.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "bank",
+        "beside",
+        "call",
+        "delay",
+        "error",
+        "journaled",
+        "rule",
+        "session",
+        "simulated",
+        "source",
+        "warnings",
+    )
+
+    def __init__(self, bank: "Bank") -> None:
+        self.bank = bank
+        self.call: Call | None = None
         self.session = DEFAULT
         self.source = "sandbox"
         self.rule: str | None = None
+        self.error: str | None = None
         self.delay = 0.0
         self.warnings: Sequence[str] = ()
+        self.journaled = True
+        self.simulated = False
+        self.beside: Callable[[Response], None] | None = None
 
 
 class Bank:
-    """Says what the interface says. With `diagnose` an unknown path is answered with what came nearest."""
+    """Says what the interface says, in place of the `real` one.
 
-    def __init__(self, interface: Interface, schemas: Schemas, *, diagnose: bool) -> None:
+    `base_path` is the only path before `/v1` that is the bank's, if not empty; `replay` is there where rules are
+    recorded ones. With `diagnose` an unknown path is answered with what came nearest.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        schemas: Schemas,
+        real: RealBank = SIMULATED,
+        *,
+        base_path: str = "",
+        replay: Replay | None = None,
+        diagnose: bool = True,
+    ) -> None:
         self.interface = interface
         self.schemas = schemas
+        self.real = real
+        self._replay = replay
+        self.sca_options: dict[str, Mapping[str, Any]] = {
+            options["family"]: options
+            for operation in interface.operations.values()
+            if operation.behaviour.handler == "authorisations.start" and (options := operation.behaviour.options)
+        }
+        self._index = Index(interface)
+        self._base = split_target(base_path).segments
+        urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
+        self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
         self._diagnose = diagnose
 
-    def answer(self, call: Call, found: Found, outcome: Outcome) -> Response:
-        """By the first rule that fits, else by the operation. Raises BankError."""
+    def is_strange(self, request: Request) -> bool:
+        """Whether a request at the proxy names a host that is not known to be this bank's."""
+        url = urlsplit(self.real.url or "")
+        return request.door == "proxy" and not self.real.hosts and request.host.lower() != url.hostname
+
+    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+        """What a path leads to. Raises BankError for one that does not begin as it must."""
+        if self._base:
+            if segments[: len(self._base)] != self._base:
+                text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
+                raise BankError("path-unknown", id="/" + "/".join(segments), hint=text)
+            segments = segments[len(self._base) :]
+        found = self._index.find(method, segments)
+        if not found.known:
+            # The app may use the real bank's whole path, of which rules know only what follows its URL.
+            for prefix in self._prefixes:
+                if segments[: len(prefix)] == prefix:
+                    return self._index.find(method, segments[len(prefix) :])
+        return found
+
+    def answer(self, call: Call, found: Found, outcome: Outcome, *, may_ask: bool = False) -> Response | None:
+        """By the first rule that fits, else by the operation; with `may_ask` None where it is the real bank's to say.
+
+        Raises BankError.
+        """
         operation = found.operation
         refused: BankError | None = None
         checked = False
         if operation:
             call.operation, call.path = operation.id, found.parameters
-        scope = None
-        for rule, parameters in candidates(found, lambda path: lambda place: call.values(place, path)):
+        scope: Scope = {}
+        for rule, parameters, seen in self._candidates(call, found):
             if rule.methods and call.request.method not in rule.methods:
                 continue
             if operation and not checked and not rule.skips_requirements:
                 checked, refused = True, self._refusal(operation, call)
             if refused and not rule.skips_requirements:
                 continue
-            if not all(c.fits(call.values(c.place, parameters)) for c in rule.constraints):
+            if not all(c.fits(seen.values(c.place, parameters)) for c in rule.constraints):
                 continue
-            scope = scope or call.scope()
-            if rule.when and not rule.when(scope | {"path": parameters}):
-                continue
+            if rule.when:
+                scope = scope or call.scope()
+                if not rule.when(scope | {"path": parameters}):
+                    continue
             call.path = parameters
             if rule.require:
                 requirement.check(rule.require, call, self.schemas)
             outcome.rule = rule.id
-            return self._perform(call, rule.behaviour, operation, outcome, rule)
+            if rule.behaviour.bank:
+                if may_ask:
+                    return None
+                raise BankError("bank-not-configured")
+            response = self._perform(call, rule.behaviour, operation, outcome, rule)
+            return self._replay.finish(response, rule.tape, call) if self._replay and rule.tape else response
         if operation is None:
+            if may_ask:
+                return None
             raise self._unmatched(call, found)
         if not checked:
             refused = self._refusal(operation, call)
@@ -75,6 +158,28 @@ class Bank:
             raise refused
         outcome.rule = operation.id
         return self._perform(call, operation.behaviour, operation, outcome)
+
+    def _candidates(self, call: Call, found: Found) -> Iterator[tuple[Rule, Parameters, Call]]:
+        """The rules that may fit, strongest first, each with the call as it looks at it."""
+        plain = (
+            (rule, path, call) for rule, path in candidates(found, lambda path: lambda place: call.values(place, path))
+        )
+        if self._replay is None:
+            yield from plain
+            return
+        recorded = self._replay.as_recorded(call)
+        if recorded is call:
+            yield from plain
+            return
+        near = self._index.find(call.request.method, recorded.segments)
+        taped = (
+            (rule, path, recorded)
+            for rule, path in candidates(near, lambda path: lambda place: recorded.values(place, path))
+            if rule.tape
+        )
+        others = (one for one in plain if not one[0].tape)
+        position = self._replay.position
+        yield from merge(others, taped, key=lambda one: position(one[0]))
 
     def _refusal(self, operation: Operation, call: Call) -> BankError | None:
         try:
@@ -90,8 +195,6 @@ class Bank:
         default = operation.behaviour if operation else behaviour
         call.options = behaviour.options if behaviour.options is not None else (default.options or {})
         scope = call.scope()
-        if behaviour.bank:
-            raise BankError("bank-not-configured")
         answers = behaviour.respond
         if behaviour.handler:
             scope["result"] = HANDLERS[behaviour.handler](call)
@@ -107,6 +210,7 @@ class Bank:
             if not answer.error:
                 raise
             # The cassette's own words: what they change, and their turn in a sequence, are kept.
+            outcome.error = error.name
             return self.say(error, call)
 
     def _next(self, call: Call, behaviour: Behaviour, rule: Rule) -> Answer:
@@ -137,7 +241,7 @@ class Bank:
             "status": known.status,
             "code": known.code,
             "number": known.numbers.get(call.operation or "") or known.numbers["default"],
-            "text": to_text(render(known.text, {**error.values, "path": error.path})),
+            "text": self.text(error),
             "path": error.path,
         }
         every = self.interface.every_error
@@ -150,12 +254,14 @@ class Bank:
         return Response(known.status, with_content_type(headers, JSON), to_json(body))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
-        hint = error.values.get("hint") or "no operation and no rule has this path; these come nearest"
-        return {"message": hint, "nearest": nearest(self.interface, call.request.method, call.segments)}
+        return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
+
+    def text(self, error: BankError) -> str:
+        """What the error says, in the dialect's words."""
+        return to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
 
     def show(self, error: BankError, call: Call) -> Response:
         """The error as a page."""
         known = self.interface.errors[error.name]
-        text = to_text(render(known.text, {**error.values, "path": error.path}))
-        page = show_trouble(error.name, text, known.status)
+        page = show_trouble(error.name, self.text(error), known.status)
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page

@@ -14,6 +14,7 @@ from xs2a_sandbox.expression import Scope
 from xs2a_sandbox.matching import Place, at_pointer, parse_pointer
 from xs2a_sandbox.messages import Request, to_json
 from xs2a_sandbox.pattern import Target
+from xs2a_sandbox.session import DEFAULT
 from xs2a_sandbox.store import Collections, StateView, Transaction
 
 MAX_DEPTH = 64
@@ -25,6 +26,10 @@ class Session:
 
     id: str
     url: str
+
+    @classmethod
+    def named(cls, name: str, public_url: str) -> "Session":
+        return cls(name, public_url if name == DEFAULT else f"{public_url}/s/{name}")
 
 
 class Call:
@@ -67,6 +72,14 @@ class Call:
         self.query = dict(reversed(target.query)) if target.query else {}
         self._body: tuple[Any, ...] | None = None
         self._warnings: list[str] = []
+
+    def had_it_been(self, request: Request, target: Target) -> "Call":
+        """The same call, of another request."""
+        other = Call(
+            request, target, self.session, self.clock, self.state, self.testdata, static=self.static, sca=self.sca
+        )
+        other.operation, other.path = self.operation, self.path
+        return other
 
     @property
     def self_path(self) -> str:

@@ -1,7 +1,10 @@
 """One cassette: operations, errors and rules as they were written."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,14 +30,24 @@ class Origin:
     def place(self) -> str:
         return f"{self.document.file}:{self.document.line(self.pointer)}"
 
-    def is_list(self, key: str) -> bool:
-        value = self.document.value
-        for step in (*self.pointer, key):
-            value = value[step]
-        return isinstance(value, list)
+    @property
+    def written(self) -> Any:
+        return reduce(getitem, self.pointer, self.document.value)
 
     def problem(self, code: str, text: str, below: Pointer = (), *, key: bool = False) -> Problem:
         return self.document.problem((*self.pointer, *below), code, text, key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Where a cassette's answers come from: the bank's URL, when, and the fingerprint of the pseudonyms' key.
+
+    `redacted` is None where the recording holds what really went over the wire.
+    """
+
+    bank: str
+    at: datetime
+    redacted: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +93,10 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A case. It names an operation, or has a path (and methods, none meaning any) of its own."""
+    """A case. It names an operation, or has a path (and methods, none meaning any) of its own.
+
+    `recorded` is the hash that a generated rule had when it was written; `tape` is what its cassette comes from.
+    """
 
     id: str
     priority: int
@@ -95,6 +111,8 @@ class Rule:
     behaviour: Behaviour
     examples: tuple[Mapping[str, Any], ...]
     origin: Origin
+    recorded: str | None = None
+    tape: Recorded | None = None
 
     @property
     def strength(self) -> int:
@@ -123,3 +141,12 @@ class Cassette:
     errors: tuple[ErrorAnswer, ...]
     every_answer: Answer | None
     every_error: Answer | None
+    recorded: Recorded | None = None
+
+
+def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, Answer]]:
+    """All that it can answer, each with its place below the operation or rule."""
+    behaviour, written = by.behaviour, by.origin.written
+    for key, given in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
+        for position, answer in enumerate(given):
+            yield ((key, position) if isinstance(written[key], list) else (key,)), answer

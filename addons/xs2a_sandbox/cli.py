@@ -5,19 +5,23 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from xs2a_sandbox import __version__, config, control_commands
+from xs2a_sandbox import (
+    __version__,
+    authoring_commands,
+    compare_command,
+    config,
+    control_commands,
+    explain_command,
+    journal_command,
+    recording_commands,
+    serve_commands,
+)
 from xs2a_sandbox.errors import Problem, StoreUnavailable, Unreadable, UserMistake
-from xs2a_sandbox.flags import setting_flags
-
-if TYPE_CHECKING:
-    from xs2a_sandbox.exchange_log import Exchange
-    from xs2a_sandbox.serving import Addresses
 
 Collections = Mapping[str, Mapping[str, Any]]
 
@@ -51,38 +55,26 @@ def cli() -> None:
     """
 
 
-for _command in (control_commands.reset, control_commands.state, control_commands.clock):
+for _command in (
+    serve_commands.serve,
+    serve_commands.record,
+    compare_command.compare,
+    authoring_commands.new_case,
+    authoring_commands.coverage,
+    recording_commands.derive_,
+    recording_commands.import_,
+    recording_commands.export_,
+    control_commands.reset,
+    control_commands.state,
+    control_commands.clock,
+    explain_command.explain,
+    journal_command.journal,
+):
     cli.add_command(_command)
 
 
 def main() -> None:
     cli(prog_name="xs2a-sandbox")
-
-
-@cli.command()
-@setting_flags()
-def serve(**flags: Any) -> None:
-    """Answer as the bank, until SIGTERM or ^C."""
-    settings = _load(flags)
-    import asyncio
-
-    from xs2a_sandbox import exchange_log, serving
-    from xs2a_sandbox.announcement import announcement, found_state, valid_consent
-    from xs2a_sandbox.clock import Clock
-
-    state = found_state(settings)
-    consent = valid_consent(_testdata(settings)[0])
-    clock = Clock()
-
-    def ready(addresses: "Addresses") -> None:
-        click.echo(announcement(settings, addresses, state, consent))
-
-    def log(exchange: "Exchange") -> None:
-        # Nobody may read the log any more; the app still wants its answers.
-        with suppress(OSError):
-            click.echo(exchange_log.line(exchange, settings.log_format, clock.now()))
-
-    asyncio.run(serving.serve(settings, ready=ready, on_exchange=log))
 
 
 @cli.command()
@@ -129,11 +121,12 @@ def lint(paths: tuple[Path, ...], form: str) -> None:
 
 @cli.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-def init(directory: Path) -> None:
+@click.option("--scenario", metavar="NAME", help="A case to start from, such as outage: docs/scenarios lists them.")
+def init(directory: Path, scenario: str | None) -> None:
     """Write the cassettes, schemas and settings into DIR, to be edited."""
     from xs2a_sandbox import starter
 
-    written = starter.write(directory)
+    written = starter.write(directory, scenario)
     click.echo(f"{len(written)} files written. Your own cases go into {directory / 'cassettes/cases'}; then:")
     click.echo(f"  cd {shlex.quote(str(directory))} && xs2a-sandbox serve")
 
@@ -154,11 +147,12 @@ def _testdata(settings: config.Settings) -> tuple[Collections, Sequence[str]]:
 def _check(settings: config.Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:
     """All problems, and the number of files looked at: the configured ones, and those in `paths`."""
     from xs2a_sandbox import assembly
+    from xs2a_sandbox.lint import check
 
     places = [place for layer in assembly.layers(settings) for place in layer]
     files = {file.resolve() for place in [*places, *paths] for file in ([place] if place.is_file() else _yaml(place))}
     try:
-        problems = assembly.check(settings, paths)
+        problems = check(settings, paths)
     except Unreadable as unreadable:
         problems = list(unreadable.problems)
     # The test data, and what is laid over it.

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.complaint import did_you_mean, explain
 from xs2a_sandbox.document import Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
+from xs2a_sandbox.real_bank import Mode, RealBank
 from xs2a_sandbox.setting import BY_NAME, PREFIX, SETTINGS, Setting
 
 FILE = "xs2a-sandbox.yaml"
@@ -43,13 +45,37 @@ class Settings:
     proxy_auth: str | None = field(default=None, repr=False)
     debug_headers: bool = True
     log_format: Literal["text", "json"] = "text"
+    mode: Mode = "simulate"
+    bank: str | None = None
+    forward_host: tuple[str, ...] = ()
+    to: Path | None = None
+    answer_from: Literal["sandbox", "bank"] = "sandbox"
+    allow_writes: bool = False
+    noise_reads: int = 1
+    ignore: tuple[Path, ...] = ()
+    report: tuple[Path, ...] = ()
+    coverage: bool = False
     hosts: tuple[str, ...] = ()
     base_path: str = ""
     static_data: bool = False
+    banks: tuple[RealBank, ...] = ()
+    redaction: Path | None = None
+    max_age: timedelta | None = None
+    on_expiry: Literal["warn", "fail"] = "warn"
+    shift_dates: bool = False
 
     def __post_init__(self) -> None:
         if not self.state:
             object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
+
+    def real_banks(self) -> tuple[RealBank, ...]:
+        """Those with hosts of their own, then the one for all other requests."""
+        named = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
+        rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
+        default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
+        if self.hosts:
+            default = replace(default, hosts=self.hosts)
+        return tuple(replace(bank, mode=bank.mode or self.mode) for bank in (*named, default))
 
 
 def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory: Path) -> Settings:
@@ -104,8 +130,9 @@ def _values(document: Document) -> dict[str, Any]:
         setting = BY_NAME[name]
         try:
             values[name] = setting.read(settings[name], document.file.parent)
-        except ValueError:
-            problems.append(document.problem([name], "wrong-value", f"{name} must be {setting.expected}"))
+        except ValueError as error:
+            text = str(error) if name == "banks" else f"{name} must be {setting.expected}"
+            problems.append(document.problem([name], "wrong-value", text))
     if problems:
         raise Unreadable(problems)
     return values
@@ -145,3 +172,24 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
             yield f"{taken[port]} and {name} are both {port}: each needs a port of its own (0 picks a free one)"
         elif port:
             taken[port] = name
+    yield from _bank_clashes(Settings(**{name: value for name, value in values.items() if name in _OF_BANKS}))
+
+
+_OF_BANKS = ("mode", "bank", "banks", "hosts", "to")
+
+
+def _bank_clashes(settings: Settings) -> Iterator[str]:
+    hosts: set[str] = set()
+    *named, default = settings.real_banks()
+    for bank in (*named, default):
+        if bank.url is None and any(mode != "simulate" for mode in (bank.mode, *dict(bank.modes).values())):
+            if bank is default and any(one.can_be_asked for one in named):
+                continue
+            where = f"the bank of {', '.join(bank.hosts)}" if bank.hosts else f"mode {bank.mode}"
+            yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
+        for host in bank.hosts:
+            if host in hosts:
+                yield f"two banks have the host {host}: a request could be meant for either"
+            hosts.add(host)
+    if sum(not bank.hosts for bank in settings.banks) > 1:
+        yield f"only one bank of {FILE} can be without hosts: it is the one for all other requests"

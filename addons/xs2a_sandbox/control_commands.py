@@ -14,12 +14,11 @@ from xs2a_sandbox.flags import setting_flags
 from xs2a_sandbox.remote import Remote
 from xs2a_sandbox.session import is_session_name
 
-_where = setting_flags("host", "port", "confdir")
+where = setting_flags("host", "port", "confdir")
 
 
-def _session_option(command: Callable[..., None]) -> Callable[..., None]:
-    text = "The session; `default` when it is not named."
-    return click.option("--session", metavar="NAME", help=text, callback=_session_name)(command)
+def session_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option("--session", metavar="NAME", help=text, callback=_session_name)
 
 
 def _session_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -28,15 +27,18 @@ def _session_name(context: click.Context, parameter: click.Parameter, value: str
     return value
 
 
+_session_option = session_option("The session; `default` when it is not named.")
+
+
 @click.command()
 @_session_option
 @click.option("--all", "everything", is_flag=True, help="All sessions.")
-@_where
+@where
 def reset(session: str | None, everything: bool, **flags: Any) -> None:
     """Forget the state and the clock of a running sandbox's session."""
     if everything and session is not None:
         raise click.UsageError("--session and --all exclude each other")
-    remote = _remote(flags, session)
+    remote = remote_of(flags, session)
     names = remote.ask("POST", ("reset",), {"all": everything})["reset"]
     click.echo(f"forgot the state of {', '.join(names)}")
 
@@ -46,10 +48,10 @@ def reset(session: str | None, everything: bool, **flags: Any) -> None:
 @click.argument("id", required=False)
 @_session_option
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
-@_where
+@where
 def state(collection: str | None, id: str | None, session: str | None, as_json: bool, **flags: Any) -> None:
     """Show what a running sandbox holds: the test data, and what has changed since."""
-    remote = _remote(flags, session)
+    remote = remote_of(flags, session)
     value = remote.get("state", *(part for part in (collection, id) if part is not None))
     if as_json or id is not None:
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
@@ -69,12 +71,12 @@ def state(collection: str | None, id: str | None, session: str | None, as_json: 
 @click.option("--freeze", metavar="TIME", help="Stop the clock at this time: 2026-11-21T09:00.")
 @click.option("--real", is_flag=True, help="Back to the real time.")
 @_session_option
-@_where
+@where
 def clock(move: str | None, freeze: str | None, real: bool, session: str | None, **flags: Any) -> None:
     """Show, move, freeze or set back the clock of a running sandbox's session."""
     if (move is not None) + (freeze is not None) + real > 1:
         raise click.UsageError("--move, --freeze and --real exclude each other")
-    remote = _remote(flags, session)
+    remote = remote_of(flags, session)
     if move is not None:
         shown = remote.ask("POST", ("clock",), {"move": move})
     elif freeze is not None:
@@ -94,5 +96,5 @@ def _kind(shown: dict[str, Any]) -> str:
     return f"{'behind' if shift < timedelta() else 'ahead'} by {days}" if shift else "real"
 
 
-def _remote(flags: dict[str, Any], session: str | None) -> Remote:
+def remote_of(flags: dict[str, Any], session: str | None) -> Remote:
     return Remote(config.load(flags, os.environ, Path.cwd()), session)

@@ -3,15 +3,19 @@
 import asyncio
 import binascii
 import errno
+import gc
 import logging
 import socket
 import struct
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import aclosing
+from dataclasses import replace
 
-from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.errors import ConfigError, SandboxError
 from xs2a_sandbox.fault import LONGEST
 from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.pattern import outline
 
 type Answer = Callable[[Request], Awaitable[Response]]
 
@@ -43,6 +47,11 @@ STRANGER = refusal(
     ("Proxy-Authenticate", 'Basic realm="xs2a-sandbox"'),
 )
 
+ENDLESS = refusal(
+    502, "SERVICE_UNAVAILABLE", f"XS2A988E: the answer is larger than {TOO_LONG} bytes, ask for it at the base URL"
+)
+BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E: the bank broke off in the middle of its answer")
+
 
 async def ask(answer: Answer, request: Request, seconds: float) -> Response:
     """The engine's answer; its failure is a 500, its silence for `seconds` a 504."""
@@ -55,11 +64,34 @@ async def ask(answer: Answer, request: Request, seconds: float) -> Response:
         if stopping(error):
             raise
         if limit.expired():
-            logger.error("no answer to %s %s within %g s", request.method, request.target, seconds)
+            logger.error("no answer to %s %s within %g s", request.method, outline(request.target), seconds)
             return LATE
-        logger.exception("failed on %s %s", request.method, request.target)
+        logger.exception("failed on %s %s", request.method, outline(request.target))
         return FAILED
     return response
+
+
+async def whole(response: Response, gate: asyncio.Semaphore) -> Response:
+    """The answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
+
+    `gate` limits how many large answers are held at a time.
+    """
+    if response.rest is None:
+        return response
+    held = bytearray(response.body)
+    async with gate:
+        # What is left of the one before hangs in circles, and would stay until a collector comes by.
+        gc.collect()
+        try:
+            async with aclosing(response.rest) as rest:
+                async for piece in rest:
+                    held += piece
+                    if len(held) > TOO_LONG:
+                        return ENDLESS
+        except SandboxError as error:
+            logger.warning("an answer broke off after %d bytes: %s", len(held), error)
+            return BROKEN
+    return replace(response, body=bytes(held), rest=None)
 
 
 def stopping(error: BaseException) -> bool:
@@ -76,8 +108,8 @@ def framed(response: Response, method: str) -> list[tuple[str, str]]:
     headers = [pair for pair in response.headers if pair[0].lower() not in FRAMING]
     if response.status in (204, 304):
         return headers
-    if method == "HEAD" and not response.body:
-        # The engine may have left the body out already: then only its own header knows the length.
+    if response.rest is not None or (method == "HEAD" and not response.body):
+        # There is more to come, or the engine has left the body out already: then only its own header knows the length.
         return headers + [pair for pair in response.headers if pair[0].lower() == "content-length"]
     return [*headers, ("Content-Length", str(len(response.body)))]
 

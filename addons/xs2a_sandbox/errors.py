@@ -3,12 +3,14 @@
 SandboxError
 ├── UserMistake             a flag, file or setting: shown as it is, exit status 2
 │   ├── ConfigError         the config file, the environment or the command line
+│   ├── NotRunning          no sandbox answers where one should
 │   └── Unreadable          cassettes, test data or schemas with problems, all of them at once
 ├── BankError               an answer from the dialect's table of errors, by name
 ├── InvalidResponse         an answer that would not be valid HTTP
 ├── Refused                 an answer of the control interface that is an error
 ├── ExpressionError         an expression that cannot be compiled
-└── StoreUnavailable        the state cannot be read or written right now
+├── StoreUnavailable        the state cannot be read or written right now
+└── RecordingFailed         an exchange with a real bank cannot be written down
 """
 
 from collections.abc import Sequence
@@ -27,6 +29,10 @@ class UserMistake(SandboxError):
 
 class ConfigError(UserMistake):
     """A setting that is unknown or has no such value."""
+
+
+class NotRunning(UserMistake):
+    """Nothing listens there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ class BankError(SandboxError):
     up to now is committed all the same: a wrong password counts.
     """
 
-    def __init__(self, name: str, *, path: str | None = None, keep: bool = False, **values: Any) -> None:
+    def __init__(self, name: str, /, *, path: str | None = None, keep: bool = False, **values: Any) -> None:
         super().__init__(name)
         self.name = name
         self.path = path
@@ -75,13 +81,14 @@ class BankError(SandboxError):
 
 
 class Refused(SandboxError):
-    """The control interface's `{"error": …, "message": …}` with this status."""
+    """The control interface's `{"error": …, "message": …}` with this status, and further members `more`."""
 
-    def __init__(self, status: int, error: str, message: str, *headers: tuple[str, str]) -> None:
+    def __init__(self, status: int, error: str, message: str, *headers: tuple[str, str], **more: Any) -> None:
         super().__init__(message)
         self.status = status
         self.error = error
         self.headers = headers
+        self.more = more
 
 
 class InvalidResponse(SandboxError):
@@ -94,3 +101,7 @@ class ExpressionError(SandboxError):
 
 class StoreUnavailable(SandboxError):
     """The disk is full, the file is read-only or locked for too long."""
+
+
+class RecordingFailed(SandboxError):
+    """The text names the file, what the operating system says, and what to do."""

@@ -44,18 +44,24 @@ def examples(interface: Interface) -> list[Example]:
     found = []
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     for owner in owners:
-        named = interface.operations.get(owner.operation or "") if isinstance(owner, Rule) else owner
-        own = owner if isinstance(owner, Rule) else None
-        where: tuple[Constraint, ...] = own.constraints if own else ()
-        if named:
-            methods, pattern, where = frozenset([named.method]), named.pattern, (*where, *named.where[0])
-        else:
-            methods, pattern = own.methods if own else frozenset(), owner.pattern or Pattern("/", ())
         found += [
-            Example(owner, number, methods, pattern, where, spec["request"], spec["expect"])
+            example(owner, interface, number, spec["request"], spec["expect"])
             for number, spec in enumerate(owner.examples)
         ]
     return found
+
+
+def example(
+    owner: Operation | Rule, interface: Interface, number: int, request: Mapping[str, Any], expect: Mapping[str, Any]
+) -> Example:
+    named = interface.operations.get(owner.operation or "") if isinstance(owner, Rule) else owner
+    own = owner if isinstance(owner, Rule) else None
+    where: tuple[Constraint, ...] = own.constraints if own else ()
+    if named:
+        methods, pattern, where = frozenset([named.method]), named.pattern, (*where, *named.where[0])
+    else:
+        methods, pattern = own.methods if own else frozenset(), owner.pattern or Pattern("/", ())
+    return Example(owner, number, methods, pattern, where, request, expect)
 
 
 def run(engine: Engine, entry: Example) -> list[str]:

@@ -10,7 +10,10 @@ _LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers."""
+    """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers.
+
+    `error` is the name of the error of the dialect's table that was answered.
+    """
 
     session: str
     method: str
@@ -20,6 +23,7 @@ class Exchange:
     source: str
     rule: str | None = None
     warnings: tuple[str, ...] = ()
+    error: str | None = None
 
 
 def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> str:

@@ -4,6 +4,8 @@ Only `{{` starts one. What is missing is null; ordering or arithmetic with null 
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +23,22 @@ FUNCTIONS = frozenset({"uuid", "now", "today"})
 
 Scope = dict[str, Any]
 Render = Callable[[Scope], Any]
+
+_watching: ContextVar[list[tuple[str, str]] | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def mismatches() -> Iterator[list[tuple[str, str]]]:
+    """Expressions that meanwhile come out null because of a kind of value that they do not take, each with the reason.
+
+    That null takes part in it is no such case: nobody need have sent what an expression looks at.
+    """
+    found: list[tuple[str, str]] = []
+    before = _watching.set(found)
+    try:
+        yield found
+    finally:
+        _watching.reset(before)
 
 
 def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
@@ -154,8 +172,13 @@ def _compile(
             value = context.vars["_value"]
             if isinstance(value, Iterator):
                 value = list(value)
-        except (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError):
-            return None  # null, or another kind of value than the operator takes
+        except (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError) as error:
+            # Null, or another kind of value than the operator takes.
+            if isinstance(error, TypeError) and "NoneType" not in str(error):
+                found = _watching.get()
+                if found is not None:
+                    found.append((source, str(error)))
+            return None
         except TemplateRuntimeError as error:
             raise ExpressionError(f"{error} in {source!r}") from None
         return None if is_missing(value) else value

@@ -32,15 +32,16 @@ def parse_delay(value: Any) -> Delay:
     """`250ms`, `1.5s`, or `{lognormal: {median: 200ms, sigma: 0.4}}`. Raises ValueError."""
     if isinstance(value, dict):
         shape = value["lognormal"]
-        return Delay(_seconds(shape["median"]), float(Decimal(shape["sigma"])))
-    return Delay(_seconds(value))
+        return Delay(seconds(shape["median"]), float(Decimal(shape["sigma"])))
+    return Delay(seconds(value))
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """`250ms`, `1.5s`, `2m`. Raises ValueError."""
     fits = _DURATION.fullmatch(text)
     if not fits:
         raise ValueError(f"{text!r} is no duration such as 250ms, 1.5s or 2m")
-    seconds = float(fits[1]) * _UNITS[fits[2]]
-    if seconds > LONGEST:
-        raise ValueError(f"{text} is too long: an answer can be delayed by {LONGEST:g}s at most")
-    return seconds
+    span = float(fits[1]) * _UNITS[fits[2]]
+    if span > LONGEST:
+        raise ValueError(f"{text} is too long: {LONGEST:g}s is the longest")
+    return span

@@ -19,8 +19,12 @@ def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., 
                 doc = setting.doc if value else f"No {setting.doc[0].lower()}{setting.doc[1:]}"
                 option = click.option(setting.flag, setting.name, flag_value=value, default=None, help=doc)
             else:
-                several = setting.name == "cassettes"
-                default = "" if several or setting.example.startswith(("my-", "http", '"')) else f" [{setting.example}]"
+                several = setting.name in ("cassettes", "forward_host", "ignore", "report")
+                default = (
+                    ""
+                    if several or setting.example.startswith(("my-", "http", '"', "recordings"))
+                    else f" [{setting.example}]"
+                )
                 option = click.option(
                     setting.flag, setting.name, metavar=setting.metavar, multiple=several, help=setting.doc + default
                 )

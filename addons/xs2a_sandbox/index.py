@@ -28,6 +28,11 @@ class Found:
     unfit: str | None = None
     methods: tuple[str, ...] = ()
 
+    @property
+    def known(self) -> bool:
+        """Whether any operation or rule has this path, whatever else they ask."""
+        return bool(self.operation or self.rules or self.methods or self.unfit)
+
 
 class Index:
     """The operations and rules of one interface; built once, read by every request."""

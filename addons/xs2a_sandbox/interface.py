@@ -1,25 +1,29 @@
 """The bank's interface: cassettes in layers, put together and checked as one."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from xs2a_sandbox import document, reader
 from xs2a_sandbox.answer import Answer
-from xs2a_sandbox.cassette import Behaviour, Cassette, ErrorAnswer, Operation, Origin, Rule
+from xs2a_sandbox.cassette import Cassette, ErrorAnswer, Operation, Origin, Rule, answers
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.overlap import clashes, overlaps
 from xs2a_sandbox.schema import Schemas
 
 ENGINE_ERRORS = frozenset(
-    "bank-not-configured body-too-large busy format-error internal media-type method-not-offered path-unknown "
-    "sequence-exhausted session-invalid timeout".split()
+    "bank-garbled bank-late bank-loop bank-not-configured bank-private bank-unreachable body-too-large busy "
+    "format-error internal media-type method-not-offered path-unknown recording-failed sequence-exhausted "
+    "session-invalid timeout".split()
 )
 """Errors that the engine itself raises; every dialect must say them."""
 
 _NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour")
 
 _FLAGS = {"testdata": "test data is named with --testdata FILE"}
+
+
+type Layer = Sequence[Path | Cassette]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +41,51 @@ class Layered:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Everything the cassettes say. `rules` are in order: the first that fits a request answers it."""
+    """Everything the cassettes say. `rules` are in order: the first that fits a request answers it.
+
+    `layers` are the numbers of the layers that rules stand in, by id; a higher one wins.
+    """
 
     operations: Mapping[str, Operation]
     rules: tuple[Rule, ...]
     errors: Mapping[str, ErrorAnswer]
     every_answer: Answer
     every_error: Answer
+    layers: Mapping[str, int] = field(default_factory=dict)
+
+    def named(self, id: str) -> Operation | Rule | None:
+        """What X-Sandbox-Rule names."""
+        return next((rule for rule in self.rules if rule.id == id), None) or self.operations.get(id)
 
 
 def read(
-    layers: Sequence[Sequence[Path]], schemas: Schemas, handlers: Collection[str], raised: Collection[str]
+    layers: Sequence[Layer],
+    schemas: Schemas,
+    handlers: Collection[str],
+    raised: Collection[str],
+    *,
+    bank: bool = False,
 ) -> Interface:
-    """Each layer is some directories or files. `raised` are the names of errors that handlers raise.
+    """Each layer is some directories, files, or cassettes read before.
+
+    `raised` are the names of errors that handlers raise; `bank` says whether there is a real one for `bank: true`.
 
     Raises:
         Unreadable: with every problem of every file.
     """
-    interface, problems = check(layers, schemas, handlers, raised)
+    interface, problems = check(layers, schemas, handlers, raised, bank=bank)
     if problems or interface is None:
         raise Unreadable(problems)
     return interface
 
 
 def check(
-    layers: Sequence[Sequence[Path]], schemas: Schemas, handlers: Collection[str], raised: Collection[str]
+    layers: Sequence[Layer],
+    schemas: Schemas,
+    handlers: Collection[str],
+    raised: Collection[str],
+    *,
+    bank: bool = False,
 ) -> tuple[Interface | None, list[Problem]]:
     """The interface as far as it can be read, and every problem of every file."""
     problems: list[Problem] = []
@@ -85,7 +109,7 @@ def check(
         for one in layer:
             every_answer = one.every_answer or every_answer
             every_error = one.every_error or every_error
-    dangling = _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers)
+    dangling = _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank)
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not readable:
@@ -104,7 +128,8 @@ def check(
         return None, problems
     # Of operations with one path the index takes the first: that of the later layer.
     operations = {id: operations[id] for id in sorted(operations, key=lambda id: -heights[id])}
-    return Interface(operations, tuple(r.rule for r in ordered), errors, every_answer, every_error), problems
+    numbers = {r.rule.id: r.layer for r in ordered}
+    return Interface(operations, tuple(r.rule for r in ordered), errors, every_answer, every_error, numbers), problems
 
 
 def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, tuple[int, ...], int]:
@@ -112,7 +137,18 @@ def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, 
     return (-layer, -priority, tuple(-kind for kind in path), -strength)
 
 
-def _read_path(path: Path, schemas: Schemas, problems: list[Problem]) -> list[Cassette]:
+def cassettes(layers: Sequence[Layer], schemas: Schemas) -> list[list[Cassette]]:
+    """Each layer read once, for several interfaces. Raises Unreadable for what is wrong with a cassette by itself."""
+    problems: list[Problem] = []
+    found = [[c for path in layer for c in _read_path(path, schemas, problems)] for layer in layers]
+    if problems:
+        raise Unreadable(problems)
+    return found
+
+
+def _read_path(path: Path | Cassette, schemas: Schemas, problems: list[Problem]) -> list[Cassette]:
+    if isinstance(path, Cassette):
+        return [path]
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and file.is_file())
     elif path.is_file():
@@ -170,6 +206,7 @@ def _dangling(
     errors: Mapping[str, ErrorAnswer],
     schemas: Schemas,
     handlers: Collection[str],
+    bank: bool,
 ) -> list[Problem]:
     problems: list[Problem] = []
     for operation in operations.values():
@@ -179,7 +216,7 @@ def _dangling(
             if name not in errors
         ]
         problems += _unknown_schema(operation.require.schema, operation, operation.origin, schemas)
-        problems += _behaviour(operation.behaviour, operation.origin, errors, schemas, handlers)
+        problems += _behaviour(operation, errors, schemas, handlers)
         if operation.behaviour.handler and not operation.behaviour.respond:
             text = "the handler's result needs a respond"
             problems.append(operation.origin.problem("behaviour", text, ("handler",)))
@@ -198,23 +235,20 @@ def _dangling(
             ]
         if rule.require:
             problems += _unknown_schema(rule.require.schema, owner, rule.origin, schemas)
-        problems += _behaviour(rule.behaviour, rule.origin, errors, schemas, handlers)
+        problems += _behaviour(rule, errors, schemas, handlers)
         if rule.behaviour.handler and not rule.behaviour.respond and not (owner and owner.behaviour.respond):
             text = "the handler's result needs a respond, here or in the operation"
             problems.append(rule.origin.problem("behaviour", text, ("handler",)))
-        if rule.behaviour.bank:
-            text = "no bank is configured, so bank: true could only answer 502"
+        if rule.behaviour.bank and not bank:
+            text = "no bank is configured, so bank: true could only answer 502; name it with --bank URL"
             problems.append(rule.origin.problem("no-bank", text, ("bank",)))
     return problems
 
 
 def _behaviour(
-    behaviour: Behaviour,
-    origin: Origin,
-    errors: Mapping[str, ErrorAnswer],
-    schemas: Schemas,
-    handlers: Collection[str],
+    by: Operation | Rule, errors: Mapping[str, ErrorAnswer], schemas: Schemas, handlers: Collection[str]
 ) -> list[Problem]:
+    behaviour, origin = by.behaviour, by.origin
     problems = []
     if behaviour.handler and behaviour.handler not in handlers:
         problems.append(
@@ -225,15 +259,13 @@ def _behaviour(
         for status, name in (behaviour.answers or {}).items()
         if name not in schemas
     ]
-    for key, answers in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
-        for position, answer in enumerate(answers):
-            below = (key, position) if origin.is_list(key) else (key,)
-            if answer.error and answer.error not in errors:
-                text = _unknown("error", answer.error, errors)
-                problems.append(origin.problem("unknown-error", text, (*below, "error")))
-            if answer.schema and answer.schema not in schemas:
-                text = _unknown("schema", answer.schema, schemas.names())
-                problems.append(origin.problem("unknown-schema", text, (*below, "schema")))
+    for below, answer in answers(by):
+        if answer.error and answer.error not in errors:
+            text = _unknown("error", answer.error, errors)
+            problems.append(origin.problem("unknown-error", text, (*below, "error")))
+        if answer.schema and answer.schema not in schemas:
+            text = _unknown("schema", answer.schema, schemas.names())
+            problems.append(origin.problem("unknown-schema", text, (*below, "schema")))
     return problems
 
 

@@ -1,7 +1,7 @@
 """One request in, one response out: what every door translates from and to."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -14,6 +14,9 @@ Door = Literal["proxy", "tls", "direct", "process"]
 
 MAX_BODY = 1024 * 1024
 """Bytes. A door reads one byte more at most, so that the engine can tell a body that is too large."""
+
+MAX_HEADERS = 64 * 1024
+"""Bytes of names and values."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE = re.compile(r"[\r\n\x00]")
@@ -66,6 +69,16 @@ class Headers:
         return f"Headers({self.pairs!r})"
 
 
+def header_mistake(headers: Headers) -> str | None:
+    """What no server library refuses, but no bank would take."""
+    size = 0
+    for name, value in headers:
+        size += len(name) + len(value)
+        if not is_field_value(value):
+            return f"the header {name} holds a line break, NUL or characters outside Latin-1"
+    return f"the headers together must not be larger than {MAX_HEADERS} bytes" if size > MAX_HEADERS else None
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a client asked for.
@@ -88,7 +101,8 @@ class Request:
 class Response:
     """What goes back. It refuses to be invalid HTTP.
 
-    `fault` names what the door does to the connection instead of, or while, sending it.
+    `fault` names what the door does to the connection instead of, or while, sending it. `rest` is what follows `body`
+    of an answer that is too large to be held; whoever does not read it to its end closes it (`aclose`).
 
     Raises:
         InvalidResponse: a status outside 200-599, a header that would split the message, a body where none may be.
@@ -98,6 +112,7 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     fault: str | None = None
+    rest: AsyncGenerator[bytes] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 200 <= self.status <= 599:

@@ -87,7 +87,7 @@ class Writer:
         }
 
     def operation(self, operation: Operation, fixed: Fixed, listed: Listed) -> Json:
-        written, schema = _written(operation), operation.require.schema
+        written, schema = operation.origin.written, operation.require.schema
         content = self.content([fill_name(schema, fixed)]) if schema else {}
         return {
             "operationId": "-".join([operation.id, *fixed.values()]),
@@ -108,7 +108,7 @@ class Writer:
             part, name = constraint.place.part, constraint.place.name
             place = {"name": name, "in": "query"} if part == "query" else {"name": _header(name), "in": "header"}
             found[name] = {**place, "required": not constraint.fits(()), "schema": _matched(constraint.spec)}
-        for name in re.findall(r"headers\['([\w-]+)'\]", json.dumps(_written(operation), default=str)):
+        for name in re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str)):
             found.setdefault(name, {"name": _header(name), "in": "header", "schema": {"type": "string"}})
         for parameter in found.values():
             same = self.components["parameters"].setdefault(parameter["name"], parameter) == parameter
@@ -194,13 +194,9 @@ def _matched(spec: Mapping[str, Any]) -> Json:
     return {"type": "string", **known}
 
 
-def _written(by: Operation | ErrorAnswer) -> Any:
-    return reduce(getitem, by.origin.pointer, by.origin.document.value)
-
-
 def _said(error: ErrorAnswer) -> str:
     numbers = ", ".join(n if by == "default" else f"{n} on {by}" for by, n in error.numbers.items())
-    text = re.sub(r"\{\{ *([\w.]+) *\}\}", r"<\1>", _written(error)["text"])
+    text = re.sub(r"\{\{ *([\w.]+) *\}\}", r"<\1>", error.origin.written["text"])
     return f"{error.code}, {numbers}: {text}"
 
 

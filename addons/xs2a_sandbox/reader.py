@@ -2,12 +2,23 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from xs2a_sandbox.answer import Answer, compile_answer
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import Behaviour, Cassette, ErrorAnswer, Operation, Origin, Pointer, Requirement, Rule
+from xs2a_sandbox.cassette import (
+    Behaviour,
+    Cassette,
+    ErrorAnswer,
+    Operation,
+    Origin,
+    Pointer,
+    Recorded,
+    Requirement,
+    Rule,
+)
 from xs2a_sandbox.document import Document, complaints
 from xs2a_sandbox.effect import Effect, compile_effect
 from xs2a_sandbox.errors import ExpressionError, Problem
@@ -48,6 +59,7 @@ class _Reader:
         self.document = document
         self.schemas = schemas
         self.problems = problems
+        self.tape = self.recorded(document.value.get("recorded"))
 
     def cassette(self) -> Cassette:
         value = self.document.value
@@ -58,7 +70,13 @@ class _Reader:
             tuple(self.error(name, spec) for name, spec in value.get("errors", {}).items()),
             self.answer(value["every_answer"], ("every_answer",), ROOTS) if "every_answer" in value else None,
             self.every_error(value["every_error"]) if "every_error" in value else None,
+            self.tape,
         )
+
+    def recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:
+        if spec is None:
+            return None
+        return Recorded(spec["bank"], datetime.fromisoformat(spec["at"].upper()), spec["redacted"] or None)
 
     def every_error(self, spec: Mapping[str, Any]) -> Answer:
         if (name := spec.get("schema")) and name not in self.schemas:
@@ -126,6 +144,8 @@ class _Reader:
             behaviour=self.behaviour(spec, pointer),
             examples=tuple(spec.get("examples", ())),
             origin=Origin(self.document, pointer),
+            recorded=spec["recorded"]["hash"] if "recorded" in spec else None,
+            tape=self.tape,
         )
 
     def error(self, name: str, spec: Mapping[str, Any]) -> ErrorAnswer:

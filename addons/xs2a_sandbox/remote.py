@@ -2,14 +2,15 @@
 
 import http.client
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from xs2a_sandbox import door
 from xs2a_sandbox.admin_token import FILE, read_token
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.errors import NotRunning, UserMistake
 
 _SECONDS = 30.0
 
@@ -25,11 +26,11 @@ class Remote:
     def url(self) -> str:
         return door.url("http", door.reachable(self.settings.host), self.settings.port)
 
-    def get(self, *path: str) -> Any:
-        return self.ask("GET", path)
+    def get(self, *path: str, **query: str) -> Any:
+        return self.ask("GET", path, query=query)
 
-    def ask(self, method: str, path: tuple[str, ...], body: Any = None) -> Any:
-        """The answer's JSON. Raises UserMistake for whatever went wrong: what, where, what to do."""
+    def ask(self, method: str, path: tuple[str, ...], body: Any = None, query: Mapping[str, str] | None = None) -> Any:
+        """The answer's JSON. Raises UserMistake for whatever went wrong: what, where, what to do; NotRunning is one."""
         if not self.settings.port:
             raise UserMistake(
                 "port 0 lets `serve` pick a free one: name the port that it printed as base URL, with --port PORT"
@@ -40,6 +41,7 @@ class Remote:
             headers["X-Sandbox-Session"] = self.session
         sent = None if body is None else json.dumps(body).encode()
         target = "/_sandbox/" + "/".join(quote(part, safe="") for part in path)
+        target += f"?{urlencode(query)}" if query else ""
         status, content = self._exchange(method, target, sent, headers)
         value = self._read(status, content)
         if status < 300:
@@ -59,7 +61,7 @@ class Remote:
             raise self._not_ours() from None
         except OSError as error:
             why = error.strerror or str(error) or type(error).__name__
-            raise UserMistake(
+            raise NotRunning(
                 f"no sandbox answers at {self.url}: {why}. "
                 "Start it with `xs2a-sandbox serve`, or say with --host and --port where it is"
             ) from None

@@ -44,14 +44,14 @@ def fill_name(name: str, path: Mapping[str, str]) -> str:
 def _check_constraint(constraint: Constraint, call: Call) -> None:
     place, values = constraint.place, call.values(constraint.place)
     if place.part == "headers" and len(values) > 1:
-        raise BankError("format-error", expected=f"the header {_header(place.name)} is sent {len(values)} times")
+        raise BankError("format-error", expected=f"the header {header_name(place.name)} is sent {len(values)} times")
     # Handlers read the first of several values, matchers are content with any: none may be wrong.
     if all(constraint.fits((value,)) for value in values) if len(values) > 1 else constraint.fits(values):
         return
     pointer = place.name if place.part == "body" else None
     kind = {"headers": "header", "query": "query parameter", "body": "member"}.get(place.part, "value")
-    name = _header(place.name) if place.part == "headers" else place.name
-    expected = " and ".join(_words(constraint.spec))
+    name = header_name(place.name) if place.part == "headers" else place.name
+    expected = " and ".join(in_words(constraint.spec))
     if values:
         text = f"the {kind} {name} must be {expected}"
     elif expected == "there":
@@ -61,7 +61,8 @@ def _check_constraint(constraint: Constraint, call: Call) -> None:
     raise BankError("format-error", path=pointer, expected=text)
 
 
-def _words(spec: Mapping[str, Any]) -> Iterator[str]:
+def in_words(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What a matcher takes, one text for each of its operators."""
     for operator, operand in spec.items():
         match operator:
             case "equals":
@@ -74,8 +75,10 @@ def _words(spec: Mapping[str, Any]) -> Iterator[str]:
                 yield "there" if (operand is True) == (operator == "exists") else "absent"
             case "any":
                 yield " or ".join(
-                    w for one in operand for w in _words(one if isinstance(one, dict) else {"equals": one})
+                    w for one in operand for w in in_words(one if isinstance(one, dict) else {"equals": one})
                 )
+            case "not":
+                yield "not " + " and ".join(in_words(operand if isinstance(operand, dict) else {"equals": operand}))
             case "gt" | "gte" | "lt" | "lte":
                 yield f"{_COMPARED[operator]} {operand}"
             case _:
@@ -85,7 +88,7 @@ def _words(spec: Mapping[str, Any]) -> Iterator[str]:
 _COMPARED = {"gt": "greater than", "gte": "at least", "lt": "less than", "lte": "at most"}
 
 
-def _header(name: str) -> str:
+def header_name(name: str) -> str:
     """As it is usually written: X-Request-ID, PSU-IP-Address."""
     return "-".join(
         part.upper() if part in ("id", "ip", "psu", "tpp", "uri") else part.capitalize() for part in name.split("-")

@@ -75,24 +75,32 @@ class Schema:
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
-        validator = jsonschema_rs.validator_for(
+        accepts: Callable[[Any], bool] = self._validator.is_valid
+        return accepts
+
+    def mistakes(self, value: Any) -> frozenset[tuple[Any, ...]]:
+        """Which rules are broken, and where: quickly and without words. Equal for what `complaint` says the same of."""
+        errors = self._validator.iter_errors(value)
+        return frozenset((*error.instance_path, None, *error.schema_path) for error in errors)
+
+    @cached_property
+    def _validator(self) -> Any:
+        return jsonschema_rs.validator_for(
             self.document, formats=FORMATS, validate_formats=True, retriever=lambda uri: self._read(_name(uri))
         )
-        accepts: Callable[[Any], bool] = validator.is_valid
-        return accepts
 
     @cached_property
     def fill(self) -> Fill:
         """A function that gives every unused member that may be null the value null, in the schema's order."""
-        return filling(self._node)
+        return filling(self.node)
 
     @cached_property
     def unlisted(self) -> Callable[[Any], list[str]]:
         """A function that gives the JSON Pointers of members that the schema does not name."""
-        return listing(self._node)
+        return listing(self.node)
 
     @property
-    def _node(self) -> Node:
+    def node(self) -> Node:
         return Node(self.document, self.document, lambda uri: self._read(_name(uri)))
 
     def complaint(self, value: Any) -> tuple[str, str] | None:

@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import logging
 import math
 import socket
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing
+from email.utils import formatdate
 
 import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Scope
@@ -12,9 +15,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from xs2a_sandbox import door
 from xs2a_sandbox.door import Answer
+from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
 
 _TRANSPORT = "transport"
+
+logger = logging.getLogger(__name__)
 
 
 class DirectDoor:
@@ -48,6 +54,7 @@ class DirectDoor:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                date_header=False,
             )
         )
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
@@ -85,13 +92,32 @@ class DirectDoor:
         )
         response = await door.ask(self.answer, request, self.timeout)
         fields = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in door.framed(response, request.method)]
+        # A real bank has said its own.
+        if not any(name.lower() == b"date" for name, _ in fields):
+            fields.append((b"Date", formatdate(usegmt=True).encode()))
         if response.fault:
             await _fail(response, fields, scope, receive, send)
             return
         if more:
             fields.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": response.status, "headers": fields})
-        await send({"type": "http.response.body", "body": response.body})
+        await send({"type": "http.response.body", "body": response.body, "more_body": response.rest is not None})
+        if response.rest is not None:
+            await _send_rest(response.rest, scope, send)
+
+
+async def _send_rest(rest: AsyncGenerator[bytes], scope: HTTPScope, send: ASGISendCallable) -> None:
+    """No faster than the client reads; an answer that breaks off is cut where it broke off."""
+    try:
+        async with aclosing(rest):
+            async for piece in rest:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    except SandboxError as error:
+        logger.warning("an answer broke off: %s", error)
+        transport: asyncio.Transport = scope["state"][_TRANSPORT]
+        transport.abort()
+        return
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _fail(

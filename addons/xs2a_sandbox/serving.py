@@ -5,14 +5,17 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from xs2a_sandbox import door
 from xs2a_sandbox.admin_token import ensure_token
-from xs2a_sandbox.assembly import build
+from xs2a_sandbox.assembly import build, redactor_of
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.reload import Reload
 from xs2a_sandbox.server import DirectDoor
 
 
@@ -29,18 +32,29 @@ class Addresses:
 async def serve(
     settings: Settings,
     *,
+    redact: bool = True,
+    again: Callable[[], Settings] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    built: Callable[[Engine], None] | None = None,
     ready: Callable[[Addresses], None] | None = None,
     on_exchange: Callable[[Exchange], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`, then lets the requests under way finish.
 
-    Raises UserMistake when it cannot start; nothing listens then.
+    `again` reads the settings anew when a file has changed, and `say` is told what became of that; `built` is shown
+    the engine before anything listens. Raises UserMistake when it cannot start; nothing listens then.
     """
-    engine = build(settings)
+    engine = build(settings, redact=redact)
+    # Before anything takes its time: what is saved from here on is not missed.
+    reload = Reload(engine, settings, again or (lambda: settings), say)
     engine.on_exchange = on_exchange
+    if built:
+        built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
+    redactor = cache(lambda: redactor_of(settings, engine.banks))
+    engine.journal.redact = lambda entry: redactor().entry(entry)
     direct = DirectDoor(engine.answer, host=settings.host, port=settings.port)
     proxy = ProxyDoors(
         engine.answer,
@@ -60,9 +74,15 @@ async def serve(
         tls_url = None if proxy.tls_port is None else _url("https", settings.host, proxy.tls_port)
         if ready:
             ready(Addresses(_url("http", settings.host, proxy.proxy_port), direct_url, tls_url, ca_file))
-        await _told_to_stop(stop or asyncio.Event())
+        watching = asyncio.create_task(reload.watch())
+        try:
+            await _told_to_stop(stop or asyncio.Event())
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
     finally:
         await asyncio.gather(*(one.drain() for one in started))
+        await engine.close()
 
 
 async def _told_to_stop(stop: asyncio.Event) -> None:

@@ -1,12 +1,9 @@
 """The table of everything that can be set: how it is called, documented, read and refused."""
 
-import os
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+
+from xs2a_sandbox import real_bank, setting_value
+from xs2a_sandbox.setting_value import Reader
 
 PREFIX = "XS2A_SANDBOX_"
 
@@ -23,91 +20,13 @@ class Setting:
     doc: str
     expected: str
     example: str
-    read: Callable[[Any, Path], Any]
+    read: Reader
     metavar: str | None = None
     flag: str | None = None
 
     @property
     def variable(self) -> str:
         return PREFIX + self.name.upper()
-
-
-def _text(pattern: str) -> Callable[[Any, Path], str]:
-    def read(written: Any, directory: Path) -> str:
-        if not re.fullmatch(pattern, str(written)):
-            raise ValueError
-        return str(written)
-
-    return read
-
-
-def _port(written: Any, directory: Path) -> int:
-    if not re.fullmatch("[0-9]{1,5}", str(written)) or int(written) > 65535:
-        raise ValueError
-    return int(written)
-
-
-def _port_or_off(written: Any, directory: Path) -> int | None:
-    return None if written == "off" else _port(written, directory)
-
-
-def _switch(written: Any, directory: Path) -> bool:
-    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-    try:
-        return words[str(written).lower()]
-    except KeyError:
-        raise ValueError from None
-
-
-def _path(written: Any, directory: Path) -> Path:
-    if not written or "\0" in written:
-        raise ValueError
-    try:
-        return Path(os.path.normpath(directory.absolute() / Path(written).expanduser()))
-    except RuntimeError:
-        raise ValueError from None
-
-
-def _existing_file(written: Any, directory: Path) -> Path:
-    if not (path := _path(written, directory)).is_file():
-        raise ValueError
-    return path
-
-
-def _directories(written: Any, directory: Path) -> tuple[Path, ...]:
-    names = written.split(os.pathsep) if isinstance(written, str) else written
-    paths = tuple(_path(name, directory) for name in names)
-    if not all(path.is_dir() for path in paths):
-        raise ValueError
-    return paths
-
-
-def _possible_directory(written: Any, directory: Path) -> Path:
-    if (path := _path(written, directory)).exists() and not path.is_dir():
-        raise ValueError
-    return path
-
-
-def _state(written: Any, directory: Path) -> str:
-    if written == "memory:":
-        return "memory:"
-    kind, _, file = written.partition(":")
-    if kind != "sqlite" or file == ":memory:":
-        raise ValueError
-    return f"sqlite:{_path(file, directory)}"
-
-
-def _url(written: Any, directory: Path) -> str:
-    url = urlsplit(written)
-    if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment or url.username:
-        raise ValueError
-    if url.port == 0 or re.search(r"[\s\x00-\x1f\"<>\\]", written):
-        raise ValueError
-    return str(written).rstrip("/")
-
-
-def _hosts(written: Any, directory: Path) -> tuple[str, ...]:
-    return tuple(_text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")(host, directory).lower() for host in written)
 
 
 _A_PORT = "a port from 0 to 65535 (0 picks a free one)"
@@ -118,7 +37,7 @@ SETTINGS = (
         "Address to listen on. Everybody who reaches it can use the sandbox.",
         "an address or a host name",
         "127.0.0.1",
-        _text(r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+"),
+        setting_value.text(r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+"),
         "HOST",
         "--host",
     ),
@@ -127,7 +46,7 @@ SETTINGS = (
         "Port of the forward proxy, for an app's proxy setting.",
         _A_PORT,
         "8080",
-        _port,
+        setting_value.port,
         "PORT",
         "--proxy-port",
     ),
@@ -136,7 +55,7 @@ SETTINGS = (
         "Port for an app's base URL in plain HTTP; the sandbox's own pages are there too.",
         _A_PORT,
         "8081",
-        _port,
+        setting_value.port,
         "PORT",
         "--port",
     ),
@@ -145,7 +64,7 @@ SETTINGS = (
         "Port for an app's base URL over TLS, or off.",
         f"{_A_PORT} or off",
         "8443",
-        _port_or_off,
+        setting_value.port_or_off,
         "PORT|off",
         "--tls-port",
     ),
@@ -154,16 +73,16 @@ SETTINGS = (
         "The folder of cassettes that says how the bank speaks.",
         "the name of a folder of cassettes",
         "xs2a-1.84",
-        _text(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
+        setting_value.text(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
         "NAME",
         "--dialect",
     ),
     Setting(
         "cassettes",
-        "More folders of cassettes; later ones win. May be repeated.",
-        "folders that exist",
+        "More folders of cassettes, or scenarios/NAME; later ones win. May be repeated.",
+        "folders that exist, or bundled ones such as scenarios/outage",
         "[]",
-        _directories,
+        setting_value.directories,
         "DIR",
         "--cassettes",
     ),
@@ -172,7 +91,7 @@ SETTINGS = (
         "A YAML file laid over the bundled customers, accounts, consents and payments.",
         "a file that exists",
         "my-testdata.yaml",
-        _existing_file,
+        setting_value.existing_file,
         "FILE",
         "--testdata",
     ),
@@ -181,17 +100,19 @@ SETTINGS = (
         "Where consents and payments are kept: memory: or sqlite:FILE (state.db in confdir).",
         "memory: or sqlite:FILE",
         "sqlite:~/.xs2a-sandbox/state.db",
-        _state,
+        setting_value.state,
         "memory:|sqlite:FILE",
         "--state",
     ),
-    Setting("reset", "Forget the kept state at the start.", "true or false", "false", _switch, None, "--reset"),
+    Setting(
+        "reset", "Forget the kept state at the start.", "true or false", "false", setting_value.switch, None, "--reset"
+    ),
     Setting(
         "confdir",
         "Folder of the sandbox's certificates and state.",
         "a folder",
         "~/.xs2a-sandbox",
-        _possible_directory,
+        setting_value.possible_directory,
         "DIR",
         "--confdir",
     ),
@@ -200,7 +121,7 @@ SETTINGS = (
         "Where a payment user's browser reaches the sandbox; begins the scaRedirect links.",
         "a URL such as https://sandbox.example.org, without query",
         "http://localhost:8081",
-        _url,
+        setting_value.url,
         "URL",
         "--public-url",
     ),
@@ -209,7 +130,7 @@ SETTINGS = (
         "Name and password that the proxy asks for.",
         "USER:PASS",
         '"user:password"',
-        _text(r"[^:\x00-\x20\x7f]+:[^\x00-\x1f\x7f]+"),
+        setting_value.text(r"[^:\x00-\x20\x7f]+:[^\x00-\x1f\x7f]+"),
         "USER:PASS",
         "--proxy-auth",
     ),
@@ -218,25 +139,164 @@ SETTINGS = (
         "Headers X-Sandbox-Source and X-Sandbox-Rule in answers, and the nearest rules in a 404.",
         "true or false",
         "true",
-        _switch,
+        setting_value.switch,
         None,
         "--no-debug-headers",
     ),
-    Setting("log_format", "Form of the log.", "text or json", "text", _text("text|json"), "text|json", "--log-format"),
-    Setting("hosts", "The only host names that are the bank; every host when empty.", "host names", "[]", _hosts),
+    Setting(
+        "log_format",
+        "Form of the log.",
+        "text or json",
+        "text",
+        setting_value.text("text|json"),
+        "text|json",
+        "--log-format",
+    ),
+    Setting(
+        "mode",
+        "simulate: answer; spy: what nothing here answers goes to the bank; record: everything; compare: it too.",
+        f"one of {', '.join(real_bank.MODES)}",
+        "simulate",
+        setting_value.text("|".join(real_bank.MODES)),
+        "|".join(real_bank.MODES),
+        "--mode",
+    ),
+    Setting(
+        "bank",
+        "The real bank, as the URL that its paths begin with.",
+        "a URL such as https://api.bank.example/psd2, without query",
+        "https://api.bank.example/psd2",
+        setting_value.url,
+        "URL",
+        "--bank",
+    ),
+    Setting(
+        "forward_host",
+        "A host of the app's other traffic, such as a token server: the proxy passes it on. May be repeated.",
+        "host names",
+        "[]",
+        setting_value.hosts,
+        "HOST",
+        "--forward-host",
+    ),
+    Setting(
+        "to",
+        "Folder that recordings are written into.",
+        "a folder",
+        "recordings",
+        setting_value.possible_directory,
+        "DIR",
+        "--to",
+    ),
+    Setting(
+        "answer_from",
+        "Who answers the app in mode compare.",
+        "sandbox or bank",
+        "sandbox",
+        setting_value.text("sandbox|bank"),
+        "sandbox|bank",
+        "--answer-from",
+    ),
+    Setting(
+        "allow_writes",
+        "In mode compare, also send the bank what changes something.",
+        "true or false",
+        "false",
+        setting_value.switch,
+        None,
+        "--allow-writes",
+    ),
+    Setting(
+        "noise_reads",
+        "In mode compare, how often more each read is sent to the bank, to see what it changes by itself.",
+        "a number from 0 to 10, or off",
+        "1",
+        setting_value.noise_reads,
+        "N|off",
+        "--noise-reads",
+    ),
+    Setting(
+        "ignore",
+        "A file of ignore rules for comparing. May be repeated.",
+        "files that exist",
+        "[]",
+        setting_value.existing_files,
+        "FILE",
+        "--ignore",
+    ),
+    Setting(
+        "report",
+        "In mode compare, write a report at the end: .json, .xml (JUnit) or .html. May be repeated.",
+        f"files that end in {', '.join(setting_value.REPORTS)}, in a folder that exists",
+        "[]",
+        setting_value.reports,
+        "FILE",
+        "--report",
+    ),
+    Setting(
+        "coverage",
+        "At the end, list the operations, rules and errors that no request has exercised.",
+        "true or false",
+        "false",
+        setting_value.switch,
+        None,
+        "--coverage",
+    ),
+    Setting(
+        "hosts",
+        "The only host names that are the bank; every host when empty.",
+        "host names",
+        "[]",
+        setting_value.hosts,
+    ),
     Setting(
         "base_path",
         "The only path before /v1 that is the bank's; any path when empty.",
         "a path such as /xs2a, without a slash at its end",
         '""',
-        _text(r"(/[A-Za-z0-9._~%-]+)*"),
+        setting_value.text(r"(/[A-Za-z0-9._~%-]+)*"),
     ),
     Setting(
         "static_data",
         "Keep accounts as the test data has them, whatever payments do.",
         "true or false",
         "false",
-        _switch,
+        setting_value.switch,
+    ),
+    Setting(
+        "banks",
+        "Real banks, each with its url, hosts, mode, dialect, cassettes and certificates.",
+        "a list of banks",
+        "[]",
+        real_bank.read,
+    ),
+    Setting(
+        "redaction",
+        "A YAML file of what recordings keep, replace and drop besides the usual.",
+        "a file that exists",
+        "my-redaction.yaml",
+        setting_value.existing_file,
+    ),
+    Setting(
+        "max_age",
+        "How old a recording may be that answers, or off.",
+        "a duration such as 30d, or off",
+        "off",
+        setting_value.age,
+    ),
+    Setting(
+        "on_expiry",
+        "What happens at the start when a recording is older than max_age.",
+        "warn or fail",
+        "warn",
+        setting_value.text("warn|fail"),
+    ),
+    Setting(
+        "shift_dates",
+        "Move the dates in recorded answers by the days that have passed since.",
+        "true or false",
+        "false",
+        setting_value.switch,
     ),
 )
 """In the order of the documentation; those without a flag can be set in the file only."""

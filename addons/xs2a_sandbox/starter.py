@@ -2,23 +2,25 @@
 
 from pathlib import Path
 
-from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.bundled import SCENARIOS, bundled, scenarios
 from xs2a_sandbox.config import FILE
 from xs2a_sandbox.errors import ConfigError, UserMistake
 from xs2a_sandbox.setting import SETTINGS
 
 
-def write(directory: Path) -> list[Path]:
-    """All files or none: what is there already stays as it is.
+def write(directory: Path, scenario: str | None = None) -> list[Path]:
+    """All files or none: what is there already stays as it is. A scenario becomes one of the user's own cases.
 
     Raises:
-        UserMistake: naming the files in the way, or what the operating system says.
+        UserMistake: naming the files in the way, or what the operating system says, or the scenarios that there are.
     """
     files = {directory / FILE: settings().encode()}
+    if scenario is not None:
+        files |= {directory / "cassettes/cases" / name: text for name, text in _scenario(scenario).items()}
     for name in ("cassettes", "schemas"):
         source = bundled(name)
         for file in sorted(source.rglob("*")):
-            if file.is_file() and not file.name.startswith("."):
+            if file.is_file() and not file.name.startswith(".") and file.relative_to(source).parts[0] != SCENARIOS:
                 files[directory / name / file.relative_to(source)] = file.read_bytes()
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
         raise UserMistake("nothing written, because these are there already:\n  " + "\n  ".join(in_the_way))
@@ -32,6 +34,17 @@ def write(directory: Path) -> list[Path]:
     except OSError as error:
         raise ConfigError(f"cannot write {error.filename or directory}: {error.strerror}") from None
     return list(files)
+
+
+def _scenario(name: str) -> dict[str, bytes]:
+    known = scenarios()
+    if name not in known:
+        raise ConfigError(f"there is no scenario {name!r}; there are {', '.join(known)}")
+    # The schema is one folder nearer from there.
+    return {
+        file.name: file.read_bytes().replace(b"=../../../schemas/", b"=../../schemas/")
+        for file in sorted(known[name].glob("*.yaml"))
+    }
 
 
 def settings() -> str:

@@ -23,6 +23,36 @@ _FUNCTIONS = frozenset({"today"})
 
 
 @dataclass(slots=True)
+class Overlay:
+    """Files laid over each other, as they are written.
+
+    `origins` are the files that entries stand in, by collection and id; `idle` are nulls that take nothing out.
+    """
+
+    collections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    origins: dict[tuple[str, str], document.Document] = field(default_factory=dict)
+    idle: list[tuple[document.Document, str, str]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, one: document.Document) -> None:
+        if one.value.get("replace"):
+            self.collections, self.origins, self.idle = {}, {}, []
+        for name, entries in one.value.items():
+            if name not in ("testdata", "replace"):
+                self._merge(name, entries or {}, one)
+
+    def _merge(self, name: str, entries: Mapping[str, Any], source: document.Document) -> None:
+        into = self.collections.setdefault(name, {})
+        for written, entry in entries.items():
+            id = written.lower() if name in _BY_UUID else written
+            if entry is not None:
+                into[id] = entry
+                self.origins[name, id] = source
+            elif into.pop(id, None) is None:
+                self.idle.append((source, name, written))
+
+
+@dataclass(slots=True)
 class TestData:
     """Collections of documents by id, whose dates are expressions; `at` a day they are plain."""
 
@@ -51,24 +81,8 @@ def load(files: Sequence[Path]) -> TestData:
     Raises:
         Unreadable: with every problem of every file.
     """
-    problems: list[Problem] = []
-    merged: dict[str, dict[str, Any]] = {}
-    origins: dict[tuple[str, str], document.Document] = {}
-    for file in files:
-        try:
-            one = document.read(file)
-            _expect_testdata(one)
-        except Unreadable as error:
-            problems += error.problems
-            continue
-        if found := complaints(one, _schema()):
-            problems += found
-            continue
-        if one.value.get("replace"):
-            merged, origins = {}, {}
-        for name, entries in one.value.items():
-            if name not in ("testdata", "replace"):
-                _merge(merged.setdefault(name, {}), name, entries, one, origins)
+    over = overlay(files)
+    merged, origins, problems = over.collections, over.origins, over.problems
     if not problems:
         problems += _dangling(merged, origins)
     collections = {name: _compile(name, entries, origins, problems) for name, entries in merged.items()}
@@ -81,20 +95,21 @@ def load(files: Sequence[Path]) -> TestData:
     return TestData(collections, unknown)
 
 
-def _merge(
-    into: dict[str, Any],
-    name: str,
-    entries: Mapping[str, Any] | None,
-    source: document.Document,
-    origins: dict[tuple[str, str], document.Document],
-) -> None:
-    for written, entry in (entries or {}).items():
-        id = written.lower() if name in _BY_UUID else written
-        if entry is None:
-            into.pop(id, None)
+def overlay(files: Sequence[Path]) -> Overlay:
+    """Files with problems are left out of it, but for the problems."""
+    over = Overlay()
+    for file in files:
+        try:
+            one = document.read(file)
+            _expect_testdata(one)
+        except Unreadable as error:
+            over.problems += error.problems
+            continue
+        if found := complaints(one, _schema()):
+            over.problems += found
         else:
-            into[id] = entry
-            origins[name, id] = source
+            over.add(one)
+    return over
 
 
 def _compile(

@@ -354,7 +354,7 @@ def test_sessions(client: Client) -> None:
 
 
 def test_the_dialect_decides_how_long_a_page_lasts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = client.engine._sca_options
+    options = client.engine.banks.default.sca_options
     monkeypatch.setitem(options, "consent", {**options["consent"], "expires_after": 60})
     visit = Visitor(client, f"/sca/consents?consent_id={facts.consent()}")
 
@@ -366,7 +366,7 @@ def test_the_dialect_decides_how_long_a_page_lasts(client: Client, monkeypatch: 
 
 
 def test_the_options_come_from_the_operations() -> None:
-    options = bundled_engine()._sca_options
+    options = bundled_engine().banks.default.sca_options
 
     assert set(options) == set(FAMILIES)
     assert all(one["expires_after"] == 86400 for one in options.values())

@@ -1,0 +1,253 @@
+"""What becomes of one value, by its kind and the name of its place."""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from threading import Lock
+from urllib.parse import quote, unquote, unquote_plus
+
+from xs2a_sandbox import harmless
+from xs2a_sandbox.formats import is_ip
+from xs2a_sandbox.pseudonym import Pseudonyms, compact_iban, compact_pan
+from xs2a_sandbox.redaction_rules import Action, RedactionRules
+from xs2a_sandbox.remembered import Remembered
+
+DROPPED = "dropped"
+
+_URL = re.compile(
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*))?(?P<path>[^?#]*)"
+    r"(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
+)
+_LOOKS_LIKE_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|/)[!#-;=?-~]*")
+_NO_BLANKS = re.compile(r"[!-~]*")
+_HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
+_LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.ASCII)
+_SHORT_ID = re.compile(r"\d{1,4}|v\d{1,3}(?:\.\d{1,3}){0,2}", re.ASCII)
+_SMALL_NUMBER = re.compile(r"-?(?:\d{1,4}|\d{1,7}\.\d{1,3})", re.ASCII)
+"""A count, or an amount; what has more decimals may be where somebody is."""
+_DIGIT = re.compile(r"\d")
+_ADDRESS_PART = re.compile(r'[^\s,;="\[\]]+')
+_FORWARDED = frozenset("for by host proto http https unknown".split())
+_AUTHORISATION = frozenset("code state session sid".split())
+"""Parameters that open something, where members of JSON with these names do not."""
+_SEPARATORS = re.compile(r"[\s;,=]+")
+_SECRET = 8
+"""Characters of a word in what is dropped, for which to look elsewhere: the token in `Bearer 2fa81bc0`."""
+_DEEPEST = 3
+"""Links inside of links that are looked into."""
+
+
+class Censor:
+    """`count` says how many values it has replaced or dropped. `words` are literal words of the interface's paths."""
+
+    def __init__(
+        self, key: bytes, rules: RedactionRules, words: Collection[str] = (), known: Collection[str] = ()
+    ) -> None:
+        self.count = 0
+        self._lock = Lock()  # recordings are written in one thread while another one writes the log
+        self._rules = rules
+        self._words = harmless.PATH_WORDS.union(words)
+        self._hosts: frozenset[str] = frozenset()
+        self._pseudonyms = Pseudonyms(key, {part for text in known for part in (text, *_parts(text))})
+        self._remembered = Remembered()
+
+    def trust(self, bank: str) -> str:
+        """The URL of a bank, whose host and path are harmless from now on; without a password in it."""
+        parts = _URL.match(bank)
+        if not parts or not parts["authority"]:
+            return self.dropped(bank)
+        authority = parts["authority"].rpartition("@")[2]
+        host, words = authority.lower(), {unquote(segment) for segment in parts["path"].split("/")}
+        if host not in self._hosts or not words <= self._words:
+            with self._lock:
+                self._words |= words
+                self._hosts |= {host, host.rpartition(":")[0] or host}
+        return f"{parts['scheme']}://{authority}{parts['path']}"
+
+    def is_trusted(self, host: str) -> bool:
+        low = host.lower()
+        return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None
+
+    def member(
+        self,
+        name: str,
+        text: str,
+        action: Action | None = None,
+        *,
+        secret: bool = False,
+        exact: bool = False,
+        depth: int = 0,
+    ) -> str:
+        """A text under this name. `exact`: the user's rule that asks for `action` names this very place."""
+        if action == "keep" and exact:
+            return text
+        if action == "drop" or secret or harmless.is_secret(name):
+            return self.dropped(text)
+        if action == "keep":
+            return text if self._remembered.knows(text) else self._remembered.replaced(text)
+        if action == "replace":
+            return self.replaced(text)
+        if harmless.is_code(name, text) or (harmless.is_quantity(name) and harmless.is_amount(text)):
+            return self.careful(text)
+        if harmless.is_birthday(name) and harmless.is_moment(text):
+            return self._made(text, self._pseudonyms.date(text))
+        if harmless.is_identifier(name):
+            return self.identifier(text, depth)
+        if harmless.is_url(name) and _NO_BLANKS.fullmatch(text):
+            return self.url(text, depth)
+        return self.value(text, depth)
+
+    def number(
+        self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
+    ) -> str:
+        """A number of JSON, as it was written."""
+        if action == "keep" and exact:
+            return text
+        if action == "drop" or secret or harmless.is_secret(name):
+            return self._made(text, "0")
+        small = _SMALL_NUMBER.fullmatch(text) or (harmless.is_quantity(name) and harmless.is_amount(text))
+        if action == "keep" or (small and action is None):
+            return text
+        return self._made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
+
+    def name(self, text: str) -> str:
+        """The name of a member or a parameter, unless it is data that became one: an IBAN with its balance."""
+        if text in self._pseudonyms.known:
+            return text
+        if harmless.is_name(text) and not any(map(self._gives_away, harmless.decoded(text))):
+            return text
+        return self.value(text)
+
+    def value(self, text: str, depth: int = 0) -> str:
+        """A text of which nothing but its kind is known."""
+        if text in self._pseudonyms.known or harmless.is_plain(text):
+            return text
+        if compact_iban(text):
+            return self._made(text, self._pseudonyms.iban(text))
+        if ("." in text or ":" in text) and is_ip(text):
+            return self._made(text, self._pseudonyms.ip(text))
+        if compact_pan(text):
+            return self._made(text, self._pseudonyms.pan(text))
+        if _LOOKS_LIKE_URL.fullmatch(text):
+            return self.url(text, depth)
+        return self.shaped(text)
+
+    def identifier(self, text: str, depth: int = 0) -> str:
+        """The same in paths, links and bodies."""
+        return text if text in self._words or _SHORT_ID.fullmatch(text) else self.value(text, depth)
+
+    def shaped(self, text: str) -> str:
+        return self._made(text, self._pseudonyms.text(text))
+
+    def dropped(self, text: str) -> str:
+        for part in _SEPARATORS.split(text):
+            if len(part) >= _SECRET and _DIGIT.search(part):
+                self._remembered.add(part, DROPPED)
+        return self._made(text, DROPPED) if text else text
+
+    def replaced(self, text: str) -> str:
+        """Also what would be kept by its kind: moments, amounts, UUIDs."""
+        if harmless.is_moment(text):
+            return self._made(text, self._pseudonyms.date(text))
+        if harmless.is_amount(text) and not compact_pan(text):
+            return self._made(text, self._pseudonyms.number(text))
+        return self.shaped(text) if harmless.is_plain(text) else self.value(text)
+
+    def careful(self, text: str) -> str:
+        """A text that is harmless by its place, unless it holds what is not."""
+        if text.lower() in harmless.VOCABULARY or text in self._pseudonyms.known:
+            return text
+        if any(harmless.has_marks(one) or self._remembered.inside(one) for one in harmless.decoded(text)):
+            return self.shaped(text)
+        return text
+
+    def recalled(self, text: str) -> str:
+        """With pseudonyms where the text holds something that was replaced before."""
+        return self._remembered.replaced(text)
+
+    def addresses(self, text: str) -> str:
+        """A header field that lists IP addresses."""
+        if text in self._pseudonyms.known:
+            return text
+        return _ADDRESS_PART.sub(lambda part: part[0] if part[0].lower() in _FORWARDED else self.value(part[0]), text)
+
+    def url(self, text: str, depth: int = 0) -> str:
+        """The scheme stays, and the bank's host; path and query are looked into."""
+        if text in self._pseudonyms.known:
+            return text
+        parts = _URL.fullmatch(text)
+        if depth > _DEEPEST or not parts or (parts["scheme"] or "http").lower() not in ("http", "https"):
+            return self.shaped(text)
+        scheme, authority, path, query, fragment = parts.groups()
+        start = f"{scheme}://{self.host(authority)}" if scheme else ""
+        path = "/".join(self._segment(segment, depth) for segment in path.split("/"))
+        end = "".join(
+            f"{mark}{self.query(part, depth)}" for mark, part in (("?", query), ("#", fragment)) if part is not None
+        )
+        return start + path + end
+
+    def query(self, text: str, depth: int = 0) -> str:
+        """What follows the `?`."""
+        return "&".join(self._parameter(pair, self._rules.queries.get, depth) for pair in text.split("&"))
+
+    def form(self, text: str) -> str:
+        return "&".join(self._parameter(pair, self._rules.members.get, 0) for pair in text.split("&"))
+
+    def host(self, authority: str) -> str:
+        """With its port, without a user and a password. Only the bank's own and this machine stay."""
+        user, at, host = authority.rpartition("@")
+        if at:
+            self.dropped(user)
+        fits = _HOST.fullmatch(host)
+        if not host or self.is_trusted(host):
+            return host
+        if not fits:
+            return self.shaped(host)
+        name, port = fits[1].strip("[]"), fits[2] or ""
+        if self.is_trusted(name) or _LOOPBACK.fullmatch(name) or not self._pseudonyms.known.isdisjoint((host, name)):
+            return host
+        if is_ip(name):
+            address = self.value(name)
+            return (f"[{address}]" if ":" in address else address) + port
+        return self._made(name, self._pseudonyms.host(name)) + port
+
+    def _segment(self, written: str, depth: int) -> str:
+        text = unquote(written)
+        new = self.identifier(text, depth + 1)
+        return written if new == text else quote(new, safe="!$&'()*+,;=:@~")
+
+    def _parameter(self, written: str, rule: Callable[[str], Action | None], depth: int) -> str:
+        raw_name, equals, raw_text = written.partition("=")
+        name, text = unquote_plus(raw_name), unquote_plus(raw_text)
+        if not equals:
+            new = self.value(name, depth + 1)
+            return written if new == name else quote(new, safe="")
+        new_name, action = self.name(name), rule(name.lower())
+        new = self.member(name, text, action, secret=name.lower() in _AUTHORISATION, depth=depth + 1)
+        return "=".join(
+            (
+                raw_name if new_name == name else quote(new_name, safe=""),
+                raw_text if new == text else quote(new, safe=":/"),
+            )
+        )
+
+    def _gives_away(self, name: str) -> bool:
+        # An ordinary word does not become a person's because it was somebody's name once.
+        return harmless.has_marks(name) or (_DIGIT.search(name) is not None and self._remembered.inside(name))
+
+    def _made(self, text: str, new: str) -> str:
+        if new != text:
+            with self._lock:
+                self.count += 1
+            self._remembered.add(text, new)
+        return new
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What is decided about by itself in a link."""
+    if _LOOKS_LIKE_URL.fullmatch(text):
+        path, _, rest = text.partition("?")
+        parts = _URL.match(text)
+        if parts and parts["authority"]:
+            yield parts["authority"].partition(":")[0]
+        yield from map(unquote, path.split("/"))
+        yield from (unquote_plus(part) for pair in re.split("[?&#]", rest) for part in pair.partition("=")[::2])

@@ -1,0 +1,31 @@
+"""What came of a recording that rules were derived from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CASSETTES = "cassettes"
+"""The directory of the rules, beside that of the recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """`left_out` says for each exchange without a rule which one it is, and why."""
+
+    rules: int
+    kept: int
+    files: tuple[Path, ...]
+    left_out: tuple[str, ...]
+
+
+def told(derived: Derived, directory: Path) -> Iterator[str]:
+    """What came of it, in lines for a terminal."""
+    yield from (f"left out: {reason}" for reason in derived.left_out)
+    kept = f", {_counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
+    yield f"{_counted(derived.rules, 'rule')} in {_counted(len(derived.files), 'file')}{kept}:"
+    yield from (f"  {file}" for file in derived.files)
+    yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,91 @@
+"""One difference between a bank's answer and the sandbox's: what kind it is, where, and whether it matters."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Kind = Literal[
+    "status",
+    "header-missing",
+    "header-extra",
+    "header-changed",
+    "member-missing",
+    "member-extra",
+    "type",
+    "value",
+    "format",
+    "null",
+    "length",
+    "element-missing",
+    "element-extra",
+    "order",
+    "drift",
+]
+Severity = Literal["high", "medium", "low"]
+Pointer = tuple[str | int, ...]
+"""The steps of a JSON Pointer; positions in arrays are integers."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+HEADER_KINDS = frozenset({"header-missing", "header-extra", "header-changed"})
+BODY_KINDS = frozenset(KINDS) - HEADER_KINDS - {"status"}
+
+_SEVERITY: dict[Kind, Severity] = {
+    "status": "high",
+    "header-missing": "low",
+    "header-extra": "low",
+    "header-changed": "medium",
+    "member-missing": "high",
+    "member-extra": "low",
+    "type": "high",
+    "value": "medium",
+    "format": "medium",
+    "null": "medium",
+    "length": "medium",
+    "element-missing": "medium",
+    "element-extra": "medium",
+    "order": "low",
+    "drift": "medium",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The bank is right: *missing* is what it says and the sandbox does not, *extra* the other way round.
+
+    It holds no value of an answer, only where to look: reports look into redacted answers. `place` is on the sandbox's
+    side, `bank_place` on the bank's; a missing element stands at its place in the bank's array on both. `header` is
+    the header's name as its sender writes it, and `named` says whether the interface names that header. `by` is the
+    member by which the elements of an array were told apart, and `key` its value there. `drift`: how the bank's answer
+    breaks the interface's own schema at this place.
+    """
+
+    kind: Kind
+    place: Pointer = ()
+    bank_place: Pointer = ()
+    header: str | None = None
+    named: bool = False
+    by: str | None = None
+    key: str | None = None
+    drift: str | None = None
+
+    @property
+    def severity(self) -> Severity:
+        if self.kind == "header-missing" and self.named:
+            return "high"
+        return _SEVERITY[self.kind]
+
+    @property
+    def where(self) -> str:
+        """`status`, `header Location`, or a JSON Pointer in the sandbox's answer; the empty one is the whole body."""
+        if self.kind == "status":
+            return "status"
+        return f"header {self.header}" if self.header else pointer_text(self.place)
+
+
+def is_at_least(severity: Severity, floor: Severity) -> bool:
+    return SEVERITIES.index(severity) <= SEVERITIES.index(floor)
+
+
+def pointer_text(pointer: Pointer) -> str:
+    """As RFC 6901 writes it."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in pointer)

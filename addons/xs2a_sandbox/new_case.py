@@ -1,0 +1,255 @@
+"""A starter for a case: which operation it is for, what it has to be sent, and what it could answer."""
+
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from xs2a_sandbox import assembly
+from xs2a_sandbox.answer import without_nulls
+from xs2a_sandbox.call import Call, Session
+from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.draft import NO_BODY, Draft, schema_line, text
+from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
+from xs2a_sandbox.expression import render
+from xs2a_sandbox.interface import Interface
+from xs2a_sandbox.journal import Journaled
+from xs2a_sandbox.journal_case import case_from
+from xs2a_sandbox.messages import Request
+from xs2a_sandbox.nearest import nearest
+from xs2a_sandbox.openapi import RAISED
+from xs2a_sandbox.pattern import LITERAL, TAIL, Target, split_target
+from xs2a_sandbox.requirement import fill_name
+from xs2a_sandbox.sample import of_matcher, of_schema
+from xs2a_sandbox.schema import Schemas
+from xs2a_sandbox.session import DEFAULT
+from xs2a_sandbox.store import MemoryStore, Transaction
+from xs2a_sandbox.testdata import TestData
+from xs2a_sandbox.yaml_text import yaml_text
+
+ANY = "any"
+"""A path parameter, where it does not matter."""
+_SENT_ANYWAY = ("x-request-id", "psu-ip-address")
+_SHOWN = 3
+
+
+def write(settings: Settings, method: str, path: str, status: int | None = None, file: Path | None = None) -> Path:
+    """The file that was written: `file`, or one in the folder of one's own cases.
+
+    Raises:
+        UserMistake: no operation has that path, the file is there, or another rule answers these requests already.
+    """
+    said, schemas, data = _read(settings)
+    draft = drafted(said, schemas, data, method.upper(), path, status)
+    return _save(settings, draft.id, file, lambda schema: text(draft, schema))
+
+
+def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
+    """As `write` does, a case that answers what was asked there with what was answered.
+
+    Raises:
+        UserMistake: of the exchange not all was kept, the file is there, or another rule answers these requests.
+    """
+    said, _, _ = _read(settings)
+    rule = case_from(entry, said)
+    rule["id"] = _free(rule["id"], said)
+    case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
+
+    def written(schema: str | None) -> str:
+        return (schema_line(schema) if schema else "") + yaml_text(case)
+
+    return _save(settings, rule["id"], file, written)
+
+
+def _read(settings: Settings) -> tuple[Interface, Schemas, TestData]:
+    files = assembly.read(settings)
+    if files.problems or files.interface is None or files.testdata is None:
+        raise Unreadable(files.problems)
+    return files.interface, files.schemas, files.testdata
+
+
+def _save(settings: Settings, id: str, file: Path | None, written: Callable[[str | None], str]) -> Path:
+    """Only what can be read beside all the rest: else there is no file afterwards."""
+    file = file or Path.cwd() / assembly.OWN / assembly.CASES / f"{id}.yaml"
+    if file.suffix != ".yaml":
+        raise ConfigError(f"{file}: cassettes end in .yaml")
+    schema = Path.cwd() / "schemas" / "cassette.schema.json"
+    shown = relpath(schema, file.parent) if schema.is_file() else None
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(written(shown))
+    except FileExistsError:
+        raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+    layered = any(file.resolve().is_relative_to(p.resolve()) for one in assembly.layers(settings) for p in one)
+    if problems := assembly.check(settings, [] if layered else [file]):
+        file.unlink()
+        raise UserMistake("nothing written, because it would not go with the rest:\n" + "\n".join(map(str, problems)))
+    return file
+
+
+def drafted(
+    interface: Interface, schemas: Schemas, data: TestData, method: str, path: str, status: int | None
+) -> Draft:
+    """Raises UserMistake, naming the nearest operations, where none has that path."""
+    url = urlsplit(path)
+    target = split_target(url.path + (f"?{url.query}" if url.query else ""))
+    operation, given = _operation(interface, method, target)
+    if status is None:
+        status = next((a.status for a in operation.behaviour.respond if isinstance(a.status, int)), 200)
+    where = {name: value for name, value in given.items() if value is not None}
+    request, body = _request(operation, where, schemas, data)
+    query = {name: value for name, value in target.query if name not in request.get("query", {})}
+    if query:
+        request["query"] = {**request.get("query", {}), **query}
+    asked = dict(target.query)
+    narrower: dict[str, Any] = {"headers": {"PSU-ID": "anna"}}
+    narrower |= {"query": request["query"]} if "query" in request and not asked else {}
+    narrower |= {"body": dict(list(_leaves(body))[:_SHOWN])} if body is not None else {}
+    narrower["when"] = "state.payments | length > 5"
+    answer, nulls = _answer(operation, interface, schemas, status)
+    id = f"{operation.id}-{status}"
+    return Draft(
+        id=_free(id, interface),
+        title=f"{method} {operation.pattern.text}",
+        match={
+            "operation": operation.id,
+            **({"where": where} if where else {}),
+            **({"query": asked} if asked else {}),
+        },
+        request=request,
+        status=status,
+        body=answer,
+        nulls=nulls,
+        narrower=narrower,
+    )
+
+
+def _operation(interface: Interface, method: str, target: Target) -> tuple[Operation, Mapping[str, str | None]]:
+    """The most literal one, and its path parameters, None for those that are left open: `{account-id}`."""
+    found = [
+        (operation.pattern.rank, operation, given)
+        for operation in interface.operations.values()
+        if operation.method == method
+        for start in range(len(target.segments))
+        if (given := _fit(operation, target.segments[start:])) is not None
+    ]
+    if found:
+        _, operation, given = max(found, key=lambda one: one[0])
+        return operation, given
+    path = "/" + "/".join(target.segments)
+    nobody = Transaction(MemoryStore(), DEFAULT, dict)
+    call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody, dict)
+    operations = list(interface.operations.values())
+    shown = [
+        f"  {one.entry.method} {one.entry.pattern.text} ({one.entry.id})"
+        for one in nearest(operations, interface, call, _SHOWN)
+        if isinstance(one.entry, Operation)
+    ]
+    raise UserMistake(f"no operation is {method} {path}; these come nearest:\n" + "\n".join(shown))
+
+
+def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | None] | None:
+    given: dict[str, str | None] = {}
+    pattern = operation.pattern.segments
+    if len(segments) != len(pattern) and not (pattern and pattern[-1].kind == TAIL and len(segments) > len(pattern)):
+        return None
+    for position, wanted in enumerate(pattern):
+        word = "/".join(segments[position:]) if wanted.kind == TAIL else segments[position]
+        if wanted.kind == LITERAL and word != wanted.text:
+            return None
+        if wanted.kind != LITERAL:
+            given[wanted.text] = None if word.startswith("{") else word
+    for alternative in operation.where:
+        values = [(constraint, given[constraint.place.name]) for constraint in alternative]
+        if all(value is None or constraint.fits((value,)) for constraint, value in values):
+            return given
+    return None
+
+
+def _request(
+    operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData
+) -> tuple[dict[str, Any], Any]:
+    """What the operation's requirements take, and the body of it."""
+    asked = operation.require.constraints
+    request: dict[str, Any] = {}
+    known = next((a for a in operation.where if _takes(a, where)), ())
+    listed = {c.place.name for c in operation.where[0]} if known == operation.where[0] else set()
+    values = {c.place.name: of_matcher(c.spec) for c in known} | dict(where)
+    open_ones = {name: values.get(name) or ANY for name in operation.pattern.names if name not in {*where, *listed}}
+    if open_ones:
+        request["where"] = open_ones
+    consents = data.at(Clock().today()).get("consents", {})
+    valid = next((id for id, consent in consents.items() if consent["role"] == "valid"), None)
+    headers = {
+        _header(c.place.name): valid if c.place.name == "consent-id" and valid else of_matcher(c.spec)
+        for c in asked
+        if c.place.part == "headers" and c.place.name not in _SENT_ANYWAY and not c.fits(())
+    }
+    query = {c.place.name: of_matcher(c.spec) for c in asked if c.place.part == "query" and not c.fits(())}
+    request |= {key: value for key, value in (("headers", headers), ("query", query)) if value}
+    if not operation.require.schema or operation.require.optional:
+        return request, None
+    request["body"] = of_schema(schemas[fill_name(operation.require.schema, values)].node)
+    return request, request["body"]
+
+
+def _takes(alternative: Any, where: Mapping[str, str]) -> bool:
+    return all(c.place.name not in where or c.fits((where[c.place.name],)) for c in alternative)
+
+
+def _answer(operation: Operation, interface: Interface, schemas: Schemas, status: int) -> tuple[Any, str | None]:
+    """The body, and what becomes of its nulls."""
+    name = (operation.behaviour.answers or {}).get(str(status))
+    if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        return NO_BODY, None
+    if name:
+        schema = schemas[name]
+        whole = of_schema(schema.node)
+        bare = without_nulls(whole)
+        return (bare, "fill") if bare != whole and schema.accepts(schema.fill(bare)) else (whole, None)
+    if status < HTTPStatus.BAD_REQUEST:
+        return {}, None
+    return _error(operation, interface, status), None
+
+
+def _error(operation: Operation, interface: Interface, status: int) -> Any:
+    """As the dialect says errors; with the code that the operation has for that status, if it has one."""
+    names = RAISED.get(operation.behaviour.handler or "", "").split()
+    usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
+    known = next((one for one in usual if one.status == status and one.body is None), None)
+    phrase = next((one.phrase for one in HTTPStatus if one == status), "Error")
+    said = {
+        "name": known.name if known else "",
+        "status": status,
+        "code": known.code if known else phrase.upper().replace(" ", "_").replace("-", "_").replace("'", ""),
+        "number": (known.numbers.get(operation.id) or known.numbers["default"]) if known else "NUMBER",
+        "text": "what the bank says then",
+        "path": None,
+    }
+    return render(interface.every_error.body, {"error": said, "headers": {}})
+
+
+def _leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in pairs:
+            yield from _leaves(inner, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
+    elif value is not None:
+        yield pointer, value
+
+
+def _free(id: str, interface: Interface) -> str:
+    taken = {rule.id for rule in interface.rules} | interface.operations.keys()
+    numbers = (f"{id}-{number}" for number in range(2, len(taken) + 3))
+    return id if id not in taken else next(one for one in numbers if one not in taken)
+
+
+def _header(name: str) -> str:
+    return "-".join(part.upper() if len(part) <= 3 else part.capitalize() for part in name.split("-"))

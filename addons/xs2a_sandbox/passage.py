@@ -1,0 +1,130 @@
+"""What leaves the sandbox: requests to real banks, and the app's other traffic. Nothing else does."""
+
+import logging
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
+
+from xs2a_sandbox import links
+from xs2a_sandbox.answered import Ask
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.content_encoding import decode
+from xs2a_sandbox.door import hostname
+from xs2a_sandbox.errors import BankError, RecordingFailed
+from xs2a_sandbox.har import Entry
+from xs2a_sandbox.live_comparison import Asked, LiveComparison, Turn
+from xs2a_sandbox.messages import Headers, Request, Response
+from xs2a_sandbox.pattern import client_url, cut_target
+from xs2a_sandbox.real_bank import RealBank
+from xs2a_sandbox.recording import Recording
+from xs2a_sandbox.upstream import Upstream
+
+log = logging.getLogger("xs2a_sandbox")
+
+
+class Passage:
+    """`recording` writes down what goes to a bank in mode record, and with `spied` what does so in mode spy;
+    `comparing` is there for mode compare.
+
+    `redactions` counts what it has replaced.
+    """
+
+    def __init__(
+        self,
+        forward_hosts: Collection[str] = (),
+        recording: Recording | None = None,
+        comparing: LiveComparison | None = None,
+        *,
+        spied: bool = False,
+        redactions: Callable[[], int] = int,
+    ) -> None:
+        self.recording = recording
+        self.comparing = comparing
+        self.redactions = redactions
+        self._upstream = Upstream(forward_hosts)
+        self._forwarded = frozenset(host.lower() for host in forward_hosts)
+        self._spied = spied
+
+    def forwards(self, request: Request) -> bool:
+        named = hostname(request.headers.get("Host") or request.host)
+        return request.door == "proxy" and request.host.lower() == named and named in self._forwarded
+
+    async def forward(self, request: Request) -> Response:
+        """To the host that the request names, never written down. Raises BankError."""
+        return _of_no_sandbox(await self._upstream.forward(request))
+
+    async def ask(self, bank: RealBank, request: Request, segments: int) -> Response:
+        """The bank's own answer to the last `segments` of the path, on disk first where it is recorded.
+
+        Raises BankError.
+        """
+        _, target = cut_target(request.target, segments)
+        mode = bank.mode_of(target.partition("?")[0])
+        recording = self.recording if mode == "record" or self._spied else None
+        if recording:
+            _check(recording)
+        started, clock = Clock().now(), time.perf_counter()
+        response = await self._send(bank, request, target)
+        if recording:
+            entry = _entry(bank, request, target, response, started, (time.perf_counter() - clock) * 1000)
+            await self._write(recording, entry)
+        if bank.url and bank.rewrite_links:
+            return links.rewrite(response, bank.url, client_url(request, segments))
+        return response
+
+    async def compare(self, asked: Asked, simulate: Ask) -> Turn:
+        """Who is to answer in mode compare. Raises BankError."""
+        return await self.comparing.turn(asked, self._send, simulate) if self.comparing else Turn(asked.request)
+
+    async def close(self) -> None:
+        if self.comparing:
+            await self.comparing.close()
+        await self._upstream.close()
+        if self.recording:
+            self.recording.close()
+
+    async def _send(self, bank: RealBank, request: Request, target: str) -> Response:
+        return _of_no_sandbox(await self._upstream.send(bank, request, target))
+
+    async def _write(self, recording: Recording, entry: Entry) -> None:
+        try:
+            await recording.add(entry)
+        except RecordingFailed as error:
+            # The bank has acted: keeping its answer from the app would lose more than the recording has lost.
+            log.error("an exchange is not recorded, and no other goes to the bank before that is mended: %s", error)
+
+
+def _of_no_sandbox(response: Response) -> Response:
+    """The bank may be a sandbox, but it is not this one."""
+    headers = tuple(pair for pair in response.headers if not pair[0].lower().startswith("x-sandbox-"))
+    return response if headers == response.headers else replace(response, headers=headers)
+
+
+def _check(recording: Recording) -> None:
+    try:
+        recording.check()
+    except RecordingFailed as error:
+        raise BankError("recording-failed", reason=str(error)) from None
+
+
+def _entry(
+    bank: RealBank, request: Request, target: str, response: Response, started: datetime, milliseconds: float
+) -> Entry:
+    headers, body = Headers(response.headers), response.body
+    if response.rest is None and (decoded := decode(headers, body)) is not None:
+        headers = Headers(pair for pair in headers if pair[0].lower() != "content-encoding")
+        body = decoded
+    return Entry(
+        started=started,
+        milliseconds=milliseconds,
+        bank=bank.url or "",
+        method=request.method,
+        target=target,
+        headers=request.headers,
+        body=request.body,
+        status=response.status,
+        answer_headers=headers,
+        answer_body=body,
+        cut=response.rest is not None,
+    )

@@ -1,0 +1,119 @@
+"""A real bank as it is configured: where it is, how to trust it, and which of the requests are its to answer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from xs2a_sandbox import setting_value
+from xs2a_sandbox.fault import seconds
+
+Mode = Literal["simulate", "spy", "record", "compare"]
+MODES = ("simulate", "spy", "record", "compare")
+
+
+@dataclass(frozen=True, slots=True)
+class RealBank:
+    """`url` ends without a slash; None for a bank that is only simulated. Timeouts are in seconds.
+
+    `hosts` are the names that a TPP knows it by, `modes` say the mode of paths that begin like that, longest first;
+    a `mode` or `dialect` of None is that of the settings.
+    """
+
+    url: str | None = None
+    hosts: tuple[str, ...] = ()
+    mode: Mode | None = None
+    modes: tuple[tuple[str, Mode], ...] = ()
+    dialect: str | None = None
+    cassettes: tuple[Path, ...] = ()
+    client_cert: Path | None = None
+    client_key: Path | None = None
+    client_key_password: str | None = field(default=None, repr=False)
+    ca: Path | None = None
+    tls_minimum: Literal["1.2", "1.3"] = "1.2"
+    tls_strict: bool = True
+    private: bool = False
+    keep_host: bool = False
+    rewrite_links: bool = True
+    connect_timeout: float = 10.0
+    read_timeout: float = 30.0
+    total_timeout: float = 60.0
+
+    def mode_of(self, path: str) -> Mode:
+        """The mode of a path that begins where its operation begins."""
+        if self.url is None:
+            return "simulate"
+        for prefix, mode in self.modes:
+            if path == prefix or path.startswith(prefix.rstrip("/") + "/"):
+                return mode
+        return self.mode or "simulate"
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether any request could ever be sent to it."""
+        return self.url is not None and any(mode != "simulate" for mode in self.all_modes)
+
+    @property
+    def all_modes(self) -> frozenset[Mode | None]:
+        return frozenset((self.mode, *dict(self.modes).values()))
+
+
+def read(written: Any, directory: Path) -> tuple[RealBank, ...]:
+    """The setting `banks`. Raises ValueError with what is wrong in which entry."""
+    return tuple(_read_one(entry, f"banks[{n}]", directory) for n, entry in enumerate(written))
+
+
+def _read_one(entry: Mapping[str, Any], place: str, directory: Path) -> RealBank:
+    values = {}
+    for name, value in entry.items():
+        expected, reader = _KEYS[name]
+        try:
+            values[name] = reader(value, directory)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(f"{place}.{name} must be {expected}") from None
+    if ("client_key" in values or "client_key_password" in values) and "client_cert" not in values:
+        raise ValueError(f"{place}: client_key goes with a client_cert")
+    return RealBank(**values)
+
+
+def _mode(written: Any, directory: Path) -> str:
+    return setting_value.text("|".join(MODES))(written, directory)
+
+
+def _modes(written: Mapping[str, Any], directory: Path) -> Sequence[tuple[str, str]]:
+    if not all(prefix.startswith("/") for prefix in written):
+        raise ValueError
+    found = [(prefix, _mode(mode, directory)) for prefix, mode in written.items()]
+    return tuple(sorted(found, key=lambda one: -len(one[0])))
+
+
+def _seconds(written: Any, directory: Path) -> float:
+    if (span := seconds(str(written))) <= 0:
+        raise ValueError
+    return span
+
+
+_SWITCH = ("true or false", setting_value.switch)
+_FILE = ("a file that exists", setting_value.existing_file)
+_DURATION = ("a duration such as 500ms, 10s or 2m", _seconds)
+
+_KEYS: Mapping[str, tuple[str, Callable[[Any, Path], Any]]] = {
+    "url": ("a URL such as https://api.bank.example/psd2, without query", setting_value.url),
+    "hosts": ("host names", setting_value.hosts),
+    "mode": (f"one of {', '.join(MODES)}", _mode),
+    "modes": (f"a mapping from the beginning of a path to one of {', '.join(MODES)}", _modes),
+    "dialect": ("the name of a folder of cassettes", setting_value.text(r"[A-Za-z0-9][A-Za-z0-9._-]*")),
+    "cassettes": ("folders that exist", setting_value.directories),
+    "client_cert": _FILE,
+    "client_key": _FILE,
+    "client_key_password": ("text", setting_value.text(r"(?s).+")),
+    "ca": _FILE,
+    "tls_minimum": ("1.2 or 1.3", setting_value.text(r"1\.[23]")),
+    "tls_strict": _SWITCH,
+    "private": _SWITCH,
+    "keep_host": _SWITCH,
+    "rewrite_links": _SWITCH,
+    "connect_timeout": _DURATION,
+    "read_timeout": _DURATION,
+    "total_timeout": _DURATION,
+}

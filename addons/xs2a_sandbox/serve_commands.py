@@ -1,0 +1,104 @@
+"""`serve`, and `record`, which is `serve` in mode record."""
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xs2a_sandbox import config
+from xs2a_sandbox.flags import setting_flags
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.engine import Engine
+    from xs2a_sandbox.exchange_log import Exchange
+    from xs2a_sandbox.serving import Addresses
+
+_CLEAR_LINE = "\r\x1b[2K"
+
+_no_redact = click.option(
+    "--no-redact",
+    is_flag=True,
+    help="Write secrets and persons' data into recordings as they were sent. On the command line only.",
+)
+
+
+@click.command()
+@setting_flags()
+@_no_redact
+def serve(no_redact: bool, **flags: Any) -> None:
+    """Answer as the bank, until SIGTERM or ^C."""
+    _serve(flags, redact=not no_redact)
+
+
+@click.command()
+@setting_flags()
+@_no_redact
+def record(no_redact: bool, **flags: Any) -> None:
+    """Serve in mode record: everything goes to the bank of --bank, and is written into --to."""
+    _serve({**flags, "mode": "record"}, redact=not no_redact)
+
+
+def _load(flags: Mapping[str, Any]) -> config.Settings:
+    return config.load(flags, os.environ, Path.cwd())
+
+
+def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
+    import asyncio
+
+    from xs2a_sandbox import assembly, exchange_log, serving
+    from xs2a_sandbox.announcement import announcement, found_state, valid_consent
+    from xs2a_sandbox.authoring_commands import show_coverage
+    from xs2a_sandbox.clock import Clock
+    from xs2a_sandbox.coverage import Tally
+    from xs2a_sandbox.run import Run
+
+    settings = _load(flags)
+    state = found_state(settings)
+    clock = Clock()
+    consent = valid_consent(assembly.load_testdata(settings).at(clock.today()))
+    run, tally = Run(), Tally()
+
+    def built(engine: "Engine") -> None:
+        run.begin(engine)
+        if engine.passage.comparing:
+            engine.passage.comparing.report.say = say
+        for warning in assembly.warnings(settings, engine):
+            say(f"warning: {warning}")
+
+    def ready(addresses: "Addresses") -> None:
+        click.echo(announcement(settings, addresses, state, consent))
+
+    def log(exchange: "Exchange") -> None:
+        run.add(exchange)
+        tally.add(exchange)
+        progress = run.progress() if sys.stderr.isatty() else None
+        # Nobody may read the log any more; the app still wants its answers.
+        with suppress(OSError):
+            if progress:
+                click.echo(_CLEAR_LINE, nl=False, err=True)
+            click.echo(exchange_log.line(exchange, settings.log_format, clock.now()))
+            if progress:
+                click.echo(progress, nl=False, err=True)
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    asyncio.run(
+        serving.serve(
+            settings,
+            redact=redact,
+            again=lambda: _load(flags),
+            say=say,
+            built=built,
+            ready=ready,
+            on_exchange=log,
+        )
+    )
+    for line in run.end():
+        click.echo(line, err=True)
+    if settings.coverage:
+        show_coverage(settings, (), tally, settings.log_format, err=True)

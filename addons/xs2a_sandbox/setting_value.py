@@ -1,0 +1,134 @@
+"""What is written for a setting, turned into its value; ValueError for what it cannot be."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.bundled import SCENARIOS, scenarios
+from xs2a_sandbox.duration import parse_duration
+
+REPORTS = (".json", ".xml", ".html")
+"""What the file of a report ends in."""
+
+type Reader = Callable[[Any, Path], Any]
+"""Takes what was written, and the directory that relative paths start from."""
+
+
+def text(pattern: str) -> Callable[[Any, Path], str]:
+    def read(written: Any, directory: Path) -> str:
+        if not re.fullmatch(pattern, str(written)):
+            raise ValueError
+        return str(written)
+
+    return read
+
+
+def port(written: Any, directory: Path) -> int:
+    if not re.fullmatch("[0-9]{1,5}", str(written)) or int(written) > 65535:
+        raise ValueError
+    return int(written)
+
+
+def port_or_off(written: Any, directory: Path) -> int | None:
+    return None if written == "off" else port(written, directory)
+
+
+def switch(written: Any, directory: Path) -> bool:
+    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    try:
+        return words[str(written).lower()]
+    except KeyError:
+        raise ValueError from None
+
+
+def path(written: Any, directory: Path) -> Path:
+    if not written or "\0" in written:
+        raise ValueError
+    try:
+        return Path(os.path.normpath(directory.absolute() / Path(written).expanduser()))
+    except RuntimeError:
+        raise ValueError from None
+
+
+def existing_file(written: Any, directory: Path) -> Path:
+    if not (file := path(written, directory)).is_file():
+        raise ValueError
+    return file
+
+
+def directories(written: Any, directory: Path) -> tuple[Path, ...]:
+    names = _names(written)
+    known = {f"{SCENARIOS}/{name}": folder for name, folder in scenarios().items()}
+    found = []
+    for name in names:
+        own = path(name, directory)
+        found.append(own if own.is_dir() else known.get(name.removesuffix("/"), own))
+    if not all(one.is_dir() for one in found):
+        raise ValueError
+    return tuple(found)
+
+
+def possible_directory(written: Any, directory: Path) -> Path:
+    if (found := path(written, directory)).exists() and not found.is_dir():
+        raise ValueError
+    return found
+
+
+def state(written: Any, directory: Path) -> str:
+    if written == "memory:":
+        return "memory:"
+    kind, _, file = written.partition(":")
+    if kind != "sqlite" or file == ":memory:":
+        raise ValueError
+    return f"sqlite:{path(file, directory)}"
+
+
+def url(written: Any, directory: Path) -> str:
+    parts = urlsplit(written)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError
+    if parts.port == 0 or re.search(r"[\s\x00-\x1f\"<>\\]", written):
+        raise ValueError
+    return str(written).rstrip("/")
+
+
+def hosts(written: Any, directory: Path) -> tuple[str, ...]:
+    names = written.split(",") if isinstance(written, str) else written
+    return tuple(text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")(name, directory).lower().strip("[]") for name in names)
+
+
+def age(written: Any, directory: Path) -> timedelta | None:
+    if written == "off":
+        return None
+    span = parse_duration(str(written))
+    if span <= timedelta():
+        raise ValueError
+    return span
+
+
+def noise_reads(written: Any, directory: Path) -> int:
+    if written == "off":
+        return 0
+    if not re.fullmatch("[0-9]|10", str(written)):
+        raise ValueError
+    return int(written)
+
+
+def existing_files(written: Any, directory: Path) -> tuple[Path, ...]:
+    return tuple(existing_file(name, directory) for name in _names(written))
+
+
+def reports(written: Any, directory: Path) -> tuple[Path, ...]:
+    found = tuple(path(name, directory) for name in _names(written))
+    if not all(file.suffix in REPORTS and file.parent.is_dir() for file in found):
+        raise ValueError
+    return found
+
+
+def _names(written: Any) -> Sequence[str]:
+    names: Sequence[str] = written.split(os.pathsep) if isinstance(written, str) else written
+    return names

@@ -1,0 +1,89 @@
+"""The exchanges of a recording in their places: what rules can be made of, and which of them count."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+
+from xs2a_sandbox.har import Entry
+from xs2a_sandbox.messages import MAX_BODY
+from xs2a_sandbox.recording import raw_files, read_head, read_raw
+from xs2a_sandbox.route import Route, Routes
+
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+_TOKEN = re.compile(
+    r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|\d{4}-\d\d-\d\d[Tt][0-9:.]+(?:[Zz]|[+-]\d\d:\d\d)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taped:
+    """An entry in its place: `number` counts all of them, `file` the raw files; `redacted` is of the file's head."""
+
+    number: int
+    file: int
+    redacted: str | None
+    entry: Entry
+    route: Route
+
+
+def read(directory: Path, routes: Routes, left_out: list[str]) -> tuple[list[Taped], dict[str, int]]:
+    """What rules can be made of, and what the bank was the first to say, with the number of the exchange."""
+    taped: list[Taped] = []
+    clients: set[str] = set()
+    banks: dict[str, int] = {}
+    number = 0
+    for position, file in enumerate(raw_files(directory)):
+        redacted = read_head(file).get("redacted") or None
+        for entry in read_raw(file):
+            number += 1
+            clients |= _tokens(entry.target, entry.headers.pairs, entry.body) - banks.keys()
+            for token in _tokens("", entry.answer_headers.pairs, entry.answer_body) - clients:
+                banks.setdefault(token, number)
+            if reason := _unfit(entry):
+                left_out.append(f"{named(entry)}: {reason}")
+            else:
+                key = None if redacted is None else str(redacted)
+                taped.append(Taped(number, position, key, entry, routes.find(entry.method, entry.target)))
+    return taped, banks
+
+
+def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set[str]:
+    text = "\n".join([target, *(value for _, value in headers), body.decode(errors="replace")])
+    return {token.lower() for token in _TOKEN.findall(text)} if "-" in text else set()
+
+
+def _unfit(entry: Entry) -> str | None:
+    if entry.cut:
+        return "its answer was not recorded to the end"
+    if not 200 <= entry.status <= 599:
+        return f"an answer with status {entry.status} is none that could be given"
+    if entry.method not in METHODS:
+        return f"rules know no method {entry.method}"
+    if len(entry.body) > MAX_BODY:
+        return "its body is larger than the sandbox takes"
+    if not entry.target.startswith("/") or not entry.target.isprintable():
+        return "its path is no path"
+    return None
+
+
+def named(entry: Entry) -> str:
+    path = entry.target.partition("?")[0]
+    return f"{entry.method} {path} at {entry.started.astimezone(UTC).isoformat(timespec='seconds')}"
+
+
+def newest(taped: Sequence[Taped], left_out: list[str]) -> Iterator[list[Taped]]:
+    """For each method and path, in a stable order, the exchanges of the newest file that has any."""
+    by_route: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
+    for one in taped:
+        by_route[one.route.path, one.route.method].append(one)
+    for _, group in sorted(by_route.items()):
+        last = group[-1]
+        together = [one for one in group if one.file == last.file]
+        others = [one for one in together if one.entry.bank != last.entry.bank]
+        text = f"{last.entry.bank} answered the same later; give each bank a directory of its own"
+        left_out += [f"{named(one.entry)} to {one.entry.bank}: {text}" for one in others]
+        yield [one for one in together if one.entry.bank == last.entry.bank]

@@ -1,0 +1,51 @@
+"""The report's page: it can be read and filtered without scripts, on a phone too."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from test_report import comparison
+from xs2a_sandbox import report_html
+from xs2a_sandbox.report import report
+
+
+def written() -> str:
+    result = comparison(({"a": 1, "b": "x" * 300}, {"a": 2}), ({"a": 1}, {"a": 2}), ({}, {}))
+    return report_html.write(report(result, "bank", None))
+
+
+@pytest.fixture
+def page(browser: Any, tmp_path: Path) -> Any:
+    # The browser's loop runs in this thread.
+    with ThreadPoolExecutor(1) as another:
+        (tmp_path / "report.html").write_text(another.submit(written).result())
+    context = browser.new_context(viewport={"width": 360, "height": 740}, java_script_enabled=False)
+    page = context.new_page()
+    page.asked = []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.goto(f"file://{tmp_path / 'report.html'}")
+    yield page
+    context.close()
+
+
+def test_it_asks_for_nothing_and_fits_a_phone(page: Any) -> None:
+    assert [url for url in page.asked if not url.startswith("file:")] == []
+    assert page.locator("main").bounding_box()["width"] <= 360
+
+
+@pytest.mark.parametrize(
+    ("chosen", "seen"), [("all", [1, 2, 3]), ("differing", [1, 2]), ("high", [1]), ("medium", [1, 2]), ("low", [])]
+)
+def test_a_severity_can_be_chosen(page: Any, chosen: str, seen: list[int]) -> None:
+    page.locator("label", has=page.locator(f"#severity-{chosen}")).click()
+    assert [n for n in (1, 2, 3) if page.locator(f"#exchange-{n}").is_visible()] == seen
+    shown = page.locator("#exchange-1 .finding").filter(visible=True).count()
+    assert shown == {"high": 1, "medium": 1, "low": 0}.get(chosen, 2)
+
+
+def test_both_answers_can_be_opened(page: Any) -> None:
+    page.locator("#exchange-1 summary").first.click()
+    assert page.locator("#exchange-1 pre").first.is_visible()
+    assert page.locator("#exchange-1 pre .high").count() == 1

@@ -1,0 +1,155 @@
+import base64
+
+import pytest
+
+from xs2a_sandbox import harmless
+
+
+@pytest.mark.parametrize(
+    "name",
+    """access_token accessToken ACCESSTOKEN client_secret password psuData encryptedPassword scaAuthenticationData otp
+    pin confirmationCode X-JWS-Signature clientCertificate api_key API-KEY code_verifier nonce id_token sessionId
+    client_assertion cvv""".split(),
+)
+def test_names_of_secrets(name: str) -> None:
+    assert harmless.is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    """token_type otpFormat otpMaxLength authorizationId challengeData scaStatus code status spinner shopping debtorName
+    iban transactionId""".split(),
+)
+def test_names_of_no_secrets(name: str) -> None:
+    assert not harmless.is_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("transactionStatus", "ACSP"),
+        ("currency", "EUR"),
+        ("code", "FORMAT_ERROR"),
+        ("product", "Girokonto"),
+        ("bic", "BKAUATWW"),
+        ("bankTransactionCode", "PMNT-ICDT-ESCT"),
+        ("dayOfExecution", "31"),
+        ("merchantCategoryCode", "5411"),
+    ],
+)
+def test_codes(name: str, text: str) -> None:
+    assert harmless.is_code(name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("creditorName", "ACSP"),
+        ("product", "Konto von Anna"),
+        ("product", "Grünwald"),
+        ("status", "12345"),
+        ("code", "SplxlOBeZQQYbYS6WxSbIA"),
+        ("code", "4111111111111111"),
+        ("status", "x" * 36),
+        ("currency", ""),
+    ],
+)
+def test_what_is_no_code(name: str, text: str) -> None:
+    assert not harmless.is_code(name, text)
+
+
+def test_quantities_and_amounts() -> None:
+    names = "amount balanceAmount expires_in exchangeRate pageIndex itemsPerPage limit batchNumberOfTransactions"
+    assert all(map(harmless.is_quantity, names.split()))
+    assert not any(map(harmless.is_quantity, "accountNumber account discounted phone taxNumber".split()))
+    assert all(map(harmless.is_amount, ["0", "-12.34", "+1,5", "999999999999.99", "1.5%"]))
+    assert not any(map(harmless.is_amount, ["", "1 000", "EUR 5", "4111111111111111", "1e5", "١"]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "true",
+        "2026-11-21",
+        "2026-11-21T08:37:14Z",
+        "2026-11-21T08:37:14.123+01:00",
+        "2026-11-21T08:37",
+        "99391c7e-ad88-49ec-a2ad-99ddcb1f7721",
+    ],
+)
+def test_kinds_that_are_harmless_everywhere(text: str) -> None:
+    assert harmless.is_plain(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna",
+        "12",
+        "2026-02-30",
+        "2026-11-21T08:37:14.4111111111111111Z",
+        "2026-11-21 Anna",
+        "416e6e61-2047-7275-656e-77616c642121",
+        "411111111111111141111111111111",
+    ],
+)
+def test_kinds_that_are_not(text: str) -> None:
+    assert not harmless.is_plain(text)
+
+
+def test_names_that_are_names() -> None:
+    assert all(map(harmless.is_name, ["iban", "_links", "x_customer", "a.b-c", "json_standingorderType"]))
+    data = [
+        "AT611904300234573201",
+        "anna@example.com",
+        "123456789",
+        "card4111111111111111",
+        "Anna Grünwald",
+        "a" * 62,
+        "",
+    ]
+    assert not any(map(harmless.is_name, data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xAT611904300234573201",
+        "AT61 1904 3002 3457 3201",
+        "a@b",
+        "+43 664 1234567",
+        "4111-1111-1111-1111",
+        "eyJhbGciOi",
+    ],
+)
+def test_marks_of_data(text: str) -> None:
+    assert harmless.has_marks(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Fri, 21 Nov 2026 08:37:14 GMT", "application/json; charset=utf-8", "max-age=31536000"]
+)
+def test_no_marks_of_data(text: str) -> None:
+    assert not harmless.has_marks(text)
+
+
+def test_what_is_encoded_is_read_two_levels_deep() -> None:
+    secret = "anna@example.com"
+    once = base64.urlsafe_b64encode(secret.encode()).decode()
+    for text in (
+        once,
+        once.rstrip("="),
+        base64.b64encode(once.encode()).decode(),
+        secret.encode().hex(),
+        "anna%40example.com",
+    ):
+        assert any("anna@example.com" in one for one in harmless.decoded(f"x {text} y")), text
+
+
+def test_the_lists_are_in_lower_case() -> None:
+    for names in (harmless.CODES, harmless.HEADERS, harmless.FRAMING, harmless.TEXT_HEADERS, harmless.VOCABULARY):
+        assert names == {name.lower() for name in names}
+    places = [harmless.HEADERS, harmless.FRAMING, harmless.URL_HEADERS, harmless.ID_HEADERS, harmless.ADDRESS_HEADERS]
+    places += [harmless.TEXT_HEADERS, harmless.NOISE_HEADERS]
+    assert sum(map(len, places)) == len(frozenset[str]().union(*places))

@@ -1,0 +1,82 @@
+"""What `serve` says of its recordings when it ends."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from taping import derived, replay, taped
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.exchange_log import Exchange
+from xs2a_sandbox.messages import Request
+from xs2a_sandbox.passage import Passage
+from xs2a_sandbox.recording import Recording
+from xs2a_sandbox.run import Run
+
+
+class Recorded:
+    """An engine in mode record, as far as a run looks at it."""
+
+    def __init__(self, recording: Recording, engine: Engine) -> None:
+        self.interface = engine.interface
+        self.passage = Passage(recording=recording, redactions=lambda: 7)
+
+
+def exchange(path: str, source: str = "bank", rule: str | None = None) -> Exchange:
+    return Exchange("default", "GET", path, 200, 1.0, source, rule)
+
+
+def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    derived(tmp_path, taped("/v1/things/a", {"n": 1}), taped("/v1/things", {"n": 2}))
+    engine, run = replay(tmp_path), Run()
+    run.begin(engine)
+    engine.on_exchange = run.add
+    asyncio.run(engine.answer(Request("GET", "/v1/things/a")))
+    first, line = run.end()
+    assert first == "1 recorded rule answered nothing:"
+    assert line.startswith("  tape/cassettes/things.yaml:")
+    assert line.endswith("  recorded-list-1")
+    asyncio.run(engine.answer(Request("GET", "/v1/things")))
+    assert list(run.end()) == []
+
+
+def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
+    derived(tmp_path, taped("/v1/things"))
+    engine, run = replay(tmp_path), Run()
+    recording = Recording(tmp_path / "new", None, {"redacted": False})
+    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    assert run.progress() == "recorded 0 exchanges, 0 requests told apart, 7 values redacted"
+
+    async def add() -> None:
+        for path in ("/v1/things/a", "/v1/things/a"):
+            await recording.add(taped(path, {"n": 1}))
+            run.add(exchange(path))
+
+    asyncio.run(add())
+    recording.close()
+    assert run.progress() == "recorded 2 exchanges, 1 request told apart, 7 values redacted"
+    said = list(run.end())
+    assert said[0] == f"{run.progress()}: {recording.file}"
+    assert said[1] == "1 rule in 1 file:"
+    assert (tmp_path / "new/cassettes/things.yaml").is_file()
+
+
+def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path) -> None:
+    derived(tmp_path, taped("/v1/things"))
+    engine, run = replay(tmp_path), Run()
+    (tmp_path / "new/cassettes").mkdir(parents=True)
+    (tmp_path / "new/cassettes/odd.yaml").write_text("cassette: [")
+    recording = Recording(tmp_path / "new", None, {"redacted": False})
+    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    asyncio.run(recording.add(taped("/v1/things/a")))
+    recording.close()
+    text = "\n".join(run.end())
+    assert "the exchanges are kept, but no rules could be derived from them" in text
+    assert f"xs2a-sandbox derive {tmp_path / 'new'}" in text
+
+
+def test_a_run_that_never_began_says_nothing() -> None:
+    run = Run()
+    run.add(exchange("/v1/x"))
+    assert (run.progress(), list(run.end())) == (None, [])

@@ -1,0 +1,38 @@
+"""What a sandbox says of itself."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from writing import engine
+from xs2a_sandbox.bank import Bank
+from xs2a_sandbox.banks import Banks
+from xs2a_sandbox.real_bank import RealBank
+from xs2a_sandbox.recording import Recording
+from xs2a_sandbox.status import Files, status
+
+LOADED = datetime(2026, 11, 21, 10, 11, 12, 131415, tzinfo=UTC)
+
+
+def test_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
+    banks = engine(tmp_path).banks
+    said = status(Files(LOADED, ("a.yaml:1:1: odd",)), banks, None)
+    assert (said["loaded"], said["problems"]) == ("2026-11-21T10:11:12+00:00", ["a.yaml:1:1: odd"])
+    assert said["banks"] == [{"url": None, "hosts": [], "mode": None, "operations": 3, "rules": 0}]
+    assert said["recording"] is None
+
+
+def test_every_bank_and_its_mode(tmp_path: Path) -> None:
+    default = engine(tmp_path).banks.default
+    real = RealBank("https://bank.example", ("bank.example",), "spy")
+    banks = Banks(default, [Bank(default.interface, default.schemas, real)])
+    first, second = status(Files(LOADED), banks, None)["banks"]
+    assert (first["url"], first["hosts"], first["mode"]) == ("https://bank.example", ["bank.example"], "spy")
+    assert second["url"] is None
+
+
+def test_a_recording(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "rec", None, {})
+    try:
+        assert status(Files(LOADED), engine(tmp_path).banks, recording)["recording"] == {"exchanges": 0}
+    finally:
+        recording.close()
