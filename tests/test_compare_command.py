@@ -166,8 +166,9 @@ def test_what_is_redacted_already_is_not_again(
     times: int,
 ) -> None:
     recorded(monkeypatch, redacted=redacted)
-    compare("--offline", tmp_path, *flags)
+    compare("--offline", tmp_path, *flags, "--report", tmp_path / "made.json")
     assert len(redaction) == times
+    assert json.loads((tmp_path / "made.json").read_text())["redacted"] is not bool(flags)
 
 
 def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) -> None:

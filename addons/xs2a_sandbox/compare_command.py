@@ -168,6 +168,7 @@ def compare(
     redact = None if no_redact or redacted else redactor_of(settings, engine.banks).entry
     result = asyncio.run(_play(wanted, engine, ignoring))
     made = report(result, shown, redact)
+    made = replace(made, redacted=made.redacted or redacted)
     floor = _FLOORS[fail_on]
     _tell(made, reports, patch, suggest_ignores, floor)
     if made.tally.troubles or made.tally.exchanges == 0:
