@@ -61,6 +61,12 @@ class Outcome:
         self.simulated = False
         self.beside: Callable[[Response], None] | None = None
 
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Who has answered."""
+        rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
+        return (("X-Sandbox-Source", self.source), *rule)
+
 
 class Bank:
     """Says what the interface says, in place of the `real` one.

@@ -79,7 +79,7 @@ class Engine:
         self._host = host
         self._static = static_data
         self._debug_headers = debug_headers
-        self._pages = Pages(ca_file, self._check_ready)
+        self._pages = Pages(ca_file, store)
         self._control = Control(self)
 
     @property
@@ -113,8 +113,7 @@ class Engine:
         if outcome.beside:
             outcome.beside(response)
         if self._debug_headers:
-            source = (("X-Sandbox-Source", outcome.source),)
-            response = response.with_headers(*source, *((("X-Sandbox-Rule", outcome.rule),) if outcome.rule else ()))
+            response = response.with_headers(*outcome.headers)
         if outcome.delay:
             await asyncio.sleep(outcome.delay)
         exchange = Exchange(
@@ -299,9 +298,3 @@ class Engine:
     def begin_anew(self, session: str | None) -> None:
         if session in (None, DEFAULT):
             self._started = Clock().today()
-
-    def _check_ready(self) -> None:
-        try:
-            self.store.read("default", "_ready", "_ready")
-        except StoreUnavailable:
-            raise BankError("busy") from None

@@ -1,18 +1,20 @@
 """Pages of the sandbox itself, beside the bank's interface."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from xs2a_sandbox.answer import JSON
+from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.store import Store
 
 
 class Pages:
-    """`ca_file` is offered for download when it is there; `check_ready` raises while the state cannot be used."""
+    """`ca_file` is offered for download when it is there; nobody is ready while `store` cannot be used."""
 
-    def __init__(self, ca_file: Path, check_ready: Callable[[], None]) -> None:
+    def __init__(self, ca_file: Path, store: Store) -> None:
         self._ca_file = ca_file
-        self._check_ready = check_ready
+        self._store = store
 
     def answer(self, request: Request, segments: Sequence[str]) -> Response | None:
         """None where there is no such page, or not for this door: /_sandbox/ is never reached through a proxy."""
@@ -24,13 +26,19 @@ class Pages:
             case ("health",):
                 return _json({"status": "up"})
             case ("ready",):
-                self._check_ready()
-                return _json({"status": "ready"})
+                return self._ready()
             case ("ca.pem",) if self._ca_file.is_file():
                 disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')
                 headers = (("Content-Type", "application/x-pem-file"), disposition)
                 return Response(headers=headers, body=self._ca_file.read_bytes())
         return None
+
+    def _ready(self) -> Response:
+        try:
+            self._store.read("default", "_ready", "_ready")
+        except StoreUnavailable:
+            raise BankError("busy") from None
+        return _json({"status": "ready"})
 
 
 def _json(value: object) -> Response:
