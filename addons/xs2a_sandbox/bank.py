@@ -167,6 +167,8 @@ class Bank:
 
     def _candidates(self, call: Call, found: Found) -> Iterator[tuple[Rule, Parameters, Call]]:
         """The rules that may fit, strongest first, each with the call as it looks at it."""
+        if self._replay is None and not found.rules:
+            return
         plain = (
             (rule, path, call) for rule, path in candidates(found, lambda path: lambda place: call.values(place, path))
         )
