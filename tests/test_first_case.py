@@ -147,8 +147,7 @@ def test_three_mended_it_answers_again(user: User) -> None:
 
 def test_four_a_test_of_their_own_app_asserts_it(user: User) -> None:
     (user.case.parents[2] / "test_app.py").write_text(TEST)
-    plugin = ["-p", "xs2a_sandbox.pytest_plugin", "-p", "no:cacheprovider"]
-    assert "1 passed" in user.types("pytest", *plugin, "test_app.py")
+    assert "1 passed" in user.types("pytest", "-p", "no:cacheprovider", "test_app.py")
 
 
 def test_five_why_another_request_did_not_match(user: User) -> None:
