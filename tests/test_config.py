@@ -106,6 +106,12 @@ class TestMistakes:
     def test_in_the_file(self, tmp_path, file, said):
         assert f"{tmp_path / FILE}:{said}" in mistake(tmp_path, file)
 
+    def test_a_host_is_not_both_passed_on_and_a_banks(self, tmp_path):
+        said = mistake(tmp_path, mode="spy", bank="https://api.bank.example/psd2", forward_host=("api.bank.example",))
+        assert "forward_host: api.bank.example is a bank's" in said
+        named = "banks: [{url: 'https://x.example', hosts: [first.test]}]\nforward_host: [first.test]\n"
+        assert "forward_host: first.test is a bank's" in mistake(tmp_path, named)
+
     def test_all_of_the_file_at_once(self, tmp_path):
         (tmp_path / FILE).write_text("port: x\nstate: y\nz: 1\n")
         with pytest.raises(Unreadable) as caught:

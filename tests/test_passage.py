@@ -187,6 +187,20 @@ def test_nothing_goes_to_the_bank_that_could_not_be_written_down(here: Path, mon
     assert len(recorded(here)) == 2
 
 
+def test_a_redaction_that_fails_costs_the_app_nothing_and_writes_nothing(
+    here: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(self: Any, entry: Any) -> Any:
+        raise RuntimeError("this quotes a secret")
+
+    monkeypatch.setattr("xs2a_sandbox.redact.Redactor.entry", fails)
+    with FarBank(ok(b'{"n":1}')) as bank:
+        (response,) = ask(configured(here, bank, bank={"mode": "record"}, to="rec"), Request("GET", "/v1/accounts"))
+    assert (response.status, response.body) == (200, b'{"n":1}')
+    assert "could not be redacted (RuntimeError)" in caplog.text
+    assert "this quotes a secret" not in caplog.text
+
+
 @contextmanager
 def served(engine: Engine) -> Iterator[int]:
     with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, loop):

@@ -1,11 +1,9 @@
 """`import`, `derive` and `export`, as they are typed."""
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from uuid import uuid4
 
 import pytest
@@ -37,20 +35,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands in for the real one: everything is called `hidden`."""
-    pseudonym, redact = ModuleType("pseudonym"), ModuleType("redact")
 
     class Redactor:
-        def __init__(self, key: bytes) -> None:
-            assert key == b"key of .xs2a-sandbox"
-
         def entry(self, entry: Entry) -> Entry:
             return replace(entry, target=entry.target.replace(IBAN, "hidden"), answer_body=b'"hidden"')
 
-    pseudonym.ensure_key = lambda confdir: f"key of {confdir.name}".encode()  # type: ignore[attr-defined]
-    pseudonym.fingerprint = lambda key: "1a2b3c4d"  # type: ignore[attr-defined]
-    redact.Redactor = Redactor  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "xs2a_sandbox.pseudonym", pseudonym)
-    monkeypatch.setitem(sys.modules, "xs2a_sandbox.redact", redact)
+    monkeypatch.setattr("xs2a_sandbox.assembly.redactor_of", lambda settings, banks: Redactor())
+    monkeypatch.setattr("xs2a_sandbox.pseudonym.fingerprint", lambda key: "1a2b3c4d")
 
 
 def run(*words: str) -> Result:
@@ -129,7 +120,7 @@ def test_what_is_imported_is_redacted(home: Path, redactor: None) -> None:
     done("import", har(home, taped(f"/v1/accounts/{IBAN}", {"iban": IBAN})), "--to", "tape")
 
     (file,) = raw_files(home / "tape")
-    assert read_head(file) == {"bank": "https://xs2a.bank.example/psd2", "redacted": "1a2b3c4d"}
+    assert read_head(file) == {"banks": ["https://xs2a.bank.example/psd2"], "redacted": "1a2b3c4d"}
     assert [entry.target for entry in read_raw(file)] == ["/v1/accounts/hidden"]
     written = [one.read_text() for one in (home / "tape").rglob("*") if one.is_file()]
     assert len(written) == 2
@@ -214,3 +205,16 @@ def test_nothing_to_derive_or_export_is_a_mistake(home: Path) -> None:
     for words in (["derive", "."], ["export", "--har", "a.har"]):
         result = run(*words)
         assert (result.exit_code, "there is no recording in" in result.stderr) == (2, True)
+
+
+def test_the_real_redaction_knows_the_words_of_the_interface_and_the_rules_of_the_settings(home: Path) -> None:
+    (home / "rules.yaml").write_text("redaction: 1\nkeep:\n  - {member: nickname}\n")
+    (home / "xs2a-sandbox.yaml").write_text("redaction: rules.yaml\n")
+    path = f"/v1/payments/instant-sepa-credit-transfers/{IBAN}"
+    answer = {"nickname": "Anna", "ownerName": "Anna Huber"}
+    done("import", str(har(home, taped(path, answer))), "--to", "tape")
+    (file,) = raw_files(home / "tape")
+    (entry,) = read_raw(file)
+    assert entry.target.startswith("/v1/payments/instant-sepa-credit-transfers/")
+    assert IBAN not in entry.target
+    assert (b'"Anna"' in entry.answer_body, b"Huber" in entry.answer_body) == (True, False)

@@ -16,6 +16,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.pseudonym import ensure_key, fingerprint
+from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.redact import Redactor
 
 IBAN = "AT611904300234573201"
@@ -64,6 +65,12 @@ def test_links_lead_back(here: Path) -> None:
         "self": {"href": "http://sandbox.example/s/ci/xs2a/v1/konten/a"},
         "other": {"href": "https://other.example/v1/konten/a"},
     }
+
+
+def test_links_stay_where_they_are_not_to_be_rewritten(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", {"_links": {"self": {"href": f"{URL}/v1/konten/a"}}}), redact=False)
+    answer = Client(replayed(here, banks=(RealBank(URL, rewrite_links=False),))).get("/v1/konten/a")
+    assert (answer.source, answer.json()["_links"]["self"]["href"]) == ("rule", f"{URL}/v1/konten/a")
 
 
 DATES = {

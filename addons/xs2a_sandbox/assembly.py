@@ -84,7 +84,7 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
     for real, files in read_for.items():
         if files.interface and files.testdata:
             data = files.testdata
-            replayed = _replay(settings, files.interface)
+            replayed = _replay(settings, files.interface, real)
             banks.append(
                 Bank(
                     files.interface,
@@ -167,10 +167,12 @@ def open_store(settings: Settings) -> Store:
 
 def warnings(settings: Settings, engine: Engine) -> list[str]:
     """What is not as it should be with the recordings that answer."""
-    found = list(replay.outdated(engine.interface, Clock().now(), settings.max_age))
-    if any(rule.tape for rule in engine.interface.rules):
-        found += replay.of_another_key(engine.interface, pseudonym.fingerprint(pseudonym.ensure_key(settings.confdir)))
-    return found
+    found: list[str] = []
+    for said in [bank.interface for bank in engine.banks.all]:
+        found += replay.outdated(said, Clock().now(), settings.max_age)
+        if any(rule.tape for rule in said.rules):
+            found += replay.of_another_key(said, pseudonym.fingerprint(pseudonym.ensure_key(settings.confdir)))
+    return list(dict.fromkeys(found))
 
 
 def shown_path(settings: Settings, banks: Banks, redactor: Redactor | None = None) -> Callable[[str], str]:
@@ -229,7 +231,7 @@ def redactor_of(settings: Settings, banks: Banks, known: frozenset[str] = frozen
     return Redactor(key, _rules(settings), words=words, banks=urls, known=known)
 
 
-def _replay(settings: Settings, said: Interface) -> Replay | None:
+def _replay(settings: Settings, said: Interface, real: RealBank) -> Replay | None:
     tapes = [rule.tape for rule in said.rules if rule.tape]
     if not tapes:
         return None
@@ -238,7 +240,7 @@ def _replay(settings: Settings, said: Interface) -> Replay | None:
         key, known = pseudonym.ensure_key(settings.confdir), replay.recorded_texts(said)
         urls = {tape.bank for tape in tapes}
         redact = Redactor(key, _rules(settings), words=replay.words(said), banks=urls, known=known).request
-    return Replay(said, redact, shift_dates=settings.shift_dates)
+    return Replay(said, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
 
 
 def _rules(settings: Settings) -> RedactionRules:

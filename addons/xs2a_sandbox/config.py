@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.complaint import did_you_mean, explain
@@ -175,7 +176,7 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
     yield from _bank_clashes(Settings(**{name: value for name, value in values.items() if name in _OF_BANKS}))
 
 
-_OF_BANKS = ("mode", "bank", "banks", "hosts", "to")
+_OF_BANKS = ("mode", "bank", "banks", "forward_host", "hosts", "to")
 
 
 def _bank_clashes(settings: Settings) -> Iterator[str]:
@@ -191,5 +192,10 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
             if host in hosts:
                 yield f"two banks have the host {host}: a request could be meant for either"
             hosts.add(host)
+    for host in settings.forward_host:
+        if host in hosts or any(
+            bank.can_be_asked and urlsplit(bank.url or "").hostname == host for bank in (*named, default)
+        ):
+            yield f"forward_host: {host} is a bank's; what is passed on is neither simulated nor recorded"
     if sum(not bank.hosts for bank in settings.banks) > 1:
         yield f"only one bank of {FILE} can be without hosts: it is the one for all other requests"

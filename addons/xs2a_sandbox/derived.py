@@ -21,11 +21,11 @@ class Derived:
 def told(derived: Derived, directory: Path) -> Iterator[str]:
     """What came of it, in lines for a terminal."""
     yield from (f"left out: {reason}" for reason in derived.left_out)
-    kept = f", {_counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
-    yield f"{_counted(derived.rules, 'rule')} in {_counted(len(derived.files), 'file')}{kept}:"
+    kept = f", {counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
+    yield f"{counted(derived.rules, 'rule')} in {counted(len(derived.files), 'file')}{kept}:"
     yield from (f"  {file}" for file in derived.files)
     yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}"
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

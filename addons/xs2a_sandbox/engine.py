@@ -116,18 +116,18 @@ class Engine:
             response = response.with_headers(*outcome.headers)
         if outcome.delay:
             await asyncio.sleep(outcome.delay)
-        exchange = Exchange(
-            session=outcome.session,
-            method=request.method,
-            path=self.shown_path(request.target.partition("?")[0]),
-            status=response.status,
-            milliseconds=(time.perf_counter() - started) * 1000,
-            source=outcome.source,
-            rule=outcome.rule,
-            warnings=tuple(outcome.warnings),
-            error=outcome.error,
-        )
         try:
+            exchange = Exchange(
+                session=outcome.session,
+                method=request.method,
+                path=self.shown_path(request.target.partition("?")[0]),
+                status=response.status,
+                milliseconds=(time.perf_counter() - started) * 1000,
+                source=outcome.source,
+                rule=outcome.rule,
+                warnings=tuple(outcome.warnings),
+                error=outcome.error,
+            )
             if outcome.journaled:
                 self.journal.add(request, response, exchange)
             if self.on_exchange:

@@ -93,6 +93,9 @@ class Passage:
         except RecordingFailed as error:
             # The bank has acted: keeping its answer from the app would lose more than the recording has lost.
             log.error("an exchange is not recorded, and no other goes to the bank before that is mended: %s", error)
+        except Exception as error:
+            # Its text, or a traceback, could quote what must not be written down.
+            log.error("an exchange is not recorded, as it could not be redacted (%s)", type(error).__name__)
 
 
 def _of_no_sandbox(response: Response) -> Response:

@@ -25,8 +25,8 @@ _log = logging.getLogger("xs2a_sandbox")
 class Recording:
     """Writes exchanges down, each in a line of its own that is on disk when `add` returns; `exchanges` counts them.
 
-    `redact` says what of an exchange may be written. `head` is said of all of them: `bank`, its URL, and `redacted`,
-    the fingerprint of the pseudonyms' key or False. Only the owner can read the files.
+    `redact` says what of an exchange may be written. `head` is said of all of them: `banks`, their URLs, and
+    `redacted`, the fingerprint of the pseudonyms' key or False. Only the owner can read the files.
     """
 
     def __init__(self, directory: Path, redact: Callable[[Entry], Entry] | None, head: Mapping[str, Any]) -> None:
@@ -137,7 +137,7 @@ def raw_files(directory: Path) -> list[Path]:
 
 
 def read_head(file: Path) -> dict[str, Any]:
-    """`bank` and `redacted`, as the recording was told. Raises ConfigError."""
+    """`banks` and `redacted`, as the recording was told. Raises ConfigError."""
     with _opened(file) as lines:
         head = _parsed(next(iter(lines), b""))
     said = head.get("log") if isinstance(head, dict) else None

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,14 +31,17 @@ _where = setting_flags("confdir", "dialect")
 @_where
 def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> None:
     """Make a recording of a HAR file, a dump of mitmproxy, a Postman collection, or WireMock's mappings."""
+    from xs2a_sandbox.derived import counted
+
     settings = config.load(flags, os.environ, Path.cwd())
     found = _read(source)
     _list(found.left_out)
     if not found.entries:
         raise ConfigError(f"{source}: there is no exchange in it that could be imported")
     redact, redacted = (None, False) if no_redact else _redaction(settings)
-    asyncio.run(_write(directory, found.entries, redact, {"bank": found.entries[-1].bank, "redacted": redacted}))
-    click.echo(f"{_counted(len(found.entries), 'exchange')} imported into {directory}")
+    banks = sorted({entry.bank for entry in found.entries})
+    asyncio.run(_write(directory, found.entries, redact, {"banks": banks, "redacted": redacted}))
+    click.echo(f"{counted(len(found.entries), 'exchange')} imported into {directory}")
     _tell(_derived(directory, settings), directory)
 
 
@@ -60,9 +62,10 @@ def derive_(directory: Path, **flags: Any) -> None:
 )
 def export_(directory: Path, file: Path) -> None:
     """Write all exchanges of the recording in DIR into one HAR file."""
+    from xs2a_sandbox.derived import counted
     from xs2a_sandbox.recording import export
 
-    click.echo(f"{_counted(export(directory, file), 'exchange')} written to {file}")
+    click.echo(f"{counted(export(directory, file), 'exchange')} written to {file}")
 
 
 def _read(source: Path) -> "Foreign":
@@ -99,9 +102,10 @@ def _read(source: Path) -> "Foreign":
 
 
 def _redaction(settings: config.Settings) -> tuple[Callable[["Entry"], "Entry"], str]:
-    pseudonym, redact = import_module("xs2a_sandbox.pseudonym"), import_module("xs2a_sandbox.redact")
-    key = pseudonym.ensure_key(settings.confdir)
-    return redact.Redactor(key).entry, pseudonym.fingerprint(key)
+    from xs2a_sandbox import assembly, pseudonym
+
+    banks, _ = assembly.read_all(settings)
+    return assembly.redactor_of(settings, banks).entry, pseudonym.fingerprint(pseudonym.ensure_key(settings.confdir))
 
 
 async def _write(
@@ -137,7 +141,3 @@ def _tell(derived: "Derived", directory: Path) -> None:
 def _list(left_out: Sequence[str]) -> None:
     for line in left_out:
         click.echo(f"left out: {line}", err=True)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from xs2a_sandbox import assembly
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import FILE, Settings
+from xs2a_sandbox.derived import counted
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake
 
@@ -87,7 +88,7 @@ class Reload:
             if not any(bank.real.can_be_asked for bank in banks.all):
                 # Where a bank is asked everything is redacted anyway, by one who remembers what it was sent before.
                 self._engine.shown_path = assembly.shown_path(settings, banks)
-            self._say(f"loaded again: {_count(len(banks.default.interface.rules), 'rule')}")
+            self._say(f"loaded again: {counted(len(banks.default.interface.rules), 'rule')}")
 
     def _live(self, settings: Settings) -> Settings:
         """The running settings with what of the new ones can take effect."""
@@ -121,7 +122,3 @@ def _but(name: str, signature: Signature, other: Signature) -> Signature:
     """`signature`, and of the file that is called so what the other one says: it is read already."""
     own = str(Path.cwd() / name)
     return frozenset({*(one for one in signature if one[0] != own), *(one for one in other if one[0] == own)})
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

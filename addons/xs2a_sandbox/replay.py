@@ -29,11 +29,17 @@ class Replay:
     """
 
     def __init__(
-        self, interface: Interface, redact: Callable[[Request], Request] | None, *, shift_dates: bool = False
+        self,
+        interface: Interface,
+        redact: Callable[[Request], Request] | None,
+        *,
+        shift_dates: bool = False,
+        rewrite_links: bool = True,
     ) -> None:
         self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
         self._redact = redact
         self._shift_dates = shift_dates
+        self._rewrite_links = rewrite_links
 
     def position(self, rule: Rule) -> int:
         """Its place among all rules, the strongest first."""
@@ -54,6 +60,8 @@ class Replay:
         """With links that stay inside the sandbox, and with dates as far away as they were."""
         if self._shift_dates and (days := (call.clock.today() - tape.at.date()).days):
             response = _shifted(response, timedelta(days=days))
+        if not self._rewrite_links:
+            return response
         return links.rewrite(response, tape.bank, client_url(call.request, len(call.segments)))
 
 

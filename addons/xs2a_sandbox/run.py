@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from xs2a_sandbox.derive import derive
-from xs2a_sandbox.derived import told
+from xs2a_sandbox.derived import counted, told
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.exchange_log import Exchange
@@ -33,8 +33,8 @@ class Run:
         if self._engine is None or not (recording := self._engine.passage.recording):
             return None
         return (
-            f"recorded {_count(recording.exchanges, 'exchange')}, {_count(len(self._asked), 'request')} told apart,"
-            f" {_count(self._engine.passage.redactions(), 'value')} redacted"
+            f"recorded {counted(recording.exchanges, 'exchange')}, {counted(len(self._asked), 'request')} told apart,"
+            f" {counted(self._engine.passage.redactions(), 'value')} redacted"
         )
 
     def end(self) -> Iterator[str]:
@@ -51,14 +51,11 @@ class Run:
             except UserMistake as mistake:
                 yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
                 yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
-        unused = [rule for rule in self._engine.interface.rules if rule.tape and rule.id not in self._used]
+        recorded = {rule.id: rule for bank in self._engine.banks.all for rule in bank.interface.rules if rule.tape}
+        unused = [rule for id, rule in recorded.items() if id not in self._used]
         if unused:
-            yield f"{_count(len(unused), 'recorded rule')} answered nothing:"
+            yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
             yield from (f"  {_near(rule.origin.place)}  {rule.id}" for rule in unused)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _near(place: str) -> str:
