@@ -76,7 +76,7 @@ class Stage:
 
     def transaction(self) -> Transaction:
         data = self.client.engine.testdata
-        return Transaction(self.client.engine.store, "default", lambda: data.at(Clock().today()))
+        return Transaction(self.client.engine.store, "default", lambda _: data.at(Clock().today()))
 
     def change(self, collection: str, id: str, **members: Any) -> None:
         transaction = self.transaction()

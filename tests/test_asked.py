@@ -15,9 +15,9 @@ from xs2a_sandbox.store import MemoryStore, Transaction
 
 
 def asked(body: bytes) -> Asked:
-    state = Transaction(MemoryStore(), DEFAULT, dict)
+    state = Transaction(MemoryStore(), DEFAULT, lambda _: {})
     path = "/_sandbox/clock"
-    call = Call(Request("PUT", path, body=body), split_target(path), Session(DEFAULT, ""), Clock(), state, dict)
+    call = Call(Request("PUT", path, body=body), split_target(path), Session(DEFAULT, ""), Clock(), state)
     return Asked(call, ())
 
 

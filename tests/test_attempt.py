@@ -31,8 +31,8 @@ def bank_of(directory: Path) -> Bank:
 def tried(bank: Bank, path: str, *, may_ask: bool = False, store: Any = None) -> tuple[Reply | None, Call]:
     request, outcome = Request("GET", path), Outcome(bank)
     found = bank.find("GET", split_target(path).segments)
-    state = Transaction(store or MemoryStore(), DEFAULT, dict)
-    call = Call(request, Target(found.segments, ()), Session(DEFAULT, ""), Clock(), state, dict)
+    state = Transaction(store or MemoryStore(), DEFAULT, lambda _: {})
+    call = Call(request, Target(found.segments, ()), Session(DEFAULT, ""), Clock(), state)
     return attempted(call, found, outcome, may_ask=may_ask), call
 
 

@@ -15,8 +15,8 @@ from xs2a_sandbox.store import MemoryStore, Transaction
 
 def call(target: str = "/", body: bytes = b"") -> Call:
     request = Request("GET", target, Headers([("Consent-ID", "1")]), body)
-    transaction = Transaction(MemoryStore(), "a", dict)
-    return Call(request, split_target(target), Session("a", "http://x/s/a"), Clock(), transaction, dict)
+    transaction = Transaction(MemoryStore(), "a", lambda _: {})
+    return Call(request, split_target(target), Session("a", "http://x/s/a"), Clock(), transaction)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from xs2a_sandbox.difference import KINDS
 from xs2a_sandbox.environment import FILTERS
 from xs2a_sandbox.example import examples, run
 from xs2a_sandbox.expression import ERROR_ROOTS, FUNCTIONS, RESULT_ROOTS, ROOTS
+from xs2a_sandbox.handlers import HANDLERS
 from xs2a_sandbox.matching import STRENGTH
 from xs2a_sandbox.setting import SETTINGS
 
@@ -267,6 +268,11 @@ def test_the_strengths_are_those_of_the_table(operator: str) -> None:
 def test_the_filters_are_all_there_are() -> None:
     (line,) = re.findall(r"^Filters: (.*?)Except for", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
     assert set(re.findall(r"`(\w+)`", line)) == FILTERS
+
+
+def test_the_handlers_are_all_there_are() -> None:
+    (listed,) = re.findall(r"^Handlers: (.*?)\. The", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
+    assert re.findall(r"`([\w.]+)`", listed) == sorted(HANDLERS)
 
 
 def errors() -> list[tuple[str, Mapping[str, Any]]]:

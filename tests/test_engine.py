@@ -212,7 +212,7 @@ def test_a_handler_that_raises(
         call.state.put("notes", "half", {"done": True})
         raise failure
 
-    monkeypatch.setitem(HANDLERS, "consents.read", fail)
+    monkeypatch.setitem(HANDLERS, "consents.status", fail)
 
     answer = client.get(STATUS)
 
@@ -230,7 +230,7 @@ def test_what_ends_the_process_is_not_an_answer(
     def end(call: Call) -> dict[str, Any]:
         raise error
 
-    monkeypatch.setitem(HANDLERS, "consents.read", end)
+    monkeypatch.setitem(HANDLERS, "consents.status", end)
 
     with pytest.raises(error):
         client.get(STATUS)

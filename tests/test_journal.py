@@ -45,6 +45,17 @@ def test_an_entry_holds_both_sides_of_the_exchange() -> None:
     assert abs((entry.time - before).total_seconds()) < 10
 
 
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\n"), max_size=3)
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=4))
+def test_header_fields_come_back_as_they_were(pairs: list[tuple[str, str]]) -> None:
+    journal = Journal()
+    journal.add(Request("GET", "/", Headers(pairs)), Response(), exchange())
+    (entry,) = journal
+    assert (entry.headers.pairs, entry.answer_headers.pairs) == (tuple(pairs), ())
+
+
 def test_what_is_no_json_reads_as_none() -> None:
     journal = Journal()
     journal.add(Request("POST", "/", body=b"\xff{"), Response(body=b"[" * 100_000), exchange())

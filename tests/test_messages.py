@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.errors import InvalidResponse
-from xs2a_sandbox.messages import Headers, Response, is_field_value, to_json
+from xs2a_sandbox.messages import MAX_HEADERS, Headers, Response, header_mistake, is_field_value, to_json
 
 
 def test_headers_compare_without_case_and_keep_their_order() -> None:
@@ -55,6 +55,34 @@ def test_what_is_accepted_can_be_sent(value: str) -> None:
         sent = value.encode("latin-1")
         assert not set(sent) & set(b"\r\n\x00")
         Response(headers=(("X", value),))
+
+
+FIELDS = st.lists(st.tuples(st.sampled_from(["A", "b"]), st.text(max_size=3)), max_size=4)
+
+
+@given(FIELDS)
+def test_the_first_field_that_no_message_can_hold_is_named(fields: list[tuple[str, str]]) -> None:
+    unfit = [name for name, value in fields if max(value, default="") > "\xff" or {*value} & {"\r", "\n", "\0"}]
+
+    mistake = header_mistake(Headers(fields))
+
+    assert (mistake is None) == (not unfit)
+    if unfit:
+        assert mistake is not None
+        assert mistake.startswith(f"the header {unfit[0]} holds")
+        with pytest.raises(InvalidResponse, match=f"the header {unfit[0]} holds"):
+            Response(headers=tuple(fields))
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
+def test_headers_that_are_too_large_together(more: int, fits: bool) -> None:
+    fields = [("A", "x" * 1000), ("b", "x" * (MAX_HEADERS - 1002 + more))]
+    assert (header_mistake(Headers(fields)) is None) == fits
+
+
+@given(FIELDS, st.sampled_from(["a", "B", "c"]))
+def test_all_values_of_a_name(fields: list[tuple[str, str]], name: str) -> None:
+    assert Headers(fields).all(name) == [value for other, value in fields if other.lower() == name.lower()]
 
 
 def test_without_body() -> None:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from xs2a_sandbox.pattern import split_target
 from xs2a_sandbox.real_bank import RealBank, read
 
 URL = "https://api.bank.example/psd2"
@@ -97,11 +98,11 @@ def test_mistakes_name_the_key_and_not_what_may_be_secret(tmp_path, entry, said)
 )
 def test_the_longest_beginning_says_the_mode(path, mode):
     bank = RealBank(URL, mode="spy", modes=(("/v1/payments/closed", "simulate"), ("/v1/payments", "record")))
-    assert bank.mode_of(path) == mode
+    assert bank.mode_of(split_target(path).segments) == mode
 
 
 def test_a_bank_without_a_url_is_only_simulated():
-    assert RealBank(mode="record").mode_of("/v1/accounts") == "simulate"
+    assert RealBank(mode="record").mode_of(("v1", "accounts")) == "simulate"
     assert not RealBank(mode="record").can_be_asked
     assert not RealBank(URL, mode="simulate").can_be_asked
     assert RealBank(URL, mode="simulate", modes=(("/v1", "spy"),)).can_be_asked

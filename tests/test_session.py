@@ -11,7 +11,7 @@ from xs2a_sandbox import session
 from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Headers, Request
-from xs2a_sandbox.session import DEFAULT, session_name, session_time
+from xs2a_sandbox.session import DEFAULT, anchor, session_clock, session_name
 from xs2a_sandbox.store import MemoryStore, Transaction
 
 STARTED = date(2026, 1, 31)
@@ -24,7 +24,7 @@ def client() -> Client:
 
 def set_time(client: Client, name: str, **time: Any) -> None:
     """As the admin API will."""
-    transaction = Transaction(client.engine.store, name, dict)
+    transaction = Transaction(client.engine.store, name, lambda _: {})
     kept = transaction.get_own(*session._TIME) or {}
     transaction.put(*session._TIME, {**kept, **time})
     assert transaction.commit()
@@ -68,11 +68,10 @@ def test_a_name_that_is_none(name: str) -> None:
 
 
 def time_of(name: str, **kept: Any) -> tuple[Clock, date, Transaction]:
-    transaction = Transaction(MemoryStore(), name, dict)
+    transaction = Transaction(MemoryStore(), name, lambda _: {})
     if kept:
         transaction.put(*session._TIME, kept)
-    clock, anchor = session_time(transaction, STARTED)
-    return clock, anchor(), transaction
+    return session_clock(transaction), anchor(transaction, STARTED), transaction
 
 
 def test_the_default_session_counts_from_the_start_of_the_process() -> None:

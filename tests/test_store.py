@@ -214,7 +214,7 @@ BASE = {"payments": {"p1": {"from": "test data"}, "p2": {"from": "test data too"
 
 
 def begin(store: Store, session: str = "a") -> Transaction:
-    return Transaction(store, session, lambda: BASE)
+    return Transaction(store, session, lambda _: BASE)
 
 
 def test_state_lies_over_the_test_data(store: Store) -> None:
@@ -283,7 +283,7 @@ class Dated:
         self.data: dict[str, dict[str, Document]] = {"consents": {"c": {"until": "day 1", "role": "valid", "n": 1}}}
 
     def begin(self, store: Store) -> Transaction:
-        return Transaction(store, "a", lambda: self.data)
+        return Transaction(store, "a", lambda _: self.data)
 
 
 def test_what_a_change_leaves_as_it_was_goes_on_being_dated(store: Store) -> None:

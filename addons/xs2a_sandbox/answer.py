@@ -142,12 +142,12 @@ def write(
 
 def render_headers(headers: Sequence[tuple[str, Any]], scope: Scope) -> list[tuple[str, str]]:
     """Those that come out as null are left out."""
-    rendered = ((name, render(value, scope)) for name, value in headers)
+    rendered = [(name, render(value, scope)) for name, value in headers]
     return [(name, to_text(value)) for name, value in rendered if value is not None]
 
 
 def with_content_type(headers: Sequence[tuple[str, str]], default: str) -> tuple[tuple[str, str], ...]:
-    if any(name.lower() == "content-type" for name, _ in headers):
+    if "content-type" in [name.lower() for name, _ in headers]:
         return tuple(headers)
     return (("Content-Type", default), *headers)
 

@@ -131,7 +131,7 @@ class Bank:
         if operation:
             call.operation, call.path = operation.id, found.parameters
         scope: Scope = {}
-        for rule, parameters, seen in self._candidates(call, found):
+        for rule, parameters, seen in self._candidates(call, found) if found.rules or self._replay else ():
             if rule.methods and call.request.method not in rule.methods:
                 continue
             if operation and not checked and not rule.skips_requirements:
@@ -167,8 +167,6 @@ class Bank:
 
     def _candidates(self, call: Call, found: Found) -> Iterator[tuple[Rule, Parameters, Call]]:
         """The rules that may fit, strongest first, each with the call as it looks at it."""
-        if self._replay is None and not found.rules:
-            return
         plain = (
             (rule, path, call) for rule, path in candidates(found, lambda path: lambda place: call.values(place, path))
         )

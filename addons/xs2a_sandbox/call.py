@@ -3,9 +3,8 @@
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from xs2a_sandbox.clock import Clock
@@ -15,13 +14,12 @@ from xs2a_sandbox.matching import Place, at_pointer, parse_pointer
 from xs2a_sandbox.messages import Request, to_json
 from xs2a_sandbox.pattern import Target
 from xs2a_sandbox.session import DEFAULT
-from xs2a_sandbox.store import Collections, StateView, Transaction
+from xs2a_sandbox.store import StateView, Transaction
 
 MAX_DEPTH = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """Whose state it is. `url` is where its pages are: the public URL, with the session where it has a name."""
 
     id: str
@@ -42,7 +40,7 @@ class Call:
 
     __slots__ = (
         "_body", "_queries", "_warnings", "clock", "operation", "options", "path", "query", "request", "sca",
-        "segments", "session", "state", "static", "testdata",
+        "segments", "session", "state", "static",
     )  # fmt: skip
 
     def __init__(
@@ -52,7 +50,6 @@ class Call:
         session: Session,
         clock: Clock,
         state: Transaction,
-        testdata: Callable[[], Collections],
         *,
         static: bool = False,
         sca: Mapping[str, Mapping[str, Any]] | None = None,
@@ -62,7 +59,6 @@ class Call:
         self.session = session
         self.clock = clock
         self.state = state
-        self.testdata = testdata
         self.static = static
         self.sca = sca or {}
         self.operation: str | None = None
@@ -75,9 +71,7 @@ class Call:
 
     def had_it_been(self, request: Request, target: Target) -> "Call":
         """The same call, of another request."""
-        other = Call(
-            request, target, self.session, self.clock, self.state, self.testdata, static=self.static, sca=self.sca
-        )
+        other = Call(request, target, self.session, self.clock, self.state, static=self.static, sca=self.sca)
         other.operation, other.path = self.operation, self.path
         return other
 
@@ -111,8 +105,7 @@ class Call:
     def values(self, place: Place, path: Mapping[str, str] | None = None) -> Sequence[Any]:
         """Everything the request has there."""
         if place.part == "headers":
-            first = self.headers.get(place.name)
-            return () if first is None else self.request.headers.all(place.name)
+            return self.request.headers.all(place.name)
         if place.part == "query":
             return [value for name, value in self._queries if name == place.name]
         if place.part == "where":
@@ -122,21 +115,39 @@ class Call:
 
     def scope(self) -> Scope:
         """The roots and functions of expressions."""
-        clock = self.clock
         return {
-            "request": _RequestView(self),
+            "request": _LazyMapping(self._request_view),
             "path": self.path,
             "query": self.query,
             "headers": self.headers,
             "body": self.body_or_null if self.request.body else None,
             "state": StateView(self.state),
-            "testdata": _LazyMapping(self.testdata),
+            "testdata": _LazyMapping(self.state.testdata),
             "session": {"id": self.session.id, "url": self.session.url},
-            "clock": _ClockView(clock),
+            "clock": _LazyMapping(self._clock_view),
             "uuid": new_id,
-            "now": lambda: clock.now().isoformat(timespec="seconds"),
-            "today": lambda days=0: clock.today(days).isoformat(),
+            "now": self._now,
+            "today": self._today,
         }
+
+    def _request_view(self) -> dict[str, str]:
+        request = self.request
+        return {
+            "method": request.method,
+            "path": self.self_path,
+            "url": f"{request.scheme}://{request.host}{request.target}",
+            "host": request.host,
+            "door": request.door,
+        }
+
+    def _clock_view(self) -> dict[str, str]:
+        return {"now": self._now(), "today": self._today()}
+
+    def _now(self) -> str:
+        return self.clock.now().isoformat(timespec="seconds")
+
+    def _today(self, days: int = 0) -> str:
+        return self.clock.today(days).isoformat()
 
 
 def new_id() -> str:
@@ -224,26 +235,3 @@ class _LazyMapping(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._make())
-
-
-class _RequestView(_LazyMapping):
-    __slots__ = ()
-
-    def __init__(self, call: Call) -> None:
-        request = call.request
-        super().__init__(
-            lambda: {
-                "method": request.method,
-                "path": call.self_path,
-                "url": f"{request.scheme}://{request.host}{request.target}",
-                "host": request.host,
-                "door": request.door,
-            }
-        )
-
-
-class _ClockView(_LazyMapping):
-    __slots__ = ()
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(lambda: {"now": clock.now().isoformat(timespec="seconds"), "today": clock.today().isoformat()})

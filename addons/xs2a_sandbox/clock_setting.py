@@ -54,7 +54,7 @@ def _keep(call: Call, clock: Clock) -> dict[str, Any]:
             raise _too_far()
     except OverflowError:
         raise _too_far() from None
-    call.testdata()  # what its dates count from is kept now: the new time does not change them
+    call.state.testdata()  # what its dates count from is kept now: the new time does not change them
     keep_clock(call.state, clock)
     return described(clock)
 

@@ -70,8 +70,8 @@ def _scope(by: Operation | Rule, interface: Interface, data: TestData) -> Scope:
     today = data.at(clock.today())
     entry = _made(by, interface)
     request = compose(entry)
-    state = Transaction(MemoryStore(), DEFAULT, lambda: today)
-    call = Call(request, split_target(request.target), Session(DEFAULT, ""), clock, state, lambda: today)
+    state = Transaction(MemoryStore(), DEFAULT, lambda _: today)
+    call = Call(request, split_target(request.target), Session(DEFAULT, ""), clock, state)
     parameters = dict(_parameters(entry))
     call.path = {name: str(value) for name, value in parameters.items()}
     return call.scope()

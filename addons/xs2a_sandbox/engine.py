@@ -13,7 +13,7 @@ from xs2a_sandbox.attempt import attempted, refusal
 from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.banks import Banks, stranger
 from xs2a_sandbox.call import Call, Session
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.control import ROOT, Control, is_control
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange
@@ -29,16 +29,16 @@ from xs2a_sandbox.passage import Passage
 from xs2a_sandbox.pattern import Target, outline, split_target
 from xs2a_sandbox.sca_page import show
 from xs2a_sandbox.schema import Schemas
-from xs2a_sandbox.session import DEFAULT, session_name, session_time
+from xs2a_sandbox.session import DEFAULT, anchor, session_clock, session_name
 from xs2a_sandbox.status import Files, status
-from xs2a_sandbox.store import Collections, MemoryStore, Store, Transaction
+from xs2a_sandbox.store import MemoryStore, Store, Transaction
 from xs2a_sandbox.testdata import TestData
 
 log = logging.getLogger("xs2a_sandbox")
 
 COMMIT_TRIES = 8
 _RETRY_SECONDS = 0.02
-_NOTHING = Transaction(MemoryStore(), DEFAULT, dict)
+_NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 _OWN_ERRORS = ENGINE_ERRORS - RAISES
 _OWN_PATHS = frozenset({ROOT, sca.PAGES})
 
@@ -71,11 +71,11 @@ class Engine:
         self.journal = Journal() if journal is None else journal
         self.on_exchange: Callable[[Exchange], None] | None = None
         self.admin_token: str | None = None
-        self.files = Files(Clock().now())
+        self.files = Files(REAL.now())
         self.banks = banks
         self.passage = passage or Passage()
         self.shown_path = shown_path
-        self._started = Clock().today()
+        self._started = REAL.today()
         self._host = host
         self._static = static_data
         self._debug_headers = debug_headers
@@ -150,7 +150,7 @@ class Engine:
                 return own(call, "this is a page of the sandbox itself, no part of the bank's interface")
             bank = outcome.bank = self.banks.choose(request)
             found = bank.find(request.method, segments)
-            mode = bank.real.mode_of("/" + "/".join(found.segments))
+            mode = bank.real.mode_of(found.segments)
             if self.passage.forwards(request):
                 return own(call, f"{request.host} is a host to forward to (--forward-host)")
             if mode == "record":
@@ -171,7 +171,8 @@ class Engine:
         seen = False  # by the payment user, in a browser
         try:
             outcome.session, segments = session_name(request, target.segments)
-            outcome.journaled = not segments or segments[0] not in _OWN_PATHS
+            own = bool(segments) and segments[0] in _OWN_PATHS
+            outcome.journaled = not own
             if mistake := header_mistake(request.headers):
                 request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
                 raise BankError("format-error", expected=mistake)
@@ -180,16 +181,17 @@ class Engine:
             if self.passage.forwards(request):
                 outcome.source = "bank"
                 return await self.passage.forward(request)
-            if page := self._pages.answer(request, segments):
-                return page
-            if is_control(request, segments):
-                guard = Guard(self.admin_token, self._host, self.public_url)
-                return await self._control.answer(
-                    request, segments, guard, lambda: self._call(request, target, outcome)
-                )
-            # A bank that is recorded has pages of its own.
-            if seen := segments[:1] == (sca.PAGES,) and self.banks.meant(request).real.mode_of("/sca") != "record":
-                return await self._commit(request, Target(segments, target.query), outcome, self._page)
+            if own:
+                if page := self._pages.answer(request, segments):
+                    return page
+                if is_control(request, segments):
+                    guard = Guard(self.admin_token, self._host, self.public_url)
+                    return await self._control.answer(
+                        request, segments, guard, lambda: self._call(request, target, outcome)
+                    )
+                # A bank that is recorded has pages of its own.
+                if seen := segments[0] == sca.PAGES and self.banks.meant(request).real.mode_of(segments) != "record":
+                    return await self._commit(request, Target(segments, target.query), outcome, self._page)
             return await self._exchange(request, segments, target.query, outcome)
         except BankError as error:
             outcome.error = error.name
@@ -204,7 +206,7 @@ class Engine:
         """What the bank says, ours or the real one."""
         bank = outcome.bank = self.banks.choose(request)
         found = bank.find(request.method, segments)
-        mode = "simulate" if outcome.simulated else bank.real.mode_of("/" + "/".join(found.segments))
+        mode = "simulate" if outcome.simulated else bank.real.mode_of(found.segments)
         if mode != "simulate" and not found.known and bank.is_strange(request):
             raise stranger(request)
         if mode == "compare":
@@ -258,22 +260,16 @@ class Engine:
         raise BankError("busy")
 
     def _call(self, request: Request, target: Target, outcome: Outcome) -> Call:
-        name = outcome.session
-        transaction = Transaction(self.store, name, lambda: base())
-        clock, anchor = session_time(transaction, self._started)
-        testdata = self.testdata
-
-        def base() -> Collections:
-            return testdata.at(anchor())
-
-        session, sca_options = Session.named(name, self.public_url), outcome.bank.sca_options
-        call = Call(request, target, session, clock, transaction, base, static=self._static, sca=sca_options)
+        testdata, started = self.testdata, self._started
+        state = Transaction(self.store, outcome.session, lambda transaction: testdata.at(anchor(transaction, started)))
+        session, sca_options = Session.named(outcome.session, self.public_url), outcome.bank.sca_options
+        call = Call(request, target, session, session_clock(state), state, static=self._static, sca=sca_options)
         outcome.warnings = call.warnings
         return call
 
     def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
         """For errors that must be sayable while the store is not there."""
-        return Call(request, target, Session.named(session, self.public_url), Clock(), _NOTHING, dict)
+        return Call(request, target, Session.named(session, self.public_url), REAL, _NOTHING)
 
     def _page(self, call: Call) -> Response:
         shown = sca.serve(call, call.sca)
@@ -297,4 +293,4 @@ class Engine:
 
     def begin_anew(self, session: str | None) -> None:
         if session in (None, DEFAULT):
-            self._started = Clock().today()
+            self._started = REAL.today()

@@ -1,15 +1,13 @@
 """One line of log for each request answered."""
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 _LONGEST = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers.
 
     `error` is the name of the error of the dialect's table that was answered.

@@ -117,7 +117,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
 def _aside(call: Call) -> Call:
     """The same request; what looking at it sets and warns of stays here."""
     target = Target(call.segments, split_target(call.request.target).query)
-    return Call(call.request, target, call.session, call.clock, call.state, call.testdata)
+    return Call(call.request, target, call.session, call.clock, call.state)
 
 
 def _decide(interface: Interface, schemas: Schemas, found: Found, call: Call) -> tuple[Decision, Shown | None, str]:

@@ -108,7 +108,7 @@ def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
     with suppress(StoreUnavailable):
         if call.state.get("consents", id.lower()) is None:
             session = call.session.id
-            if id.lower() in call.testdata().get("consents", {}):
+            if id.lower() in call.state.testdata().get("consents", {}):
                 rest = f"it was deleted there: `xs2a-sandbox reset --session {session}` brings it back"
             else:
                 rest = "a consent is known only in the session that created it"

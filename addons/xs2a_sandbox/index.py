@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from xs2a_sandbox.cassette import Operation, Rule
 from xs2a_sandbox.interface import Interface
@@ -16,9 +17,10 @@ Values = Callable[[Place], Sequence[Any]]
 
 Parameters = dict[str, str]
 
+_KEPT = 1024
 
-@dataclass(frozen=True, slots=True)
-class Found:
+
+class Found(NamedTuple):
     """What a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not."""
 
     segments: tuple[str, ...]
@@ -55,13 +57,15 @@ class Index:
             pattern = rules[0][1].pattern
             if pattern:
                 self._by_pattern.add(pattern, (method, Bucket(rules)))
+        # TPPs poll: what is asked for next was most likely asked for before.
+        self.find: Callable[[str, tuple[str, ...]], Found] = lru_cache(_KEPT)(self._find)
         self._starts = {
             node.segments[0].text
             for node in (o.pattern for o in interface.operations.values())
             if node.segments and node.segments[0].kind == LITERAL
         }
 
-    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+    def _find(self, method: str, segments: tuple[str, ...]) -> Found:
         """At the first segment from which an operation matches (whatever its method), else the whole path."""
         near: Found | None = None
         for start, word in enumerate(segments):
@@ -151,16 +155,16 @@ def _misfit(operation: Operation, values: Mapping[str, str]) -> str | None:
 
 @dataclass(slots=True)
 class _Node[T]:
-    """One segment of a tree of paths."""
+    """One segment of a tree of paths; `tail` is where those end that take all of the rest."""
 
     words: dict[str, "_Node[T]"] = field(default_factory=dict)
     parameter: "_Node[T] | None" = None
+    tail: "_Node[T] | None" = None
     ends: list[tuple[tuple[str, ...], T]] = field(default_factory=list)
-    tails: list[tuple[tuple[str, ...], T]] = field(default_factory=list)
 
     @property
     def filled(self) -> bool:
-        return bool(self.words or self.parameter or self.ends or self.tails)
+        return bool(self.words or self.parameter or self.ends or self.tail)
 
     def add(self, pattern: Pattern, value: T) -> None:
         node = self
@@ -171,22 +175,24 @@ class _Node[T]:
                 node.parameter = node.parameter or _Node()
                 node = node.parameter
             elif segment.kind == TAIL:
-                node.tails.append((pattern.names, value))
-                return
+                node.tail = node.tail or _Node()
+                node = node.tail
         node.ends.append((pattern.names, value))
 
-    def find(
-        self, segments: tuple[str, ...], position: int = 0, taken: tuple[str, ...] = ()
-    ) -> Iterator[tuple[T, Parameters]]:
+    def find(self, segments: tuple[str, ...]) -> Iterator[tuple[T, Parameters]]:
         """Most literal first."""
-        if position == len(segments):
-            for names, value in self.ends:
-                yield value, dict(zip(names, taken, strict=True))
-            return
-        word = segments[position]
-        if (below := self.words.get(word)) is not None:
-            yield from below.find(segments, position + 1, taken)
-        if self.parameter is not None and word:
-            yield from self.parameter.find(segments, position + 1, (*taken, word))
-        for names, value in self.tails:
-            yield value, dict(zip(names, (*taken, "/".join(segments[position:])), strict=True))
+        count = len(segments)
+        left: list[tuple[_Node[T], int, tuple[str, ...]]] = [(self, 0, ())]
+        while left:
+            node, position, taken = left.pop()
+            if position == count:
+                for names, value in node.ends:
+                    yield value, dict(zip(names, taken, strict=True))
+                continue
+            word = segments[position]
+            if node.tail:
+                left.append((node.tail, count, (*taken, "/".join(segments[position:]))))
+            if node.parameter and word:
+                left.append((node.parameter, position + 1, (*taken, word)))
+            if below := node.words.get(word):
+                left.append((below, position + 1, taken))

@@ -10,7 +10,7 @@ from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
 
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.clock import at, instant
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.messages import Headers, Request, Response
@@ -21,6 +21,7 @@ BYTES = 5 * 1024 * 1024
 MAX_BODY = 64 * 1024
 """Bytes of each body that are kept."""
 
+_BETWEEN = "\0"
 _OVERHEAD = 1024
 """Bytes that an entry takes beside its texts, roughly."""
 
@@ -84,15 +85,29 @@ def without_content(entry: Entry) -> Entry:
 
 
 class _Kept(NamedTuple):
-    """What an entry is made of once somebody looks: most never are, and requests wait for what is done before."""
+    """What an entry is made of once somebody looks: most never are, and requests wait for what is done before.
+
+    Few objects, and none of them shared with the request: what hundreds of requests are made of would be hundreds of
+    kilobytes that every request drives through the processor's cache.
+    """
 
     number: int
-    ended: datetime
-    request: Request
-    response: Response
+    ended: float
     exchange: Exchange
+    scheme: str
+    host: str
+    method: str
+    target: str
+    headers: "str | _Pairs"
+    body: bytes
+    answer_headers: "str | _Pairs"
+    answer_body: bytes
+    fault: str | None
     cut: bool
     size: int
+
+
+_Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -111,17 +126,30 @@ class Journal:
     _lock: Lock = field(default_factory=Lock)
 
     def add(self, request: Request, response: Response, exchange: Exchange) -> None:
-        cut = len(request.body) > MAX_BODY or len(response.body) > MAX_BODY or response.rest is not None
-        if cut:
-            request = replace(request, body=request.body[:MAX_BODY])
-            response = replace(response, body=response.body[:MAX_BODY], rest=None)
-        size = _OVERHEAD + len(request.target) + len(request.body) + len(response.body)
-        size += sum(map(len, chain.from_iterable(request.headers.pairs)))
-        size += sum(map(len, chain.from_iterable(response.headers)))
-        ended = Clock().now()
+        body, answer_body = request.body, response.body
+        if cut := len(body) > MAX_BODY or len(answer_body) > MAX_BODY or response.rest is not None:
+            body, answer_body = body[:MAX_BODY], answer_body[:MAX_BODY]
+        headers, answer_headers = _packed(request.headers.pairs), _packed(response.headers)
+        size = _OVERHEAD + len(request.target) + len(body) + len(answer_body) + len(headers) + len(answer_headers)
         with self._lock:
             self._last += 1
-            self._kept.append(_Kept(self._last, ended, request, response, exchange, cut, size))
+            kept = _Kept(
+                number=self._last,
+                ended=instant(),
+                exchange=exchange,
+                scheme=request.scheme,
+                host=request.host,
+                method=request.method,
+                target=request.target,
+                headers=headers,
+                body=body,
+                answer_headers=answer_headers,
+                answer_body=answer_body,
+                fault=response.fault,
+                cut=cut,
+                size=size,
+            )
+            self._kept.append(kept)
             self._size += size
             while len(self._kept) > self.count or self._size > self.bytes:
                 self._size -= self._kept.popleft().size
@@ -164,26 +192,39 @@ class Journal:
 
 
 def _entry(kept: _Kept) -> Journaled:
-    request, response, exchange = kept.request, kept.response, kept.exchange
+    exchange = kept.exchange
     return Journaled(
         number=kept.number,
-        time=kept.ended - timedelta(milliseconds=exchange.milliseconds),
+        time=at(kept.ended) - timedelta(milliseconds=exchange.milliseconds),
         session=exchange.session,
-        origin=f"{request.scheme}://{request.host}",
-        method=request.method,
-        target=request.target,
-        headers=request.headers,
-        body=request.body,
+        origin=f"{kept.scheme}://{kept.host}",
+        method=kept.method,
+        target=kept.target,
+        headers=Headers(_unpacked(kept.headers)),
+        body=kept.body,
         status=exchange.status,
-        answer_headers=Headers(response.headers),
-        answer_body=response.body,
+        answer_headers=Headers(_unpacked(kept.answer_headers)),
+        answer_body=kept.answer_body,
         source=exchange.source,
         rule=exchange.rule,
         milliseconds=exchange.milliseconds,
         warnings=exchange.warnings,
-        fault=response.fault,
+        fault=kept.fault,
         cut=kept.cut,
     )
+
+
+def _packed(pairs: _Pairs) -> str | _Pairs:
+    """As one text, unless what is refused for it holds the character that would part it."""
+    text = _BETWEEN.join(chain.from_iterable(pairs))
+    return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs
+
+
+def _unpacked(packed: str | _Pairs) -> _Pairs:
+    if not isinstance(packed, str):
+        return packed
+    texts = iter(packed.split(_BETWEEN) if packed else ())
+    return tuple(zip(texts, texts, strict=True))
 
 
 def exchange_of(entry: Journaled) -> Entry:

@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal
 
 import msgspec
@@ -60,6 +61,10 @@ class Headers:
 
     def all(self, name: str) -> list[str]:
         name = name.lower()
+        if name not in self._first:
+            return []
+        if len(self._first) == len(self.pairs):
+            return [self._first[name]]
         return [value for other, value in self.pairs if other.lower() == name]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
@@ -71,12 +76,12 @@ class Headers:
 
 def header_mistake(headers: Headers) -> str | None:
     """What no server library refuses, but no bank would take."""
-    size = 0
-    for name, value in headers:
-        size += len(name) + len(value)
-        if not is_field_value(value):
-            return f"the header {name} holds a line break, NUL or characters outside Latin-1"
-    return f"the headers together must not be larger than {MAX_HEADERS} bytes" if size > MAX_HEADERS else None
+    text = "".join(chain.from_iterable(headers.pairs))
+    if not is_field_value(text):
+        for name, value in headers:
+            if not is_field_value(value):
+                return f"the header {name} holds a line break, NUL or characters outside Latin-1"
+    return f"the headers together must not be larger than {MAX_HEADERS} bytes" if len(text) > MAX_HEADERS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +124,25 @@ class Response:
             raise InvalidResponse(f"{self.status} is no final HTTP status")
         if self.body and self.status in (204, 304):
             raise InvalidResponse(f"an answer with status {self.status} has no body")
-        for name, value in self.headers:
-            if not _is_token(name):
-                raise InvalidResponse(f"{name!r} is no header name")
-            if not is_field_value(value):
+        if self.headers:
+            names, values = zip(*self.headers, strict=True)
+            if wrong := _no_token(names):
+                raise InvalidResponse(f"{wrong[0]!r} is no header name")
+            if not is_field_value("".join(values)):
+                name = next(name for name, value in self.headers if not is_field_value(value))
                 raise InvalidResponse(f"the header {name} holds a line break, NUL or characters outside Latin-1")
 
     def with_headers(self, *headers: tuple[str, str]) -> "Response":
-        return replace(self, headers=self.headers + headers)
+        return Response(self.status, self.headers + headers, self.body, self.fault, self.rest)
 
     def without_body(self) -> "Response":
         return replace(self, body=b"")
 
 
 @lru_cache(512)
-def _is_token(name: str) -> bool:
-    return _TOKEN.fullmatch(name) is not None
+def _no_token(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that are no header names. Few answers differ in the names of their headers."""
+    return tuple(name for name in names if not _TOKEN.fullmatch(name))
 
 
 def redirect(url: str, *headers: tuple[str, str]) -> Response:

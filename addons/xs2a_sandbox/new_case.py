@@ -144,8 +144,8 @@ def _operation(interface: Interface, method: str, target: Target) -> tuple[Opera
         _, operation, given = max(found, key=lambda one: one[0])
         return operation, given
     path = "/" + "/".join(target.segments)
-    nobody = Transaction(MemoryStore(), DEFAULT, dict)
-    call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody, dict)
+    nobody = Transaction(MemoryStore(), DEFAULT, lambda _: {})
+    call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody)
     operations = list(interface.operations.values())
     shown = [
         f"  {one.entry.method} {one.entry.pattern.text} ({one.entry.id})"

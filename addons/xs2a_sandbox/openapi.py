@@ -40,6 +40,7 @@ RAISED = {
     "cards.transactions": "consent-expired consent-invalid consent-unknown period-invalid resource-not-covered",
     "consents.create": "account-not-held period-invalid",
     "consents.read": "consent-unknown",
+    "consents.status": "consent-unknown",
     "consents.delete": "consent-unknown",
     "payments.initiate": "account-not-held execution-date-invalid period-invalid",
     "payments.read": "payment-unknown",

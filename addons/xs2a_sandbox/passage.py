@@ -15,7 +15,7 @@ from xs2a_sandbox.errors import BankError, RecordingFailed
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.live_comparison import Asked, LiveComparison, Turn
 from xs2a_sandbox.messages import Headers, Request, Response
-from xs2a_sandbox.pattern import client_url, cut_target
+from xs2a_sandbox.pattern import client_url, cut_target, split_target
 from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.recording import Recording
 from xs2a_sandbox.upstream import Upstream
@@ -47,8 +47,10 @@ class Passage:
         self._spied = spied
 
     def forwards(self, request: Request) -> bool:
+        if not self._forwarded or request.door != "proxy":
+            return False
         named = hostname(request.headers.get("Host") or request.host)
-        return request.door == "proxy" and request.host.lower() == named and named in self._forwarded
+        return request.host.lower() == named and named in self._forwarded
 
     async def forward(self, request: Request) -> Response:
         """To the host that the request names, never written down. Raises BankError."""
@@ -60,7 +62,7 @@ class Passage:
         Raises BankError.
         """
         _, target = cut_target(request.target, segments)
-        mode = bank.mode_of(target.partition("?")[0])
+        mode = bank.mode_of(split_target(target).segments)
         recording = self.recording if mode == "record" or self._spied else None
         if recording:
             _check(recording)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from xs2a_sandbox.messages import Request
@@ -81,8 +82,7 @@ class Pattern:
         return len(self.segments) == len(other.segments)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A request target taken apart: percent-decoded once per segment, the trailing slash gone."""
 
     segments: tuple[str, ...]
@@ -92,7 +92,7 @@ class Target:
 def split_target(target: str) -> Target:
     path, _, query = target.partition("?")
     parts = _split(path)
-    segments = tuple(unquote(p) if "%" in p else p for p in parts)
+    segments = tuple([unquote(p) for p in parts] if "%" in path else parts)
     return Target(segments, tuple(parse_qsl(query, keep_blank_values=True)) if query else ())
 
 

@@ -39,10 +39,11 @@ class RealBank:
     read_timeout: float = 30.0
     total_timeout: float = 60.0
 
-    def mode_of(self, path: str) -> Mode:
+    def mode_of(self, segments: Sequence[str]) -> Mode:
         """The mode of a path that begins where its operation begins."""
         if self.url is None:
             return "simulate"
+        path = "/" + "/".join(segments)
         for prefix, mode in self.modes:
             if path == prefix or path.startswith(prefix.rstrip("/") + "/"):
                 return mode

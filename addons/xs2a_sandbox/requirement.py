@@ -14,17 +14,19 @@ _FORMAT_WORDS = {"uuid": "a UUID", "ip": "an IP address", "iban": "an IBAN", "da
 
 def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
     """Raises BankError: `format-error` or `media-type`."""
-    wants_body = requirement.schema is not None or any(c.place.part == "body" for c in requirement.constraints)
+    of_body = []
     for constraint in requirement.constraints:
-        if constraint.place.part != "body":
+        if constraint.place.part == "body":
+            of_body.append(constraint)
+        else:
             _check_constraint(constraint, call)
+    wants_body = of_body or requirement.schema is not None
     if not wants_body or (requirement.optional and not call.request.body.strip()):
         return
     _check_media_type(call)
     body = call.body
-    for constraint in requirement.constraints:
-        if constraint.place.part == "body":
-            _check_constraint(constraint, call)
+    for constraint in of_body:
+        _check_constraint(constraint, call)
     if requirement.schema is not None:
         schema = schemas[fill_name(requirement.schema, call.path)]
         if not schema.accepts(body):

@@ -1,13 +1,12 @@
 """Which session a request belongs to, and what time it is there."""
 
 import re
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
-from xs2a_sandbox.clock import BANK_ZONE, Clock
+from xs2a_sandbox.clock import BANK_ZONE, REAL, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Request
-from xs2a_sandbox.store import Document, Transaction
+from xs2a_sandbox.store import Transaction
 
 DEFAULT = "default"
 HEADER = "X-Sandbox-Session"
@@ -27,7 +26,7 @@ def session_name(request: Request, segments: tuple[str, ...]) -> tuple[str, tupl
         name, segments = segments[1], segments[2:]
     else:
         name = request.headers.get(HEADER) or request.user or DEFAULT
-    if not is_session_name(name):
+    if name is not DEFAULT and not is_session_name(name):
         raise BankError("session-invalid", session=name[:80])
     return name, segments
 
@@ -36,28 +35,29 @@ def is_session_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def session_time(transaction: Transaction, started: date) -> tuple[Clock, Callable[[], date]]:
-    """The session's clock, and the day that its relative dates count from.
-
-    That day is kept when the session first looks at its test data. `default` counts from `started`, the start of the
-    process, so that a sandbox with kept state does not grow stale.
-    """
+def session_clock(transaction: Transaction) -> Clock:
+    """`shift` is kept in seconds; `frozen` as ISO time, the bank's where it has no offset."""
     kept = transaction.get_own(*_TIME)
-    clock = _clock(kept)
+    if kept is None:
+        return REAL
+    frozen = datetime.fromisoformat(kept["frozen"]) if kept.get("frozen") else None
+    if frozen and frozen.tzinfo is None:
+        frozen = frozen.replace(tzinfo=BANK_ZONE)
+    return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen)
 
-    def anchor() -> date:
-        if transaction.session == DEFAULT:
-            return started
-        if kept is not None and "anchor" in kept:
-            return date.fromisoformat(kept["anchor"])
-        # The clock may have been set since, by this very request.
-        held = transaction.get_own(*_TIME) or {}
-        if "anchor" not in held:
-            held = {**held, "anchor": Clock().today().isoformat()}
-            transaction.put(*_TIME, held)
-        return date.fromisoformat(held["anchor"])
 
-    return clock, anchor
+def anchor(transaction: Transaction, started: date) -> date:
+    """The day that the session's relative dates count from, kept when it is first asked for.
+
+    `default` counts from `started`, the start of the process, so that a sandbox with kept state does not grow stale.
+    """
+    if transaction.session == DEFAULT:
+        return started
+    kept = transaction.get_own(*_TIME) or {}
+    if "anchor" not in kept:
+        kept = {**kept, "anchor": REAL.today().isoformat()}
+        transaction.put(*_TIME, kept)
+    return date.fromisoformat(kept["anchor"])
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:
@@ -68,13 +68,3 @@ def keep_clock(transaction: Transaction, clock: Clock) -> None:
     if clock.frozen:
         kept["frozen"] = clock.frozen.isoformat()
     transaction.put(*_TIME, kept)
-
-
-def _clock(kept: Document | None) -> Clock:
-    """`shift` in seconds; `frozen` as ISO time, the bank's where it has no offset."""
-    if kept is None:
-        return Clock()
-    frozen = datetime.fromisoformat(kept["frozen"]) if kept.get("frozen") else None
-    if frozen and frozen.tzinfo is None:
-        frozen = frozen.replace(tzinfo=BANK_ZONE)
-    return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen)

@@ -124,22 +124,30 @@ class Transaction:
 
     Nothing is written before `commit`, and then everything or nothing. Of a document that lies over the test data's
     only what differs is written: the dates of the rest go on counting from the day that they count from.
+    `find` gives the test data when they are first looked at, which may be a write of its own.
     """
 
-    def __init__(self, store: Store, session: str, base: Callable[[], Collections]) -> None:
+    def __init__(self, store: Store, session: str, find: Callable[["Transaction"], Collections]) -> None:
         self._store = store
-        self._base = base
+        self._find = find
+        self._testdata: Collections | None = None
         self.session = session
         self._reads: dict[Key, tuple[int, Document | None]] = {}
         self._lists: dict[str, tuple[int, dict[str, Document | None]]] = {}
         self._writes: dict[Key, Document | None] = {}
+
+    def testdata(self) -> Collections:
+        """What lies below the session's documents."""
+        if self._testdata is None:
+            self._testdata = self._find(self)
+        return self._testdata
 
     def get(self, collection: str, id: str) -> Document | None:
         key = (collection, id)
         if key in self._writes:
             return self._writes[key]
         version, document = self._read(key)
-        return self._whole(key, document) if version else self._base().get(collection, {}).get(id)
+        return self._whole(key, document) if version else self.testdata().get(collection, {}).get(id)
 
     def get_own(self, collection: str, id: str) -> Document | None:
         """What the session itself has there, whatever the test data says."""
@@ -147,7 +155,7 @@ class Transaction:
         return self._writes[key] if key in self._writes else self._whole(key, self._read(key)[1])
 
     def all(self, collection: str) -> dict[str, Document]:
-        documents = {**self._base().get(collection, {}), **self._held(collection)}
+        documents = {**self.testdata().get(collection, {}), **self._held(collection)}
         return {id: document for id, document in documents.items() if document is not None}
 
     def own(self, collection: str) -> dict[str, Document]:
@@ -156,7 +164,7 @@ class Transaction:
 
     def collections(self) -> list[str]:
         """The names of those that hold, or held, anything."""
-        kept = (*self._base(), *sorted(self._store.counts(self.session)))
+        kept = (*self.testdata(), *sorted(self._store.counts(self.session)))
         return list(dict.fromkeys((*kept, *(name for name, _ in self._writes))))
 
     def put(self, collection: str, id: str, document: Document) -> None:
@@ -175,7 +183,7 @@ class Transaction:
         """False if somebody else was faster; then nothing has been written."""
         if not self._writes:
             return True
-        self._base()  # a first look at the test data may be a write of its own: which day they count from
+        self.testdata()  # a first look may be a write of its own: which day they count from
         return self._store.commit(
             self.session,
             {key: version for key, (version, _) in self._reads.items()},
@@ -194,7 +202,7 @@ class Transaction:
 
     def _original(self, key: Key) -> Document | None:
         """The test data's."""
-        return self._base().get(key[0], {}).get(key[1])
+        return self.testdata().get(key[0], {}).get(key[1])
 
     def _difference(self, key: Key, document: Document | None) -> Document | None:
         """The document as it is stored. What nobody has touched is the test data's very object."""

@@ -85,7 +85,7 @@ class Visitor:
 
 def transaction(client: Client) -> Transaction:
     engine = client.engine
-    return Transaction(engine.store, client.session or "default", lambda: engine.testdata.at(Clock().today()))
+    return Transaction(engine.store, client.session or "default", lambda _: engine.testdata.at(Clock().today()))
 
 
 def authorisations(client: Client) -> dict[str, dict[str, Any]]:

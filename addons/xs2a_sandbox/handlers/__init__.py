@@ -31,6 +31,7 @@ HANDLERS: dict[str, Handler] = {
     "consents.create": consents.create,
     "consents.delete": consents.delete,
     "consents.read": consents.read,
+    "consents.status": consents.status,
     "funds.confirm": funds.confirm,
     "payments.cancel": payments.cancel,
     "payments.initiate": payments.initiate,

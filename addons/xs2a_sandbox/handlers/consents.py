@@ -74,6 +74,12 @@ def read(call: Call) -> dict[str, Any]:
     }
 
 
+def status(call: Call) -> dict[str, Any]:
+    """What is polled, and nothing else looked up for it."""
+    _, consent = registered(call, call.path["consentId"])
+    return {"consentStatus": status_of(call, consent)}
+
+
 def delete(call: Call) -> dict[str, Any]:
     id, _ = registered(call, call.path["consentId"])
     call.state.delete("consents", id)
@@ -131,5 +137,5 @@ def _references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], 
 
 def _preconfigured(call: Call, ibans: list[str]) -> str | None:
     """The consent that the test data ties to just this account (spec 2.1)."""
-    consents = call.testdata().get("consents", {}).items()
+    consents = call.state.testdata().get("consents", {}).items()
     return next((id for id, c in consents if c["role"] == "valid" and c["accounts"] == ibans), None)

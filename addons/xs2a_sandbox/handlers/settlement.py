@@ -71,7 +71,7 @@ def converted(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | 
     """By the test data's fixed rates; None where the bank has none."""
     if currency == to:
         return amount
-    rates: dict[str, Any] = {"EUR": "1", **call.testdata().get("rates", {})}
+    rates: dict[str, Any] = {"EUR": "1", **call.state.testdata().get("rates", {})}
     if currency not in rates or to not in rates:
         return None
     return amount * Decimal(rates[currency]) / Decimal(rates[to])

@@ -53,9 +53,12 @@ def settle(call: Call, collection: str, id: str) -> Document | None:
     While it is in an active basket its own authorisations rest.
     """
     resource = call.state.get(collection, id)
-    if resource is None or active_basket(call, resource):
-        return resource
-    resource = call.state.get(collection, id) or {}  # its basket may just have moved it
+    if resource is None:
+        return None
+    if resource.get("basket"):
+        if active_basket(call, resource):
+            return resource
+        resource = call.state.get(collection, id) or {}  # its basket may just have moved it
     if collection == "consents" and "psuId" in resource:
         _answer_due(call, resource["psuId"])  # a newer one may have ended it
         resource = call.state.get(collection, id) or {}
