@@ -29,7 +29,7 @@ class Scale:
 
     rounds: int = 5
     calls: int = 500
-    requests: int = 3000
+    requests: int = 2000
     starts: int = 5
     early: int = 20_000
     late: int = 200_000
@@ -51,7 +51,7 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     _say("start-up")
     starting = process.start_up(confdir, request, scale.starts)
     _say("doors")
-    at_the_doors = throughput.rows(confdir, scale.rounds, scale.requests)
+    at_the_doors = throughput.rows(confdir, 2 * scale.rounds, scale.requests)
     _say("memory")
     remembering = process.memory(confdir, request, scale.early, scale.late)
     return [*at_the_doors, *table, *starting, *remembering], reference

@@ -5,6 +5,7 @@ input, what it has used so far.
 """
 
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -109,6 +110,7 @@ async def sandbox(confdir: str, state: str = "memory:") -> None:
     from xs2a_sandbox.serving import Addresses, serve
 
     def ready(found: Addresses) -> None:
+        gc.freeze()  # as the command does
         ports = {name: int(str(getattr(found, name)).rpartition(":")[2]) for name in ("proxy", "direct", "tls")}
         report(**ports)
 

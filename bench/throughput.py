@@ -5,6 +5,7 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from engine import answered, engine, requests
 from load import Load
@@ -46,7 +47,7 @@ NAMES = {
 
 
 def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
-    """The servers run side by side and are asked in turn: a busy moment hits more than one of them."""
+    """The servers run side by side and are asked in turn, what is compared one after the other."""
     request, response = asyncio.run(_exchange())
     constant = json.dumps({"headers": door.framed(response, "GET")[:-1], "body": response.body.decode()})
     ca_file = str(confdir / "mitmproxy-ca-cert.pem")
@@ -60,7 +61,7 @@ def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
             _ = running.ports
         results: dict[tuple[str, str, str], list[Measured]] = {}
         for _ in range(rounds):
-            for way in {(kind, m.port, m.load) for m in MEASURES for kind in (m.ours, m.theirs)}:
+            for way in dict.fromkeys((kind, m.port, m.load) for m in MEASURES for kind in (m.ours, m.theirs)):
                 kind, port, how = way
                 results.setdefault(way, []).append(
                     started[kind].under(load(request, how, started[kind], port, count, ca_file))
@@ -99,11 +100,16 @@ def _arguments(kind: str, confdir: Path) -> list[str]:
 
 
 def _table(measure: Measure, ours: list[Measured], theirs: list[Measured]) -> list[Row]:
-    """The best round of each, by rate and by cost."""
+    """The best round of each, by rate and by cost; the ratio is the median of the rounds'.
+
+    A machine is quicker at one moment than at another: only what was measured side by side can be compared.
+    """
     rate, their_rate = max(m.rate for m in ours), max(m.rate for m in theirs)
     cpu, their_cpu = min(m.cpu for m in ours), min(m.cpu for m in theirs)
+    rates = median(m.rate / other.rate for m, other in zip(ours, theirs, strict=True))
+    costs = median(m.cpu / other.cpu for m, other in zip(ours, theirs, strict=True))
     against = NAMES[measure.theirs]
     return [
-        Row(measure.what, f"{rate:,.0f}/s", f"{their_rate:,.0f}/s {against}", rate / their_rate, least=measure.least),
-        Row(f"{measure.what}, CPU", f"{cpu:.0f} µs", f"{their_cpu:.0f} µs {against}", cpu / their_cpu),
+        Row(measure.what, f"{rate:,.0f}/s", f"{their_rate:,.0f}/s {against}", rates, least=measure.least),
+        Row(f"{measure.what}, CPU", f"{cpu:.0f} µs", f"{their_cpu:.0f} µs {against}", costs),
     ]

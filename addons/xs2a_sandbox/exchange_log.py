@@ -57,7 +57,10 @@ def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> st
 
 def _word(text: str) -> str:
     """Without blanks and control characters: nothing that a client sends looks like another field or line."""
-    return "".join(c if c.isprintable() and c != " " else _escaped(c) for c in _cut(text)) or "-"
+    text = _cut(text) or "-"
+    if text.isprintable() and " " not in text:
+        return text
+    return "".join(c if c.isprintable() and c != " " else _escaped(c) for c in text)
 
 
 def _escaped(character: str) -> str:

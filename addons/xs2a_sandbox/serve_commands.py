@@ -1,5 +1,6 @@
 """`serve`, and `record`, which is `serve` in mode record."""
 
+import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -70,6 +71,8 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             say(f"warning: {warning}")
 
     def ready(addresses: "Addresses") -> None:
+        # What is there by now stays, and the collector need not look through it again and again while it answers.
+        gc.freeze()
         click.echo(announcement(settings, addresses, state, consent))
 
     def log(exchange: "Exchange") -> None:
