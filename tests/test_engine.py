@@ -236,6 +236,15 @@ def test_what_ends_the_process_is_not_an_answer(
         client.get(STATUS)
 
 
+def test_a_rule_that_looks_at_the_body_leaves_it_to_the_operation_to_refuse_it(cases: Callable[..., Client]) -> None:
+    rule = "rules: [{id: mine, match: {operation: create-consent, body: {/access/x: y}}, respond: {status: 418}}]"
+
+    answer = cases(rule).post("/v1/consents", body=b'{"access": ')
+
+    assert answer.status == 400
+    assert "the body must be JSON: Expecting value at line 1 column 12" in answer.error["text"]
+
+
 def test_effects_commit_with_the_answer(cases: Callable[..., Client]) -> None:
     client = cases(
         """

@@ -66,7 +66,7 @@ class Call:
         self.options: Mapping[str, Any] = {}
         self._queries = target.query
         self.query = dict(reversed(target.query)) if target.query else {}
-        self._body: tuple[Any, ...] | None = None
+        self._body: tuple[Any, ...] | BankError | None = None
         self._warnings: list[str] = []
 
     def had_it_been(self, request: Request, target: Target) -> "Call":
@@ -91,7 +91,12 @@ class Call:
     def body(self) -> Any:
         """The JSON body. Raises BankError where there is none, or something else."""
         if self._body is None:
-            self._body = (parse_json(self.request.body, self._warnings),)
+            try:
+                self._body = (parse_json(self.request.body, self._warnings),)
+            except BankError as error:
+                self._body = error
+        if isinstance(self._body, BankError):
+            raise self._body
         return self._body[0]
 
     @property
@@ -99,7 +104,6 @@ class Call:
         try:
             return self.body
         except BankError:
-            self._body = (None,)
             return None
 
     def values(self, place: Place, path: Mapping[str, str] | None = None) -> Sequence[Any]:
