@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.censor import Censor
-from xs2a_sandbox.formats import is_iban, is_ip
+from xs2a_sandbox.formats import is_iban, is_ip, is_uuid
 from xs2a_sandbox.pseudonym import compact_iban
 from xs2a_sandbox.redaction_rules import DEFAULT, RedactionRules
 
@@ -40,6 +40,14 @@ class TestValues:
         assert censor.member(name, text) == text
         assert censor.count == 0
 
+    @pytest.mark.parametrize("name", ["device", "PSU-Device-ID", "device_ids", "imei"])
+    def test_the_uuid_of_a_device_is_replaced_wherever_else_it_stands(self, censor: Censor, name: str) -> None:
+        new = censor.member(name, UUID)
+        assert is_uuid(new)
+        assert new != UUID
+        assert (censor.member("anything", UUID), censor.member("resourceId", UUID)) == (new, new)
+        assert censor.url(f"/v1/accounts/{UUID}") == f"/v1/accounts/{new}"
+
     @pytest.mark.parametrize(
         ("name", "text"),
         [
@@ -48,6 +56,7 @@ class TestValues:
             ("phone", "+43 664 1234567"),
             ("debtorTaxNumber", "12-345/6789"),
             ("pinCode", "4711"),
+            ("deviceId", UUID),
             ("anything", "1234"),
             ("status", "anna@example.com"),
             ("status", "YW5uYUBleGFtcGxlLmNvbQ"),

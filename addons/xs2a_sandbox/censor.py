@@ -6,7 +6,7 @@ from threading import Lock
 from urllib.parse import quote, unquote, unquote_plus
 
 from xs2a_sandbox import harmless
-from xs2a_sandbox.formats import is_ip
+from xs2a_sandbox.formats import is_ip, is_uuid
 from xs2a_sandbox.pseudonym import Pseudonyms, compact_iban, compact_pan
 from xs2a_sandbox.redaction_rules import Action, RedactionRules
 from xs2a_sandbox.remembered import Remembered
@@ -90,6 +90,8 @@ class Censor:
             return self.careful(text)
         if harmless.is_birthday(name) and harmless.is_moment(text):
             return self._made(text, self._pseudonyms.date(text))
+        if harmless.is_device(name) and is_uuid(text):
+            return self.replaced(text)
         if harmless.is_identifier(name):
             return self.identifier(text, depth)
         if harmless.is_url(name) and _NO_BLANKS.fullmatch(text):
@@ -119,8 +121,11 @@ class Censor:
 
     def value(self, text: str, depth: int = 0) -> str:
         """A text of which nothing but its kind is known."""
-        if text in self._pseudonyms.known or harmless.is_plain(text):
+        if text in self._pseudonyms.known:
             return text
+        if harmless.is_plain(text):
+            # That of a device, wherever else it stands.
+            return self._remembered.replaced(text) if is_uuid(text) and self._remembered.knows(text) else text
         if compact_iban(text):
             return self._made(text, self._pseudonyms.iban(text))
         if ("." in text or ":" in text) and is_ip(text):

@@ -120,6 +120,7 @@ _SECRETS = re.compile(
 )
 _SECRET_WORDS = frozenset("authorization csrf cvc cvc2 cvv cvv2 jwt nonce otp pin puk pwd tan xsrf".split())
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_DEVICE_WORDS = frozenset("device devices imei".split())
 _ID_WORDS = frozenset("id ids identification identifier identifiers reference ref".split())
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,35}", re.ASCII)
@@ -171,6 +172,11 @@ def is_birthday(name: str) -> bool:
     """The one kind of date that is a person's."""
     words = _words(name)
     return "dob" in words or any(word.startswith("birth") for word in words)
+
+
+def is_device(name: str) -> bool:
+    """Whether what has this name is of one person's device: a UUID there is no id of the bank's."""
+    return not _DEVICE_WORDS.isdisjoint(_words(name))
 
 
 def is_quantity(name: str) -> bool:
