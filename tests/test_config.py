@@ -109,6 +109,11 @@ class TestMistakes:
     def test_a_host_is_not_both_passed_on_and_a_banks(self, tmp_path):
         said = mistake(tmp_path, mode="spy", bank="https://api.bank.example/psd2", forward_host=("api.bank.example",))
         assert "forward_host: api.bank.example is a bank's" in said
+        # Known by another name at the proxy, where its own then is no bank's.
+        flags = {"mode": "spy", "bank": "https://a.example", "forward_host": ("a.example",)}
+        (tmp_path / FILE).write_text("hosts: [b.test]\n")
+        loaded = load(flags, {}, tmp_path)
+        assert loaded.forward_host == ("a.example",)
         named = "banks: [{url: 'https://x.example', hosts: [first.test]}]\nforward_host: [first.test]\n"
         assert "forward_host: first.test is a bank's" in mistake(tmp_path, named)
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from xs2a_sandbox.exchange_log import Exchange, line
+from xs2a_sandbox.exchange_log import Exchange, line, shown
 
 NOW = datetime(2026, 11, 21, 12, 30, 0, 123456, tzinfo=UTC)
 READ = Exchange("default", "GET", "/v1/accounts", 200, 1.234, "handler", "list-accounts")
@@ -46,3 +46,12 @@ def test_an_absent_rule_session_and_warnings():
 def test_neither_the_query_nor_endless_paths(form):
     assert "Anna" not in line(Exchange("s", "GET", "/x?name=Anna", 200, 1, "rule"), form, NOW)
     assert len(line(Exchange("s", "GET", "/x" * 50_000, 200, 1, "rule"), form, NOW)) < 1000
+
+
+def test_a_path_that_cannot_be_redacted_is_not_quoted(caplog):
+    def fails(path):
+        raise ValueError(f"cannot read {path}")
+
+    assert shown("/v1/accounts/AT611904300234573201", fails) == "/v1/accounts/…"
+    assert caplog.messages == ["a path could not be redacted (ValueError)"]
+    assert caplog.records[0].exc_info is None

@@ -1,5 +1,7 @@
+import gc
 import re
 import time
+import weakref
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -201,3 +203,22 @@ def test_methods_and_405(tmp_path):
 def test_an_operation_of_a_later_layer_wins_on_the_same_path(tmp_path):
     own = {"id": "mine", "method": "GET", "path": "/v1/things", "respond": {"body": "mine"}}
     assert rule_of(ask(engine(tmp_path, {"o.yaml": {"cassette": 1, "operations": [own]}}))) == "mine"
+
+
+def test_long_paths_are_found_and_not_kept(tmp_path):
+    index = Index(engine(tmp_path, rules({"id": "r", "match": {"path": "/v1/{a}/{b}/{c*}"}})).interface)
+    for long in (("v1", "x" * 2000, "y", "z"), ("v1", "x", "y", *[""] * 2000)):
+        assert index.find("GET", long).rules
+    assert index._find_again.cache_info().currsize == 0
+
+
+def test_an_index_that_nobody_needs_is_gone_without_a_collector(tmp_path):
+    index = Index(engine(tmp_path, rules({"id": "r", "match": {"path": "/v1/a"}})).interface)
+    assert index.find("GET", ("v1", "a")).rules
+    paths = weakref.ref(index._paths)
+    gc.disable()
+    try:
+        del index
+        assert paths() is None
+    finally:
+        gc.enable()

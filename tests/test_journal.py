@@ -56,6 +56,13 @@ def test_header_fields_come_back_as_they_were(pairs: list[tuple[str, str]]) -> N
     assert (entry.headers.pairs, entry.answer_headers.pairs) == (tuple(pairs), ())
 
 
+def test_headers_that_cannot_be_one_text_count_like_others() -> None:
+    journal = Journal(bytes=10_000)
+    for _ in range(10):
+        journal.add(Request("GET", "/", Headers([("X", "\0" * 4000)])), Response(), exchange())
+    assert len(journal) == 1
+
+
 def test_what_is_no_json_reads_as_none() -> None:
     journal = Journal()
     journal.add(Request("POST", "/", body=b"\xff{"), Response(body=b"[" * 100_000), exchange())

@@ -197,7 +197,7 @@ def test_a_redaction_that_fails_costs_the_app_nothing_and_writes_nothing(
     with FarBank(ok(b'{"n":1}')) as bank:
         (response,) = ask(configured(here, bank, bank={"mode": "record"}, to="rec"), Request("GET", "/v1/accounts"))
     assert (response.status, response.body) == (200, b'{"n":1}')
-    assert "could not be redacted (RuntimeError)" in caplog.text
+    assert "could not be written down (RuntimeError)" in caplog.text
     assert "this quotes a secret" not in caplog.text
 
 

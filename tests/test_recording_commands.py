@@ -218,3 +218,11 @@ def test_the_real_redaction_knows_the_words_of_the_interface_and_the_rules_of_th
     assert entry.target.startswith("/v1/payments/instant-sepa-credit-transfers/")
     assert IBAN not in entry.target
     assert (b'"Anna"' in entry.answer_body, b"Huber" in entry.answer_body) == (True, False)
+
+
+def test_a_password_in_a_url_is_in_no_line_of_what_is_imported(home: Path) -> None:
+    urls = ("https://anna:geheim@other.bank.example", "https://xs2a.bank.example/psd2")
+    done("import", har(home, *(taped("/v1/konten", {"n": 1}, bank=url) for url in urls)), "--to", "tape")
+    (file,) = raw_files(home / "tape")
+    assert "geheim" not in file.read_text()
+    assert all(url.startswith("https://") for url in read_head(file)["banks"])

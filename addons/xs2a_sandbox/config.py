@@ -194,7 +194,9 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
             hosts.add(host)
     for host in settings.forward_host:
         if host in hosts or any(
-            bank.can_be_asked and urlsplit(bank.url or "").hostname == host for bank in (*named, default)
+            # At the proxy a bank with hosts is known by them alone.
+            bank.can_be_asked and not bank.hosts and urlsplit(bank.url or "").hostname == host
+            for bank in (*named, default)
         ):
             yield f"forward_host: {host} is a bank's; what is passed on is neither simulated nor recorded"
     if sum(not bank.hosts for bank in settings.banks) > 1:

@@ -16,7 +16,7 @@ from xs2a_sandbox.call import Call, Session
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.control import ROOT, Control, is_control
 from xs2a_sandbox.errors import BankError, StoreUnavailable
-from xs2a_sandbox.exchange_log import Exchange
+from xs2a_sandbox.exchange_log import Exchange, shown
 from xs2a_sandbox.explanation import Explanation, explain, own
 from xs2a_sandbox.guard import Guard
 from xs2a_sandbox.handlers import RAISES, sca
@@ -120,7 +120,7 @@ class Engine:
             exchange = Exchange(
                 session=outcome.session,
                 method=request.method,
-                path=self.shown_path(request.target.partition("?")[0]),
+                path=shown(request.target.partition("?")[0], self.shown_path),
                 status=response.status,
                 milliseconds=(time.perf_counter() - started) * 1000,
                 source=outcome.source,

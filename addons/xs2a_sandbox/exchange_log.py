@@ -1,10 +1,15 @@
 """One line of log for each request answered."""
 
 import json
+import logging
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from xs2a_sandbox.pattern import outline
+
 _LONGEST = 500
+_log = logging.getLogger("xs2a_sandbox")
 
 
 class Exchange(NamedTuple):
@@ -22,6 +27,16 @@ class Exchange(NamedTuple):
     rule: str | None = None
     warnings: tuple[str, ...] = ()
     error: str | None = None
+
+
+def shown(path: str, redact: Callable[[str], str]) -> str:
+    """The path as it may be seen."""
+    try:
+        return redact(path)
+    except Exception as error:
+        # Its text, or a traceback, could quote what must not be seen.
+        _log.error("a path could not be redacted (%s)", type(error).__name__)
+        return outline(path)
 
 
 def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> str:

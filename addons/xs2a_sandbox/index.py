@@ -18,6 +18,8 @@ Values = Callable[[Place], Sequence[Any]]
 Parameters = dict[str, str]
 
 _KEPT = 1024
+_LONGEST = 1000
+"""Characters of a path that is kept: longer ones are nobody's who polls, and would fill the memory."""
 
 
 class Found(NamedTuple):
@@ -40,6 +42,19 @@ class Index:
     """The operations and rules of one interface; built once, read by every request."""
 
     def __init__(self, interface: Interface) -> None:
+        self._paths = _Paths(interface)
+        # TPPs poll: what is asked for next was most likely asked for before.
+        self._find_again = lru_cache(_KEPT)(self._paths.find)
+
+    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+        """At the first segment from which an operation matches (whatever its method), else the whole path."""
+        if sum(map(len, segments)) + len(segments) > _LONGEST:
+            return self._paths.find(method, segments)
+        return self._find_again(method, segments)
+
+
+class _Paths:
+    def __init__(self, interface: Interface) -> None:
         self._operations: _Node[Operation] = _Node()
         by_operation: dict[str, list[tuple[int, Rule]]] = {}
         by_pattern: dict[tuple[str, str | None], list[tuple[int, Rule]]] = {}
@@ -57,16 +72,13 @@ class Index:
             pattern = rules[0][1].pattern
             if pattern:
                 self._by_pattern.add(pattern, (method, Bucket(rules)))
-        # TPPs poll: what is asked for next was most likely asked for before.
-        self.find: Callable[[str, tuple[str, ...]], Found] = lru_cache(_KEPT)(self._find)
         self._starts = {
             node.segments[0].text
             for node in (o.pattern for o in interface.operations.values())
             if node.segments and node.segments[0].kind == LITERAL
         }
 
-    def _find(self, method: str, segments: tuple[str, ...]) -> Found:
-        """At the first segment from which an operation matches (whatever its method), else the whole path."""
+    def find(self, method: str, segments: tuple[str, ...]) -> Found:
         near: Found | None = None
         for start, word in enumerate(segments):
             if word not in self._starts:

@@ -129,8 +129,8 @@ class Journal:
         body, answer_body = request.body, response.body
         if cut := len(body) > MAX_BODY or len(answer_body) > MAX_BODY or response.rest is not None:
             body, answer_body = body[:MAX_BODY], answer_body[:MAX_BODY]
-        headers, answer_headers = _packed(request.headers.pairs), _packed(response.headers)
-        size = _OVERHEAD + len(request.target) + len(body) + len(answer_body) + len(headers) + len(answer_headers)
+        (headers, length), (answer_headers, answer_length) = _packed(request.headers.pairs), _packed(response.headers)
+        size = _OVERHEAD + len(request.target) + length + len(body) + answer_length + len(answer_body)
         with self._lock:
             self._last += 1
             kept = _Kept(
@@ -214,10 +214,10 @@ def _entry(kept: _Kept) -> Journaled:
     )
 
 
-def _packed(pairs: _Pairs) -> str | _Pairs:
-    """As one text, unless what is refused for it holds the character that would part it."""
+def _packed(pairs: _Pairs) -> tuple[str | _Pairs, int]:
+    """As one text, unless what is refused for it holds the character that would part it; and how long it is."""
     text = _BETWEEN.join(chain.from_iterable(pairs))
-    return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs
+    return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs, len(text)
 
 
 def _unpacked(packed: str | _Pairs) -> _Pairs:

@@ -97,7 +97,7 @@ class Passage:
             log.error("an exchange is not recorded, and no other goes to the bank before that is mended: %s", error)
         except Exception as error:
             # Its text, or a traceback, could quote what must not be written down.
-            log.error("an exchange is not recorded, as it could not be redacted (%s)", type(error).__name__)
+            log.error("an exchange is not recorded, as it could not be written down (%s)", type(error).__name__)
 
 
 def _of_no_sandbox(response: Response) -> Response:

@@ -39,9 +39,11 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
     if not found.entries:
         raise ConfigError(f"{source}: there is no exchange in it that could be imported")
     redact, redacted = (None, False) if no_redact else _redaction(settings)
-    banks = sorted({entry.bank for entry in found.entries})
-    asyncio.run(_write(directory, found.entries, redact, {"banks": banks, "redacted": redacted}))
-    click.echo(f"{counted(len(found.entries), 'exchange')} imported into {directory}")
+    entries = [redact(entry) for entry in found.entries] if redact else found.entries
+    # Their URLs can hold a password.
+    banks = sorted({entry.bank for entry in entries})
+    asyncio.run(_write(directory, entries, {"banks": banks, "redacted": redacted}))
+    click.echo(f"{counted(len(entries), 'exchange')} imported into {directory}")
     _tell(_derived(directory, settings), directory)
 
 
@@ -108,12 +110,10 @@ def _redaction(settings: config.Settings) -> tuple[Callable[["Entry"], "Entry"],
     return assembly.redactor_of(settings, banks).entry, pseudonym.fingerprint(pseudonym.ensure_key(settings.confdir))
 
 
-async def _write(
-    directory: Path, entries: Sequence["Entry"], redact: Callable[["Entry"], "Entry"] | None, head: dict[str, Any]
-) -> None:
+async def _write(directory: Path, entries: Sequence["Entry"], head: dict[str, Any]) -> None:
     from xs2a_sandbox.recording import Recording
 
-    recording = Recording(directory, redact, head)
+    recording = Recording(directory, None, head)
     try:
         recording.check()
         for entry in entries:

@@ -12,7 +12,7 @@ from xs2a_sandbox.exchange_log import Exchange
 
 
 class Run:
-    """Told of the engine once it is built, and of every exchange."""
+    """Told of the engine once it is built, and of every exchange. Rules of two banks with the same id count as one."""
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
@@ -51,8 +51,9 @@ class Run:
             except UserMistake as mistake:
                 yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
                 yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
-        recorded = {rule.id: rule for bank in self._engine.banks.all for rule in bank.interface.rules if rule.tape}
-        unused = [rule for id, rule in recorded.items() if id not in self._used]
+        rules = [rule for bank in self._engine.banks.all for rule in bank.interface.rules if rule.tape]
+        recorded = {rule.origin.place: rule for rule in rules}  # banks may share cassettes
+        unused = [rule for rule in recorded.values() if rule.id not in self._used]
         if unused:
             yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
             yield from (f"  {_near(rule.origin.place)}  {rule.id}" for rule in unused)
