@@ -67,6 +67,17 @@ def test_links_lead_back(here: Path) -> None:
     }
 
 
+def test_pages_of_the_bank_that_were_recorded_come_before_our_own(here: Path) -> None:
+    target = "/sca/payments?id=99391c7e-ad88-49ec-a2ad-99ddcb1f7721&decide=approve"
+    back = [("Location", "http://localhost:7777/back"), ("Content-Type", "text/html")]
+    recorded(here, taped(target, b"<p>back</p>", status=303, answer_headers=back))
+    client = Client(replayed(here))
+
+    assert client.get(target).status == 303
+    assert client.get(target).headers["location"].startswith("http://localhost:7777/")
+    assert b"xs2a-sandbox, a test system" in client.get("/sca/payments?id=another").body
+
+
 def test_links_stay_where_they_are_not_to_be_rewritten(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", {"_links": {"self": {"href": f"{URL}/v1/konten/a"}}}), redact=False)
     answer = Client(replayed(here, banks=(RealBank(URL, rewrite_links=False),))).get("/v1/konten/a")

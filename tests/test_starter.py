@@ -1,11 +1,12 @@
 """The files that `init` writes."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
-from xs2a_sandbox import config, starter
+from xs2a_sandbox import assembly, config, starter
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.document import parse
@@ -31,6 +32,19 @@ def test_what_is_bundled_and_the_settings_are_written(tmp_path: Path) -> None:
         assert files(new / name) == files(bundled(name))
     assert (new / "cassettes/cases").is_dir()
     assert config.load({}, {}, new) == Settings()
+
+
+def test_cases_of_whoever_works_in_a_checkout_are_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = tmp_path / "checkout"
+    shutil.copytree(bundled("cassettes"), checkout)
+    (checkout / "cases/mine.yaml").write_text("cassette: 1\nruls: []\n")
+    monkeypatch.setattr(starter, "bundled", lambda name: checkout if name == "cassettes" else bundled(name))
+    monkeypatch.setattr(assembly, "bundled", lambda name: checkout if name == "cassettes" else bundled(name))
+    monkeypatch.chdir(tmp_path)
+
+    assert tmp_path / "new/cassettes/cases/example.yaml" in starter.write(tmp_path / "new")
+    assert not (tmp_path / "new/cassettes/cases/mine.yaml").exists()
+    assert assembly.read(Settings()).problems == []
 
 
 def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,7 @@ def interface_of(settings: Settings) -> Interface:
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:
-    """The dialect, the cases, then each `--cassettes`, then the bank's own; what ./cassettes lacks is the bundled one.
+    """The dialect, the cases, then each `--cassettes`, then the bank's own; a dialect not in ./cassettes is bundled.
 
     Raises:
         ConfigError: there is no such dialect.
@@ -139,12 +139,15 @@ def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]
         others = (CASES, SCENARIOS)
         known = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name not in others)
         raise ConfigError(f"there is no dialect {name!r}; there are {', '.join(known)}")
-    return [[dialect], [_own_or_bundled(CASES)], *([path] for path in (*settings.cassettes, *real.cassettes))]
+    # Nobody's but the user's: in a checkout those beside the bundled dialect are for this folder alone.
+    cases = Path.cwd() / OWN / CASES
+    own = [cases] if cases.exists() else []
+    return [[path] for path in (dialect, *own, *settings.cassettes, *real.cassettes)]
 
 
 def places(settings: Settings) -> list[Path]:
     """The files and folders that the engine is made of; some may not be there yet."""
-    own = [Path.cwd() / FILE, Path.cwd() / "schemas", Path.cwd() / OWN / TESTDATA]
+    own = [Path.cwd() / FILE, Path.cwd() / "schemas", Path.cwd() / OWN / TESTDATA, Path.cwd() / OWN / CASES]
     named = [settings.testdata] if settings.testdata else []
     read = [place for real in settings.real_banks() for layer in layers(settings, real) for place in layer]
     return list(dict.fromkeys([*own, *named, *read]))

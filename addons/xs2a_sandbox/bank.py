@@ -165,6 +165,13 @@ class Bank:
         outcome.rule = operation.id
         return self._perform(call, operation.behaviour, operation, outcome)
 
+    def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
+        """What a rule says at a path of the sandbox's own pages: a recorded bank may have had pages there, too."""
+        found = self._index.find(call.request.method, call.segments)
+        if found.operation or not (found.rules or self._replay):
+            return None
+        return self.answer(call, found, outcome, may_ask=True)
+
     def _candidates(self, call: Call, found: Found) -> Iterator[tuple[Rule, Parameters, Call]]:
         """The rules that may fit, strongest first, each with the call as it looks at it."""
         plain = (

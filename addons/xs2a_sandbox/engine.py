@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ class Engine:
                 raise BankError("body-too-large", limit=MAX_BODY)
             call = self._stateless(request, Target(segments, target.query), outcome.session)
             if segments[:1] == (sca.PAGES,) or is_control(request, segments) or self._pages.answer(request, segments):
-                return own(call, "this is a page of the sandbox itself, no part of the bank's interface")
+                return own(call, "this is a page of the sandbox itself; only a rule for /sca/ comes first")
             bank = outcome.bank = self.banks.choose(request)
             found = bank.find(request.method, segments)
             mode = bank.real.mode_of(found.segments)
@@ -171,8 +172,7 @@ class Engine:
         seen = False  # by the payment user, in a browser
         try:
             outcome.session, segments = session_name(request, target.segments)
-            own = bool(segments) and segments[0] in _OWN_PATHS
-            outcome.journaled = not own
+            outcome.journaled = not segments or segments[0] not in _OWN_PATHS
             if mistake := header_mistake(request.headers):
                 request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
                 raise BankError("format-error", expected=mistake)
@@ -181,7 +181,7 @@ class Engine:
             if self.passage.forwards(request):
                 outcome.source = "bank"
                 return await self.passage.forward(request)
-            if own:
+            if not outcome.journaled:
                 if page := self._pages.answer(request, segments):
                     return page
                 if is_control(request, segments):
@@ -189,9 +189,11 @@ class Engine:
                     return await self._control.answer(
                         request, segments, guard, lambda: self._call(request, target, outcome)
                     )
+                outcome.bank = self.banks.meant(request)
                 # A bank that is recorded has pages of its own.
-                if seen := segments[0] == sca.PAGES and self.banks.meant(request).real.mode_of(segments) != "record":
-                    return await self._commit(request, Target(segments, target.query), outcome, self._page)
+                if seen := segments[0] == sca.PAGES and outcome.bank.real.mode_of(segments) != "record":
+                    show_page = partial(self._page, outcome)
+                    return await self._commit(request, Target(segments, target.query), outcome, show_page)
             return await self._exchange(request, segments, target.query, outcome)
         except BankError as error:
             outcome.error = error.name
@@ -271,7 +273,9 @@ class Engine:
         """For errors that must be sayable while the store is not there."""
         return Call(request, target, Session.named(session, self.public_url), REAL, _NOTHING)
 
-    def _page(self, call: Call) -> Response:
+    def _page(self, outcome: Outcome, call: Call) -> Response:
+        if answer := outcome.bank.by_rule(call, outcome):
+            return answer
         shown = sca.serve(call, call.sca)
         if isinstance(shown, Response):
             return shown
