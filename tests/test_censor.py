@@ -40,6 +40,15 @@ class TestValues:
         assert censor.member(name, text) == text
         assert censor.count == 0
 
+    def test_the_apps_own_paths_on_this_machine_stay_but_for_what_was_replaced(self, censor: Censor) -> None:
+        url = "http://localhost:7777/back/to-shop"
+        assert censor.member("redirectUri", url) == url
+        assert censor.member("redirectUri", "https://shop.example/back") != "https://shop.example/back"
+        new = censor.member("creditorName", "Gruenwald")
+        assert censor.url("http://127.0.0.1/back/Gruenwald") != "http://127.0.0.1/back/Gruenwald"
+        assert censor.url("http://[::1]:80/back/AB12") != "http://[::1]:80/back/AB12"
+        assert new != "Gruenwald"
+
     @pytest.mark.parametrize("name", ["device", "PSU-Device-ID", "device_ids", "imei"])
     def test_the_uuid_of_a_device_is_replaced_wherever_else_it_stands(self, censor: Censor, name: str) -> None:
         new = censor.member(name, UUID)

@@ -21,6 +21,7 @@ _LOOKS_LIKE_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|/)[!#-;=?-~]*")
 _NO_BLANKS = re.compile(r"[!-~]*")
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
 _LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.ASCII)
+_ROUTE = re.compile(r"[A-Za-z_-]{1,40}")
 _SHORT_ID = re.compile(r"\d{1,4}|v\d{1,3}(?:\.\d{1,3}){0,2}", re.ASCII)
 _SMALL_NUMBER = re.compile(r"-?(?:\d{1,4}|\d{1,7}\.\d{1,3})", re.ASCII)
 """A count, or an amount; what has more decimals may be where somebody is."""
@@ -184,7 +185,11 @@ class Censor:
             return self.shaped(text)
         scheme, authority, path, query, fragment = parts.groups()
         start = f"{scheme}://{self.host(authority)}" if scheme else ""
-        path = "/".join(self._segment(segment, depth) for segment in path.split("/"))
+        here = _is_loopback(authority or "")
+        path = "/".join(
+            segment if here and self._is_route(segment) else self._segment(segment, depth)
+            for segment in path.split("/")
+        )
         end = "".join(
             f"{mark}{self.query(part, depth)}" for mark, part in (("?", query), ("#", fragment)) if part is not None
         )
@@ -214,6 +219,10 @@ class Censor:
             address = self.value(name)
             return (f"[{address}]" if ":" in address else address) + port
         return self._made(name, self._pseudonyms.host(name)) + port
+
+    def _is_route(self, segment: str) -> bool:
+        """Whether it is a word of the app's own paths, which browsers have to find again at replay."""
+        return _ROUTE.fullmatch(segment) is not None and not self._remembered.knows(segment)
 
     def _segment(self, written: str, depth: int) -> str:
         text = unquote(written)
@@ -245,6 +254,11 @@ class Censor:
                 self.count += 1
             self._remembered.add(text, new)
         return new
+
+
+def _is_loopback(authority: str) -> bool:
+    named = _HOST.fullmatch(authority.rpartition("@")[2])
+    return named is not None and _LOOPBACK.fullmatch(named[1].strip("[]")) is not None
 
 
 def _parts(text: str) -> Iterator[str]:
