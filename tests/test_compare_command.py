@@ -154,6 +154,7 @@ def test_a_recording_stands_for_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_pa
     done = compare("--offline", tmp_path)
     assert done.exit_code == 1
     assert "1 exchanges compared" in done.output
+    assert "note: the recording is redacted" in done.stderr
 
 
 @pytest.mark.parametrize(("redacted", "flags", "times"), [(True, [], 0), (False, [], 2), (False, ["--no-redact"], 0)])

@@ -226,3 +226,14 @@ def test_a_password_in_a_url_is_in_no_line_of_what_is_imported(home: Path) -> No
     (file,) = raw_files(home / "tape")
     assert "geheim" not in file.read_text()
     assert all(url.startswith("https://") for url in read_head(file)["banks"])
+
+
+def test_what_is_exported_is_not_redacted_a_second_time(home: Path) -> None:
+    done("import", har(home, taped(f"/v1/accounts/{IBAN}", {"iban": IBAN})), "--to", "tape")
+    done("export", "tape", "--har", "all.har")
+    done("import", "all.har", "--to", "again")
+    (first,), (second,) = (read_raw(*raw_files(home / name)) for name in ("tape", "again"))
+    assert IBAN not in first.target
+    assert (second.target, second.answer_body) == (first.target, first.answer_body)
+    heads = [read_head(*raw_files(home / name))["redacted"] for name in ("tape", "again")]
+    assert heads[0] == heads[1]

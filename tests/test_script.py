@@ -57,17 +57,10 @@ def test_recorded_exchanges_share_a_new_session_and_lose_what_framed_them() -> N
 
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recording that is a list of targets, and a HAR entry that is its target."""
+    """A recording that is a list of targets."""
     monkeypatch.setattr(recording, "raw_files", lambda directory: sorted(directory.glob("raw/*.har.jsonl")))
     monkeypatch.setattr(recording, "read_raw", lambda file: [entry(line) for line in file.read_text().split()])
     monkeypatch.setattr(recording, "read_head", lambda file: {"redacted": "safe" in file.name})
-
-    def from_har(value: Any) -> Entry:
-        if not isinstance(value, str):
-            raise ValueError("it is odd")
-        return entry(value)
-
-    monkeypatch.setattr(har, "from_har", from_har, raising=False)
 
 
 @pytest.mark.usefixtures("reading")
@@ -83,21 +76,24 @@ def test_a_recording_is_a_folder_or_a_file(tmp_path: Path) -> None:
     assert script.entries(tmp_path)[1] is False
 
 
-@pytest.mark.usefixtures("reading")
-def test_a_har_document_is_never_taken_for_redacted(tmp_path: Path) -> None:
-    (tmp_path / "x.har").write_text(json.dumps({"log": {"entries": ["/a", "/b"]}}))
-    found, redacted = script.entries(tmp_path / "x.har")
-    assert ([e.target for e in found], redacted) == (["/a", "/b"], False)
+@pytest.mark.parametrize(
+    ("said", "redacted"), [({}, False), ({"_redacted": "1a2b3c4d"}, True), ({"_redacted": 1}, False)]
+)
+def test_a_har_document_says_whether_it_is_redacted(tmp_path: Path, said: dict[str, Any], redacted: bool) -> None:
+    document = har.log([entry("/a"), entry("/b")])
+    document["log"] |= said
+    (tmp_path / "x.har").write_text(json.dumps(document))
+    found, is_redacted = script.entries(tmp_path / "x.har")
+    assert ([e.target for e in found], is_redacted) == (["/a", "/b"], redacted)
 
 
-@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "is no HAR document"),
-        ("[]", "it has no log.entries"),
-        ('{"log": {}}', "it has no log.entries"),
-        ('{"log": {"entries": ["/a", 7]}}', "entry 2: it is odd"),
+        ("{", "this is no JSON"),
+        ("[]", "log.entries is no list"),
+        ('{"log": {}}', "log.entries is no list"),
+        ('{"log": {"entries": [7]}}', r"log.entries\[0\]: "),
     ],
 )
 def test_what_is_no_har_says_so(tmp_path: Path, text: str, says: str) -> None:

@@ -166,6 +166,8 @@ def compare(
     if not steps:
         raise ConfigError("there is nothing to compare: no example and no recorded exchange")
     redact = None if no_redact or redacted else redactor_of(settings, engine.banks).entry
+    if redacted and not any(rule.tape for rule in engine.interface.rules):
+        click.echo(_PSEUDONYMS, err=True)
     result = asyncio.run(_play(wanted, engine, ignoring))
     made = report(result, shown, redact)
     made = replace(made, redacted=made.redacted or redacted)
@@ -175,6 +177,11 @@ def compare(
         click.get_current_context().exit(_NOT_COMPARED)
     if made.fails(floor):
         click.get_current_context().exit(_DIFFERS)
+
+
+_PSEUDONYMS = """note: the recording is redacted; its pseudonyms are no accounts of your test data, and will differ.
+      Compare with the cassettes derived from it (compare DIR/cassettes --offline DIR), or with test data of yours.
+"""
 
 
 async def _play(wanted: _Wanted, engine: "Engine", ignoring: "Ignoring") -> "Result":

@@ -16,10 +16,11 @@ NOWHERE = "https://bank.invalid"
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """`left_out` names what cannot be an exchange, and why."""
+    """`left_out` names what cannot be an exchange, and why; `redacted` is the fingerprint of the key, if it was."""
 
     entries: tuple[Entry, ...]
     left_out: tuple[str, ...] = ()
+    redacted: str | None = None
 
 
 def read_json(file: Path) -> Any:
@@ -32,9 +33,9 @@ def read_json(file: Path) -> Any:
         raise ConfigError(f"{file}: this is no JSON: {error}") from None
 
 
-def read_har(value: Mapping[str, Any], file: Path) -> Foreign:
+def read_har(value: Any, file: Path) -> Foreign:
     """Raises ConfigError with the place of the first mistake."""
-    log = value.get("log")
+    log = value.get("log") if isinstance(value, Mapping) else None
     listed = log.get("entries") if isinstance(log, Mapping) else None
     if not isinstance(listed, list):
         raise ConfigError(f"{file}: this is no HAR document: log.entries is no list")
@@ -47,7 +48,8 @@ def read_har(value: Mapping[str, Any], file: Path) -> Foreign:
             entries.append(from_har(one))
         except ValueError as error:
             raise ConfigError(f"{file}: log.entries[{number}]: {error}") from None
-    return Foreign(tuple(entries), tuple(left_out))
+    redacted = log.get("_redacted") if isinstance(log, Mapping) else None
+    return Foreign(tuple(entries), tuple(left_out), redacted if isinstance(redacted, str) else None)
 
 
 def _went_unanswered(one: Any) -> bool:

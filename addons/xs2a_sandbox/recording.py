@@ -169,12 +169,19 @@ def read_raw(file: Path) -> list[Entry]:
 
 
 def export(directory: Path, file: Path) -> int:
-    """Everything recorded as one HAR document, in order of time; returns how many exchanges. Raises ConfigError."""
+    """Everything recorded as one HAR document, in order of time; returns how many exchanges. Raises ConfigError.
+
+    Where all of it is redacted with one key it says so, as the recording did.
+    """
     files = raw_files(directory)
     if not files:
         raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
     entries = sorted((entry for raw in files for entry in read_raw(raw)), key=lambda entry: entry.started)
-    replace_file(file, json.dumps(log(entries), indent=1).encode())
+    document = log(entries)
+    keys = {str(read_head(raw).get("redacted") or "") for raw in files}
+    if len(keys) == 1 and (key := keys.pop()):
+        document["log"]["_redacted"] = key
+    replace_file(file, json.dumps(document, indent=1).encode())
     return len(entries)
 
 

@@ -38,7 +38,7 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
     _list(found.left_out)
     if not found.entries:
         raise ConfigError(f"{source}: there is no exchange in it that could be imported")
-    redact, redacted = (None, False) if no_redact else _redaction(settings)
+    redact, redacted = (None, found.redacted or False) if no_redact or found.redacted else _redaction(settings)
     entries = [redact(entry) for entry in found.entries] if redact else found.entries
     # Their URLs can hold a password.
     banks = sorted({entry.bank for entry in entries})

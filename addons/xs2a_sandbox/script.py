@@ -1,14 +1,14 @@
 """What is played to a bank and the sandbox: the examples of cassettes, or exchanges that were recorded."""
 
-import json
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from xs2a_sandbox import har, recording
+from xs2a_sandbox import recording
 from xs2a_sandbox.comparison import Step
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.example import compose, examples
+from xs2a_sandbox.foreign import read_har, read_json
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.interface import Interface
 from xs2a_sandbox.messages import Headers, Request
@@ -58,29 +58,10 @@ def entries(path: Path) -> tuple[list[Entry], bool]:
         ConfigError: there is nothing to read there.
     """
     if path.suffix == ".har":
-        return _har(path), False
+        document = read_har(read_json(path), path)
+        return list(document.entries), document.redacted is not None
     files = recording.raw_files(path) if path.is_dir() else [path]
     if not files:
         raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
     found = [entry for file in files for entry in recording.read_raw(file)]
     return found, all(bool(recording.read_head(file).get("redacted")) for file in files)
-
-
-def _har(file: Path) -> list[Entry]:
-    try:
-        value = json.loads(file.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ConfigError(f"{file} is no HAR document: {error}") from None
-    log = value.get("log") if isinstance(value, dict) else None
-    found = log.get("entries") if isinstance(log, dict) else None
-    if not isinstance(found, list):
-        raise ConfigError(f"{file} is no HAR document: it has no log.entries")
-    result = []
-    for number, one in enumerate(found, 1):
-        try:
-            result.append(har.from_har(one))
-        except ValueError as error:
-            raise ConfigError(f"{file}: entry {number}: {error}") from None
-    return result
