@@ -21,7 +21,18 @@ import pytest
 from click.testing import CliRunner
 
 from doors import DEADLINE
-from xs2a_sandbox import answer_schema, assembly, document, dry_run, ignoring, lint, redaction_rules, testdata, unused
+from xs2a_sandbox import (
+    answer_schema,
+    assembly,
+    document,
+    dry_run,
+    ignoring,
+    lint,
+    new_case,
+    redaction_rules,
+    testdata,
+    unused,
+)
 from xs2a_sandbox.cli import cli
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.difference import KINDS
@@ -94,6 +105,23 @@ def test_cassettes_load_and_their_examples_hold(block: Block, tmp_path: Path) ->
     assert {f"{entry.owner.id} {entry.number}": run(engine, entry) for entry in own} == {
         f"{entry.owner.id} {entry.number}": [] for entry in own
     }
+
+
+@pytest.mark.parametrize("first", ["case", "command"])
+def test_the_readmes_case_and_its_command_go_together(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(state="memory:", confdir=tmp_path)
+    (block,) = [b for b in blocks("README.md") if b.language == "yaml" and b.text.startswith("cassette:")]
+    (words,) = re.findall(r"`xs2a-sandbox new-case (\S+) (\S+) --status (\d+)`", PAGES["README.md"])
+    file = tmp_path / "cassettes/cases/tax.yaml"
+    file.parent.mkdir(parents=True)
+    if first == "case":
+        file.write_text(block.text)
+    new_case.write(settings, words[0], words[1], int(words[2]))
+    file.write_text(block.text)
+    assert [str(p) for p in lint.check(settings)] == []
 
 
 def test_the_pages_about_cassettes_have_examples_that_run() -> None:

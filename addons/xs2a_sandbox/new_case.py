@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox import assembly
+from xs2a_sandbox import assembly, consequence, lint
 from xs2a_sandbox.answer import without_nulls
 from xs2a_sandbox.call import Call, Session
 from xs2a_sandbox.cassette import Operation
@@ -41,18 +41,20 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
     """The file that was written: `file`, or one in the folder of one's own cases.
 
     Raises:
-        UserMistake: no operation has that path, the file is there, or another rule answers these requests already.
+        UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
+            an example of the case, or of another one, would not hold.
     """
     said, schemas, data = _read(settings)
     draft = drafted(said, schemas, data, method.upper(), path, status)
-    return _save(settings, draft.id, file, lambda schema: text(draft, schema))
+    return _save(settings, said, draft.id, file, lambda schema: text(draft, schema))
 
 
 def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
     """As `write` does, a case that answers what was asked there with what was answered.
 
     Raises:
-        UserMistake: of the exchange not all was kept, the file is there, or another rule answers these requests.
+        UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
+            example of another case would not hold.
     """
     said, _, _ = _read(settings)
     rule = case_from(entry, said)
@@ -62,7 +64,8 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
     def written(schema: str | None) -> str:
         return (schema_line(schema) if schema else "") + yaml_text(case)
 
-    return _save(settings, rule["id"], file, written)
+    # What a real bank has answered need not be what the operation takes: that is for its author to say.
+    return _save(settings, said, rule["id"], file, written, judge=False)
 
 
 def _read(settings: Settings) -> tuple[Interface, Schemas, TestData]:
@@ -72,13 +75,22 @@ def _read(settings: Settings) -> tuple[Interface, Schemas, TestData]:
     return files.interface, files.schemas, files.testdata
 
 
-def _save(settings: Settings, id: str, file: Path | None, written: Callable[[str | None], str]) -> Path:
-    """Only what can be read beside all the rest: else there is no file afterwards."""
+def _save(
+    settings: Settings,
+    said: Interface,
+    id: str,
+    file: Path | None,
+    written: Callable[[str | None], str],
+    *,
+    judge: bool = True,
+) -> Path:
+    """Only what goes with all the rest, else there is no file afterwards; with `judge` its own example counts too."""
     file = file or Path.cwd() / assembly.OWN / assembly.CASES / f"{id}.yaml"
     if file.suffix != ".yaml":
         raise ConfigError(f"{file}: cassettes end in .yaml")
     schema = Path.cwd() / "schemas" / "cassette.schema.json"
     shown = relpath(schema, file.parent) if schema.is_file() else None
+    before = lint.check(settings)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
@@ -88,9 +100,14 @@ def _save(settings: Settings, id: str, file: Path | None, written: Callable[[str
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from None
     layered = any(file.resolve().is_relative_to(p.resolve()) for one in assembly.layers(settings) for p in one)
-    if problems := assembly.check(settings, [] if layered else [file]):
+    paths = [] if layered else [file]
+    if problems := assembly.check(settings, paths):
         file.unlink()
         raise UserMistake("nothing written, because it would not go with the rest:\n" + "\n".join(map(str, problems)))
+    found = consequence.new_problems(before, lint.check(settings, paths))
+    if problems := [one for one in found if judge or one.file.resolve() != file.resolve()]:
+        file.unlink()
+        raise UserMistake(consequence.refusal(problems, file, said))
     return file
 
 
@@ -105,10 +122,9 @@ def drafted(
         status = next((a.status for a in operation.behaviour.respond if isinstance(a.status, int)), 200)
     where = {name: value for name, value in given.items() if value is not None}
     request, body = _request(operation, where, schemas, data)
-    query = {name: value for name, value in target.query if name not in request.get("query", {})}
-    if query:
-        request["query"] = {**request.get("query", {}), **query}
     asked = dict(target.query)
+    if asked:
+        request["query"] = {**request.get("query", {}), **asked}
     narrower: dict[str, Any] = {"headers": {"PSU-ID": "anna"}}
     narrower |= {"query": request["query"]} if "query" in request and not asked else {}
     narrower |= {"body": dict(list(_leaves(body))[:_SHOWN])} if body is not None else {}
