@@ -132,5 +132,17 @@ def test_complaints_say_what_came_instead(expect: dict[str, Any], complaints: li
 def test_an_answer_without_body() -> None:
     assert compare({"status": 200, "body": {}}, Response(204)) == [
         "the status is 204, not 200; the answer has no body",
-        "the body does not contain {}; the answer has no body",
+        "the body does not contain {}",
+    ]
+
+
+def test_the_answer_and_the_reason_are_said_once() -> None:
+    found = compare({"status": 200, "headers": {"X-One": "2"}, "body": {"a": 1}}, ANSWER, ", as it is")
+    assert found == [
+        f"the status is 201, not 200, as it is; the answer is {ANSWER.body.decode()}",
+        "the header X-One is '1', not '2'",
+        'the body does not contain {"a":1}',
+    ]
+    assert compare({"status": 201, "headers": {"X-One": "2"}}, ANSWER, ", as it is") == [
+        "the header X-One is '1', not '2', as it is"
     ]

@@ -47,6 +47,34 @@ def test_what_becomes_of_each(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert caplog.records == []
 
 
+ANSWERED = """\
+rules:
+  - id: mine
+    match: {path: /mine, query: {kind: fine}}
+    respond: {text: a}
+    examples:
+      - {request: {query: {kind: fine}}, expect: {status: 201}}
+      - {request: {query: {kind: other}}, expect: {status: 200}}
+      - {request: {query: {kind: fine}, headers: {X-A: "1"}}, expect: {status: 200}}
+      - {request: {path: /v1/accounts, headers: {Consent-ID: null}}, expect: {status: 200}}
+  - {id: general, match: {path: /mine}, respond: {status: 404, text: b}}
+  - {id: urgent, priority: 1, match: {path: /mine, headers: {X-A: "1"}}, respond: {status: 409, text: c}}
+"""
+
+
+def test_who_answered_and_why_the_examples_own_rule_did_not(tmp_path: Path) -> None:
+    itself, unfit, outranked, refused = [one.complaints[0] for one in tried(tmp_path, ANSWERED)]
+
+    def place(line: int) -> str:
+        return f"({next(tmp_path.rglob('*.yaml'))}:{line + 2})"
+
+    assert itself == f"the status is 200, not 201, answered by mine {place(2)}; the answer is a"
+    assert unfit.startswith(f"the status is 404, not 200, answered by general {place(10)}; mine does not answer: ")
+    assert 'query parameter kind is "other", must be fine; the answer is b' in unfit
+    assert f"answered by urgent {place(11)}; mine does not answer: urgent has the higher priority: 1" in outranked
+    assert ", refused by account-list (" in refused
+
+
 def test_what_the_engine_would_log_is_the_failure(tmp_path: Path) -> None:
     text = (
         'rules: [{id: mine, match: {path: /a}, respond: {headers: {X-A: "{{ query.a }}"}, text: a}, examples: [EX]}]\n'

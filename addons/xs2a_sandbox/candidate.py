@@ -75,12 +75,16 @@ class Candidate:
 
     @property
     def place(self) -> str:
-        """Relative where it can be: a client is told no more of the server's disk than it needs."""
-        place = self.entry.origin.place
-        for root in (Path.cwd(), bundled("cassettes").parent):
-            if place.startswith(f"{root}/"):
-                return place.removeprefix(f"{root}/")
-        return place
+        return place_of(self.entry)
+
+
+def place_of(entry: Operation | Rule) -> str:
+    """Relative where it can be: a client is told no more of the server's disk than it needs."""
+    place = entry.origin.place
+    for root in (Path.cwd(), bundled("cassettes").parent):
+        if place.startswith(f"{root}/"):
+            return place.removeprefix(f"{root}/")
+    return place
 
 
 def owner(entry: Operation | Rule, interface: Interface) -> Operation | None:

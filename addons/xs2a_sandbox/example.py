@@ -95,18 +95,21 @@ def compose(entry: Example) -> Request:
     )
 
 
-def compare(expect: Mapping[str, Any], response: Response) -> list[str]:
-    complaints = []
+def compare(expect: Mapping[str, Any], response: Response, why: str = "") -> list[str]:
+    """What differs. The first complaint says `why`, and the first that is not about a header shows the answer."""
+    complaints, shown = [], f"; {_shown(response)}"
     if response.status != expect["status"]:
-        complaints.append(f"the status is {response.status}, not {expect['status']}; {_shown(response)}")
+        complaints.append(f"the status is {response.status}, not {expect['status']}{why}{shown}")
+        why = shown = ""
     headers = Headers(response.headers)
     for name, wanted in expect.get("headers", {}).items():
         found = headers.get(name)
         if found != (None if wanted is None else to_text(wanted)):
-            complaints.append(f"the header {name} is {_word(found)}, not {_word(wanted)}")
+            complaints.append(f"the header {name} is {_word(found)}, not {_word(wanted)}{why}")
+            why = ""
     if "body" in expect and not contains(_json(response.body), expect["body"]):
         wanted = to_json(expect["body"]).decode()
-        complaints.append(f"the body does not contain {wanted[:_SHOWN]}; {_shown(response)}")
+        complaints.append(f"the body does not contain {wanted[:_SHOWN]}{why}{shown}")
     return complaints
 
 

@@ -84,6 +84,18 @@ def explain(interface: Interface, schemas: Schemas, found: Found, call: Call) ->
     )
 
 
+def missed(explanation: Explanation, id: str) -> str | None:
+    """The first reason why that rule or operation does not answer, if one is known."""
+    by = explanation.by
+    shown = next((one for one in (by, *explanation.nearest) if one and one.candidate.entry.id == id), None)
+    if shown is None:
+        return None
+    if shown.lost and by and by.lacks:
+        return f"{shown.lost}: {by.lacks[0]}"
+    reasons = (*(check.text for check in shown.candidate.missed), *shown.lacks, shown.lost)
+    return next((reason for reason in reasons if reason), None)
+
+
 def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str | None = None) -> dict[str, Any]:
     """What the answer to a request that nothing matches says of it: JSON, 8 KiB at most.
 

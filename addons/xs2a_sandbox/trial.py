@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 
 from xs2a_sandbox.bank import Bank
 from xs2a_sandbox.banks import Banks
+from xs2a_sandbox.candidate import place_of
 from xs2a_sandbox.cassette import Behaviour
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.example import Example, compare, compose, examples
 from xs2a_sandbox.exchange_log import Exchange
+from xs2a_sandbox.explanation import missed
 from xs2a_sandbox.expression import mismatches
 from xs2a_sandbox.interface import Interface
-from xs2a_sandbox.messages import Response
+from xs2a_sandbox.messages import Request, Response
 from xs2a_sandbox.schema import Schemas
 from xs2a_sandbox.store import MemoryStore
 from xs2a_sandbox.testdata import TestData
@@ -55,10 +57,26 @@ async def _try(engine: Engine, told: list[Exchange], entry: Example) -> Trial:
     with _exceptions() as raised, mismatches() as mismatched:
         response = await engine.answer(request)
     exchange, complaints = told[-1], tuple(compare(entry.expect, response))
+    if complaints:
+        with _exceptions():
+            complaints = tuple(compare(entry.expect, response, _why(engine, entry, request, exchange)))
     # An error that a cassette answers with on purpose keeps the rule's name.
     failed = exchange.error == "internal" and exchange.rule is None
     reason = raised[0] if raised else response.body.decode("utf-8", "replace")
     return Trial(entry, complaints, response, exchange, reason if failed else None, tuple(mismatched))
+
+
+def _why(engine: Engine, entry: Example, request: Request, exchange: Exchange) -> str:
+    """Who has answered, and what kept the example's own rule from it."""
+    explained, own = engine.explain(request), entry.owner.id
+    if exchange.rule and (by := engine.interface.named(exchange.rule)):
+        who = f", answered by {by.id} ({place_of(by)})"
+    elif explained.by:
+        who = f", refused by {explained.by.candidate.entry.id} ({explained.by.candidate.place})"
+    else:
+        who = f": {explained.message}"
+    reason = missed(explained, own) if exchange.rule != own else None
+    return f"{who}; {own} does not answer: {reason}" if reason else who
 
 
 def _undelayed(interface: Interface) -> Interface:
