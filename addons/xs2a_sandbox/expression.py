@@ -86,6 +86,19 @@ def compile_value(
     return _compile_tree(value, roots, report, functions, ())
 
 
+def members(source: str, root: str) -> set[str]:
+    """The names that the expressions of a text, which can be compiled, read of this root: of `path.a`, `a`."""
+    found = set()
+    for part in _parse(source, source):
+        for node in (part, *part.find_all((nodes.Getattr, nodes.Getitem))):
+            if isinstance(node, nodes.Getattr | nodes.Getitem) and isinstance(node.node, nodes.Name):
+                key = node.attr if isinstance(node, nodes.Getattr) else node.arg
+                key = key.value if isinstance(key, nodes.Const) else key
+                if node.node.name == root and isinstance(key, str):
+                    found.add(key)
+    return found
+
+
 def render(compiled: Any, scope: Scope) -> Any:
     return compiled(scope) if callable(compiled) else compiled
 

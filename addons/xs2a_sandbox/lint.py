@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from xs2a_sandbox import answer_schema, assembly
+from xs2a_sandbox import answer_schema, assembly, parameter
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Operation, Rule
 from xs2a_sandbox.config import Settings
@@ -30,6 +30,11 @@ def _of_bank(settings: Settings, files: assembly.Files) -> list[Problem]:
     for by in owners:
         found += answer_schema.check_fixed(by, interface, schemas)
         found += dry_run(by, interface, schemas, data)
+    for rule in interface.rules:
+        named = interface.operations.get(rule.operation or "")
+        # A later layer may let an operation take less than a rule below it was written for.
+        if named is None or _layer(named, files) <= _layer(rule, files):
+            found += parameter.check(rule, named)
     usual = [file.read_bytes() for file in files.data] == [(bundled("cassettes") / assembly.TESTDATA).read_bytes()]
     for trial in trials(interface, schemas, data, static_data=settings.static_data):
         found += _of_trial(trial, files, interface, usual)
