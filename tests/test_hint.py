@@ -44,8 +44,8 @@ def test_what_is_wrong(bank: Engine, method: str, url: str, headers: dict[str, s
     assert codes(explained(bank, method, url, headers, body)) == said
 
 
-def text(bank: Engine, method: str, url: str, headers: dict[str, str]) -> str:
-    (hint,) = explained(bank, method, url, headers)["hints"]
+def text(bank: Engine, method: str, url: str, headers: dict[str, str], body: Any = None) -> str:
+    (hint,) = explained(bank, method, url, headers, body)["hints"]
     return str(hint["text"])
 
 
@@ -70,3 +70,14 @@ def test_a_body_that_is_no_json(tmp_path: Path) -> None:
 
     assert codes(explained(small, "POST", "/x", {}, "{a: 1}")) == {"body-unreadable"}
     assert codes(explained(small, "POST", "/x", {}, {"a": 2})) == set()
+
+
+@pytest.mark.parametrize("url", ["/v1/consents", "/v1/consens"])
+def test_a_body_that_an_operation_requires_is_no_json(bank: Engine, url: str) -> None:
+    said = text(bank, "POST", url, {**PAY, "Content-Type": "application/json"}, '{"access":')
+
+    assert said.startswith("nothing asked of the body can fit: the body must be JSON")
+
+
+def test_what_an_operation_does_not_read_need_not_be_json(bank: Engine) -> None:
+    assert codes(explained(bank, "GET", "/v1/accounts", READ, "{")) == set()

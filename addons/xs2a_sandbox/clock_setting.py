@@ -1,5 +1,6 @@
 """A session's clock as the control interface shows, sets and moves it."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -62,7 +63,9 @@ def _keep(call: Call, clock: Clock) -> dict[str, Any]:
 def _span(member: str, value: Any) -> timedelta:
     try:
         if isinstance(value, str):
-            return parse_duration(value)
+            # On a command line a number of seconds is a text.
+            seconds = re.fullmatch(r"[+-]?\d{1,12}", value, re.ASCII)
+            return timedelta(seconds=int(value)) if seconds else parse_duration(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return timedelta(seconds=value)
     except ValueError as error:

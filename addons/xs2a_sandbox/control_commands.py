@@ -67,7 +67,7 @@ def state(collection: str | None, id: str | None, session: str | None, as_json: 
 
 
 @click.command()
-@click.option("--move", metavar="SPAN", help="Let time pass: 90d, 12h, 1d6h, PT15M; -1d goes back.")
+@click.option("--move", metavar="SPAN", help="Let time pass: 90d, 12h, 1d6h, PT15M, 90 (seconds); -1d goes back.")
 @click.option("--freeze", metavar="TIME", help="Stop the clock at this time: 2026-11-21T09:00.")
 @click.option("--real", is_flag=True, help="Back to the real time.")
 @_session_option

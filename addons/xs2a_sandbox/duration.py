@@ -13,7 +13,12 @@ _ISO = re.compile(rf"(?P<sign>[+-]?)P(?=T?\d){_DAYS}(?:T(?=\d){_TIME})?", re.ASC
 
 def parse_duration(text: str) -> timedelta:
     """Years and months are refused, as they are not always as long. Raises ValueError."""
-    fits = _SHORT.fullmatch(text) or _ISO.fullmatch(text)
+    short = _SHORT.fullmatch(text)
+    if short and text != text.lower():
+        # 1M is a month to some.
+        why = "the units are small letters (m is a minute), and months are refused, as they are not always as long"
+        raise ValueError(f"{text[:40]!r} is not {EXPECTED}: {why}")
+    fits = short or _ISO.fullmatch(text)
     if not fits:
         raise ValueError(f"{text[:40]!r} is not {EXPECTED}")
     parts = {name: int(given) for name, given in fits.groupdict().items() if name != "sign" and given}

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from xs2a_sandbox.call import Call, parse_json
 from xs2a_sandbox.candidate import Candidate, owner, value_text
-from xs2a_sandbox.cassette import Rule
+from xs2a_sandbox.cassette import Requirement, Rule
 from xs2a_sandbox.distance import align
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.formats import FORMATS
@@ -33,7 +33,7 @@ def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list
     """Of a request and the one that answers it, or that it was probably meant for."""
     found = [*_doubled(call, interface), *_consent(call, candidate)]
     if candidate:
-        found += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, candidate)]
+        found += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
     return found
 
 
@@ -77,7 +77,7 @@ def _parameter(constraint: Constraint, candidate: Candidate) -> Iterator[Hint]:
 
 
 def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
-    asked = [one for one in _asked(candidate, interface) if one.place.part == "headers"]
+    asked = [one for one in _constraints(candidate, interface) if one.place.part == "headers"]
     for constraint in asked:
         values = call.values(constraint.place)
         if constraint.fits(values):
@@ -90,14 +90,20 @@ def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator
             yield Hint("request-id-invalid", f"the header X-Request-ID must be a UUID, new for each request: {given}")
 
 
-def _asked(candidate: Candidate, interface: Interface) -> Iterator[Constraint]:
+def _constraints(candidate: Candidate, interface: Interface) -> Iterator[Constraint]:
+    if isinstance(candidate.entry, Rule):
+        yield from candidate.entry.constraints
+    for requirement in _requirements(candidate, interface):
+        yield from requirement.constraints
+
+
+def _requirements(candidate: Candidate, interface: Interface) -> Iterator[Requirement]:
     entry = candidate.entry
     operation = owner(entry, interface)
     if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
-        yield from operation.require.constraints
-    if isinstance(entry, Rule):
-        yield from entry.constraints
-        yield from entry.require.constraints if entry.require else ()
+        yield operation.require
+    if isinstance(entry, Rule) and entry.require:
+        yield entry.require
 
 
 def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
@@ -115,8 +121,9 @@ def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
             yield Hint("consent-unknown", f"the consent {id[:_MAX_WORD]} is unknown in the session {session}; {rest}")
 
 
-def _body(call: Call, candidate: Candidate) -> Iterator[Hint]:
-    if call.request.body and any(check.what.startswith("body") for check in candidate.missed):
+def _body(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
+    asked = any(one.place.part == "body" for one in _constraints(candidate, interface))
+    if call.request.body and (asked or any(one.schema for one in _requirements(candidate, interface))):
         try:
             parse_json(call.request.body, [])
         except BankError as error:
