@@ -74,6 +74,14 @@ def test_real_banks_are_named_with_their_modes() -> None:
     assert not any("curl" in line for line in said), "the bank does not know that consent"
 
 
+def test_a_bank_that_is_not_asked_says_so() -> None:
+    said = announcement(Settings(bank="https://bank.example/psd2"), ADDRESSES, "", CONSENT)
+    assert "bank      https://bank.example/psd2 is not asked (mode simulate; --mode spy, record or compare)" in said
+
+    said = announcement(Settings(bank="https://bank.example/psd2", log_format="json"), ADDRESSES, "", CONSENT)
+    assert json.loads(said)["banks"] == [{"url": "https://bank.example/psd2", "hosts": [], "mode": "simulate"}]
+
+
 def test_as_one_line_of_json() -> None:
     said = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None))
 
@@ -93,6 +101,8 @@ def test_the_state_that_was_found(tmp_path: Path) -> None:
     settings = Settings(state=f"sqlite:{file}")
     assert found_state(settings) == f"{file} (new)"
     store = SqliteStore(file)
+    assert "holds nothing yet" in found_state(settings)
+    assert store.commit("s", {}, {}, {("_session", "x"): {"a": 1}})
     assert "holds nothing yet" in found_state(settings)
     assert store.commit("s", {}, {}, {("payments", "x"): {"a": 1}})
     store.close()

@@ -19,7 +19,7 @@ _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 def announcement(settings: Settings, addresses: "Addresses", state: str, consent: str | None) -> str:
     """A few lines of text, or one of JSON when that is the log's format."""
     command = curl(settings, addresses, consent)
-    asked = [bank for bank in settings.real_banks() if bank.can_be_asked]
+    banks = [bank for bank in settings.real_banks() if bank.url]
     if settings.log_format == "json":
         return json.dumps(
             {
@@ -28,7 +28,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
                 "tls": addresses.tls,
                 "ca_file": str(addresses.ca_file),
                 "state": state,
-                "banks": [{"url": bank.url, "hosts": bank.hosts, "mode": bank.mode} for bank in asked],
+                "banks": [{"url": bank.url, "hosts": bank.hosts, "mode": bank.mode} for bank in banks],
                 "try": command,
             }
         )
@@ -38,15 +38,18 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
         *([f"          {addresses.tls}"] if addresses.tls else []),
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
-        *(f"bank      {bank.url} ({_modes(bank)})" for bank in asked),
+        *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
         *(["", "Try it:", f"  {command}"] if command else []),
     ]
     return "\n".join([*lines, ""])
 
 
 def _modes(bank: RealBank) -> str:
+    # Who names a bank expects that it is asked.
+    if not bank.can_be_asked:
+        return "is not asked (mode simulate; --mode spy, record or compare)"
     by_path = [f"{path}: {mode}" for path, mode in bank.modes]
-    return ", ".join([f"mode {bank.mode}", *by_path])
+    return f"({', '.join([f'mode {bank.mode}', *by_path])})"
 
 
 def found_state(settings: Settings) -> str:
@@ -72,7 +75,9 @@ def found_state(settings: Settings) -> str:
         return f"{file} (cannot be counted: {error})"
     finally:
         store.close()
-    found = ", ".join(f"{count} {collection}" for collection, count in sorted(counts.items())) or "nothing yet"
+    # Names with an underscore are the sandbox's own.
+    kept = [f"{count} {collection}" for collection, count in sorted(counts.items()) if not collection.startswith("_")]
+    found = ", ".join(kept) or "nothing yet"
     return f"{file} holds {found}; start with --reset to forget it"
 
 

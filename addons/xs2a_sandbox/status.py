@@ -18,7 +18,7 @@ class Files:
 
 def status(files: Files, banks: Banks, recording: Recording | None) -> dict[str, Any]:
     return {
-        "loaded": files.loaded.isoformat(timespec="seconds"),
+        "loaded": files.loaded.isoformat(timespec="milliseconds"),
         "problems": list(files.problems),
         "banks": [
             {"url": b.real.url, "hosts": list(b.real.hosts), "mode": b.real.mode}
