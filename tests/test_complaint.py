@@ -36,6 +36,9 @@ SCHEMA = {
         "iban": {"type": "string", "format": "iban"},
         "codes": {"propertyNames": {"pattern": "^[0-9]{3}$"}, "maxProperties": 2},
         "list": {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string", "pattern": "^x"}},
+        "wait": {"type": "string", "pattern": "^[0-9]+(ms|s)$", "description": "A duration such as 5s; or none."},
+        "code": {"type": "string", "pattern": "^[0-9]+$", "description": "Digits in quotes."},
+        "body": {"propertyNames": {"pattern": "^/", "description": "A JSON Pointer such as /a/b."}},
     },
 }
 
@@ -75,9 +78,21 @@ class TestComplaints:
             ),
             ("iban: DE00", (2, 7, "wrong-value", 'must be a valid iban, not "DE00"')),
             ("codes: {a: 1}", (2, 9, "wrong-value", 'the key a must match ^[0-9]{3}$, not "a"')),
-            ("codes: {200: 1, 201: 1, 202: 1}", (2, 8, "wrong-value", "must have at most 2 keys, not a mapping")),
-            ("list: []", (2, 7, "wrong-value", "must have at least 1 entries, not a list")),
+            ("codes: {200: 1, 201: 1, 202: 1}", (2, 8, "wrong-value", "must have at most 2 keys")),
+            ("list: []", (2, 7, "wrong-value", "must have at least one entry")),
             ("list: [x, x]", (2, 7, "wrong-value", "has the same entry twice")),
+            ("wait: 5 seconds", (2, 7, "wrong-value", 'must be a duration such as 5s, not "5 seconds"')),
+            ("wait: 5", (2, 7, "wrong-type", "must be a duration such as 5s, not 5")),
+            ("code: 5", (2, 7, "wrong-type", "must be text, not 5; quote it to make it text")),
+            (
+                "body: {amount: 1}",
+                (
+                    2,
+                    8,
+                    "wrong-value",
+                    'the key amount must be a JSON Pointer such as /a/b, not "amount"; did you mean /amount?',
+                ),
+            ),
             ("list: [x, y]", (2, 11, "wrong-value", 'must match ^x, not "y"')),
         ],
     )

@@ -99,6 +99,16 @@ class TestMistakes:
             ("base_path: xs2a/", "1:12: error wrong-value: base_path must be a path such as"),
             ("hosts: ['a b']", "1:8: error wrong-value: hosts must be host names"),
             ("reset: yes", '1:8: error wrong-type: must be true or false, not "yes"'),
+            ("max_age: 30", "1:10: error wrong-type: max_age must be a span such as 30d, or off, not 30"),
+            ("to: 30", "1:5: error wrong-type: must be text, not 30; quote it to make it text"),
+            (
+                "banks: [{url: 'https://x.example', read_timeout: 5}]",
+                "1:50: error wrong-type: must be a duration such as 500ms, 10s or 2m, not 5",
+            ),
+            (
+                "banks: [{url: 'https://x.example', read_timeout: '5'}]",
+                '1:50: error wrong-value: must be a duration such as 500ms, 10s or 2m, not "5"',
+            ),
             ("- port", "1:1: error wrong-type: must be a mapping, not a list"),
             ("port: [", "1:8: error syntax:"),
         ],
@@ -160,6 +170,25 @@ class TestMistakes:
         (tmp_path / FILE).mkdir()
         with pytest.raises(ConfigError, match=re.escape(f"{FILE}: cannot be read: Is a directory")):
             load({}, {}, tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "meant"), [("scenarios/outtage", "scenarios/outage"), ("outage", "scenarios/outage")]
+    )
+    def test_a_bundled_scenario_that_was_meant(self, tmp_path, name, meant):
+        assert mistake(tmp_path, cassettes=(name,)).endswith(f'not ["{name}"]; did you mean {meant}?')
+        assert f"scenarios/outage; did you mean {meant}?" in mistake(tmp_path, f"cassettes: [{name}]")
+        assert f"must be folders that exist; did you mean {meant}?" in mistake(
+            tmp_path, f"banks: [{{url: 'https://bank.example', cassettes: [{name}]}}]"
+        )
+
+    def test_a_file_with_another_ending(self, tmp_path):
+        wrong = tmp_path / "xs2a-sandbox.yml"
+        wrong.write_text("port: 1\n")
+        assert mistake(tmp_path) == f"{wrong} is not read: settings are in {FILE}; rename it, or remove it"
+
+    def test_two_banks_with_one_host(self, tmp_path):
+        bank = "{url: 'https://x.example', hosts: [x.test]}"
+        assert f"{FILE}: two banks have the host x.test" in mistake(tmp_path, f"banks: [{bank}, {bank}]")
 
     def test_no_home(self, tmp_path, monkeypatch):
         def no_home(path):

@@ -7,6 +7,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +39,7 @@ _LIMITS = {
     "minProperties": "must have at least {} keys",
     "maxProperties": "must have at most {} keys",
 }
+_ONE = {"entries": "entry", "keys": "key", "characters": "character"}
 
 
 class Complaint(NamedTuple):
@@ -104,7 +106,8 @@ def _complaints(error: "ValidationError") -> Iterator[Complaint]:
     value: Any = error.instance
     schema = error.schema if isinstance(error.schema, dict) else {}
     if "propertyNames" in list(error.schema_path)[:-1] and isinstance(value, str):
-        yield Complaint((*pointer, value), "wrong-value", f"the key {value} {_wrong(str(keyword), rule, value)}", True)
+        what = f"the key {value} {_wrong(str(keyword), rule, value, schema)}"
+        yield Complaint((*pointer, value), "wrong-value", what, True)
         return
     match keyword:
         case "additionalProperties" | "unevaluatedProperties":
@@ -128,6 +131,17 @@ def _complaints(error: "ValidationError") -> Iterator[Complaint]:
             yield from _branches(error)
         case "type":
             kinds = _listed(rule)
+            pattern = schema.get("pattern")
+            if (
+                pattern
+                and "string" in kinds
+                and isinstance(value, int | Decimal)
+                and not re.search(pattern, str(value))
+            ):
+                yield Complaint(
+                    pointer, "wrong-type", _unlike(pattern, value, schema)
+                )  # in quotes it would be wrong too
+                return
             yield Complaint(pointer, "wrong-type", _none_of(map(_KINDS.__getitem__, kinds), value, (), kinds))
         case "enum" | "const":
             allowed = rule if keyword == "enum" else [rule]
@@ -135,7 +149,7 @@ def _complaints(error: "ValidationError") -> Iterator[Complaint]:
         case None:
             yield Complaint(pointer, "wrong-value", "holds something that is not allowed here")
         case _:
-            yield Complaint(pointer, "wrong-value", _wrong(str(keyword), rule, value))
+            yield Complaint(pointer, "wrong-value", _wrong(str(keyword), rule, value, schema))
 
 
 def _branches(error: "ValidationError") -> Iterator[Complaint]:
@@ -195,12 +209,16 @@ def _known(schema: Any) -> set[str]:
     return known
 
 
-def _wrong(keyword: str, rule: Any, value: Any) -> str:
+def _wrong(keyword: str, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
     if keyword in _LIMITS:
-        return f"{_LIMITS[keyword].format(rule)}, not {_found(value)}"
+        text = _LIMITS[keyword].format(rule)
+        for many, one in _ONE.items() if rule == 1 else ():
+            text = text.replace(f"1 {many}", f"one {one}")
+        # How many entries there are is seen at once.
+        return text if isinstance(value, dict | list) else f"{text}, not {_found(value)}"
     match keyword:
         case "pattern":
-            return f"must match {rule}, not {_found(value)}"
+            return _unlike(rule, value, schema)
         case "format":
             return f"must be a valid {rule}, not {_found(value)}"
         case "enum":
@@ -212,6 +230,13 @@ def _wrong(keyword: str, rule: Any, value: Any) -> str:
         case "not":
             return "has a form that is not allowed here"
     return f"does not satisfy {keyword}: {_written(rule)}"
+
+
+def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
+    """By the schema's description, as a regular expression says little to who wrote the value."""
+    said = schema.get("description", "").partition(";")[0].removesuffix(".")
+    hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
+    return f"must {f'be {said[0].lower()}{said[1:]}' if said else f'match {pattern}'}, not {_found(value)}{hint}"
 
 
 def _none_of(expected: Iterable[str], value: Any, words: Iterable[Any] = (), kinds: Iterable[str] = ()) -> str:

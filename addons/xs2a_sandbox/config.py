@@ -5,16 +5,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.complaint import did_you_mean, explain
+from xs2a_sandbox.complaint import Complaint, did_you_mean, explain
 from xs2a_sandbox.document import Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.real_bank import Mode, RealBank
 from xs2a_sandbox.setting import BY_NAME, PREFIX, SETTINGS, Setting
+from xs2a_sandbox.setting_value import hint
 
 FILE = "xs2a-sandbox.yaml"
 
@@ -91,11 +93,11 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
     for setting, origin, written in [*_from_environment(environ, mistakes), *_from_command_line(command_line)]:
         try:
             values[setting.name] = setting.read(written, directory)
-        except ValueError:
+        except ValueError as error:
             # A URL may hold a password too.
             shown = not _SECRET.search(setting.name) and "@" not in str(written)
             found = f", not {json.dumps(written, ensure_ascii=False)}" if shown else ""
-            mistakes.append(f"{origin}: must be {setting.expected}{found}")
+            mistakes.append(f"{origin}: must be {setting.expected}{found}{hint(error)}")
     if not mistakes:
         mistakes.extend(_clashes(values))
     if mistakes:
@@ -104,6 +106,9 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
 
 
 def _from_file(file: Path) -> dict[str, Any]:
+    other = file.with_suffix(".yml")
+    if other.exists():
+        raise ConfigError(f"{other} is not read: settings are in {file.name}; rename it, or remove it")
     try:
         content = file.read_bytes()
     except FileNotFoundError:
@@ -123,20 +128,31 @@ def _from_file(file: Path) -> dict[str, Any]:
 def _values(document: Document) -> dict[str, Any]:
     schema = json.loads((bundled("schemas") / "config.schema.json").read_bytes())
     found = explain(document.value, schema)
-    problems = [document.problem(c.pointer, c.code, c.text, key=c.key) for c in found]
-    mistaken = {c.pointer[0] for c in found if c.pointer}
     settings = document.value if isinstance(document.value, dict) else {}
+    problems = [document.problem(c.pointer, c.code, _said(c, settings, document.file), key=c.key) for c in found]
+    mistaken = {c.pointer[0] for c in found if c.pointer}
     values = {}
     for name in settings.keys() - mistaken:
         setting = BY_NAME[name]
         try:
             values[name] = setting.read(settings[name], document.file.parent)
         except ValueError as error:
-            text = str(error) if name == "banks" else f"{name} must be {setting.expected}"
+            text = str(error) if name == "banks" else f"{name} must be {setting.expected}{hint(error)}"
             problems.append(document.problem([name], "wrong-value", text))
     if problems:
         raise Unreadable(problems)
     return values
+
+
+def _said(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> str:
+    """That a number is no text helps only who need but quote it."""
+    setting = BY_NAME.get(str(complaint.pointer[0])) if len(complaint.pointer) == 1 else None
+    if setting and complaint.code == "wrong-type" and isinstance(settings[setting.name], int | Decimal):
+        try:
+            setting.read(str(settings[setting.name]), file.parent)
+        except ValueError:
+            return f"{setting.name} must be {setting.expected}, not {settings[setting.name]}"
+    return complaint.text
 
 
 def _discreet(problem: Problem) -> Problem:
@@ -190,7 +206,7 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
             yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
         for host in bank.hosts:
             if host in hosts:
-                yield f"two banks have the host {host}: a request could be meant for either"
+                yield f"{FILE}: two banks have the host {host}: a request could be meant for either"
             hosts.add(host)
     for host in settings.forward_host:
         if host in hosts or any(

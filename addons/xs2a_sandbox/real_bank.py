@@ -70,8 +70,8 @@ def _read_one(entry: Mapping[str, Any], place: str, directory: Path) -> RealBank
         expected, reader = _KEYS[name]
         try:
             values[name] = reader(value, directory)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ValueError(f"{place}.{name} must be {expected}") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{place}.{name} must be {expected}{setting_value.hint(error)}") from None
     if ("client_key" in values or "client_key_password" in values) and "client_cert" not in values:
         raise ValueError(f"{place}: client_key goes with a client_cert")
     return RealBank(**values)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import SCENARIOS, scenarios
+from xs2a_sandbox.complaint import did_you_mean
 from xs2a_sandbox.duration import parse_duration
 
 REPORTS = (".json", ".xml", ".html")
@@ -16,6 +17,18 @@ REPORTS = (".json", ".xml", ".html")
 
 type Reader = Callable[[Any, Path], Any]
 """Takes what was written, and the directory that relative paths start from."""
+
+
+class Unlike(ValueError):
+    """Not what is expected, but near something that is: `hint` follows whatever is said of it."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(hint)
+        self.hint = hint
+
+
+def hint(error: Exception) -> str:
+    return error.hint if isinstance(error, Unlike) else ""
 
 
 def text(pattern: str) -> Callable[[Any, Path], str]:
@@ -67,8 +80,9 @@ def directories(written: Any, directory: Path) -> tuple[Path, ...]:
     for name in names:
         own = path(name, directory)
         found.append(own if own.is_dir() else known.get(name.removesuffix("/"), own))
-    if not all(one.is_dir() for one in found):
-        raise ValueError
+        if not found[-1].is_dir():
+            bare = f"{SCENARIOS}/{name}"
+            raise Unlike(f"; did you mean {bare}?" if bare in known else did_you_mean(name, known))
     return tuple(found)
 
 
