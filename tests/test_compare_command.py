@@ -186,7 +186,7 @@ def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) ->
     ("arguments", "says"),
     [
         ([], "--bank URL, or --offline RECORDING"),
-        (["--bank", URL, "--offline", "."], "--bank URL, or --offline RECORDING"),
+        (["--bank", URL, "--offline", "."], "--bank and --offline exclude each other"),
         (["--bank", "bank.example"], "an address such as"),
         (["--bank", URL, "--noise-reads", "many"], "a number from 0 to 10, or off"),
         (["--bank", URL, "--report", "x.pdf"], "x.pdf ends in none of .json, .xml, .html"),
@@ -198,6 +198,27 @@ def test_mistakes_are_2_and_say_what_to_do(arguments: list[str], says: str) -> N
     done = compare(*arguments)
     assert done.exit_code == 2
     assert says in done.output
+
+
+def test_a_recording_is_played_to_the_bank(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    asked = bank(same)
+    (tmp_path / "tape/raw").mkdir(parents=True)
+    head = {"log": {"_redacted": False}}
+    sent = {"method": "GET", "url": f"{URL}/v1/consents/x/status", "headers": []}
+    answer = {"status": 400, "headers": [], "content": {"text": "{}"}}
+    one = {"startedDateTime": "2026-11-21T09:00:00Z", "time": 1, "request": sent, "response": answer}
+    (tmp_path / "tape/raw/20261121T090000Z.har.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(one)}\n")
+    done = compare(tmp_path / "tape", "--bank", URL, "--noise-reads", "off")
+    assert "1 exchanges compared" in done.output, done.output
+    assert len(asked) == 2
+
+
+def test_what_is_no_recording_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# A tape\n\nof a bank\n" * 9)
+    done = compare("--offline", tmp_path / "README.md")
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'README.md'} is no recording: a recording is a folder that has raw/*.har.jsonl" in done.output
+    assert "not finished" not in done.output
 
 
 def test_a_wrong_ignore_rule_is_2_with_its_place(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:

@@ -118,6 +118,8 @@ def test_what_an_app_sends_cannot_steer_the_terminal(engine: Engine, port: int) 
         (["7"], "the journal has no exchange 7"),
         (["--session", "a b"], "session names are"),
         (["0"], "0 is not in the range"),
+        (["--status", "4xx"], "'4xx' is not a number from 200 to 599"),
+        (["--status", "99"], "'99' is not a number from 200 to 599"),
     ],
 )
 def test_mistakes(engine: Engine, port: int, words: list[str], message: str) -> None:

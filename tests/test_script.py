@@ -59,6 +59,7 @@ def test_recorded_exchanges_share_a_new_session_and_lose_what_framed_them() -> N
 def reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """A recording that is a list of targets."""
     monkeypatch.setattr(recording, "raw_files", lambda directory: sorted(directory.glob("raw/*.har.jsonl")))
+    monkeypatch.setattr(recording, "is_raw", lambda file: True)
     monkeypatch.setattr(recording, "read_raw", lambda file: [entry(line) for line in file.read_text().split()])
     monkeypatch.setattr(recording, "read_head", lambda file: {"redacted": "safe" in file.name})
 

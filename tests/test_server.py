@@ -242,6 +242,7 @@ def test_a_busy_port() -> None:
             asyncio.run(DirectDoor(echo, host="127.0.0.1", port=port).start())
 
 
-def test_a_host_that_is_not_here() -> None:
-    with pytest.raises(ConfigError, match="cannot be had"):
-        asyncio.run(DirectDoor(echo, host="192.0.2.1", port=0).start())
+@pytest.mark.parametrize("host", ["192.0.2.1", "999.1.1.1"])
+def test_a_host_that_is_not_here(host: str) -> None:
+    with pytest.raises(ConfigError, match=f"^--host {host} is no address of this machine: .* --host 127.0.0.1"):
+        asyncio.run(DirectDoor(echo, host=host, port=0).start())

@@ -71,7 +71,7 @@ _path = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("played", metavar="[CASSETTE|FILE.har]...", nargs=-1, type=_existing)
+@click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
 @click.option("--bank", metavar="URL", callback=_url, help="The real bank.")
 @click.option("--offline", metavar="RECORDING", type=_existing, help="A recording instead of the bank.")
 @click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank.")
@@ -120,20 +120,25 @@ def compare(
 ) -> None:
     """Say where the sandbox and a real bank differ, and whether it matters.
 
-    The examples of all cassettes are played to both; of a CASSETTE (a file or a folder) only its own, of a FILE.har
-    its requests. Exit status: 0 they agree, 1 they differ, 2 something could not be compared.
+    The examples of all cassettes are played to both; of a CASSETTE (a file or a folder) only its own, of a RECORDING
+    (its folder, or one of its files) or a FILE.har its requests. Exit status: 0 they agree, 1 they differ, 2 something
+    could not be compared.
     """
-    if (bank is None) == (offline is None):
+    if bank and offline:
+        raise click.UsageError("--bank and --offline exclude each other: the recording stands for the bank")
+    if not bank and not offline:
         raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING")
     from xs2a_sandbox import ignoring as rules
     from xs2a_sandbox import script
     from xs2a_sandbox.assembly import build, redactor_of
     from xs2a_sandbox.clock import Clock
     from xs2a_sandbox.real_bank import RealBank
+    from xs2a_sandbox.recording import raw_files
     from xs2a_sandbox.report import report
     from xs2a_sandbox.upstream import check
 
-    recorded = [path for path in played if path.suffix in _RECORDED]
+    # Beside --offline a recording's folder is a layer: does what was derived from it agree with it?
+    recorded = [path for path in played if path.suffix in _RECORDED or (bank and raw_files(path))]
     layers = tuple(path for path in played if path not in recorded)
     settings = config.load(flags, os.environ, Path.cwd())
     read = [script.entries(path) for path in ([offline] if offline else []) + recorded]

@@ -152,5 +152,10 @@ def reset(transport: asyncio.BaseTransport) -> None:
 
 
 def no_port(host: str, port: int, flag: str, error: OSError) -> ConfigError:
+    # A name that is unknown, or an address of another machine: no port would help.
+    if error.errno in (errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL):
+        why = str(error.strerror).partition(" (while")[0]
+        known = "--host 127.0.0.1 for this machine only, 0.0.0.0 for all of its addresses"
+        return ConfigError(f"--host {host} is no address of this machine: {why}. Choose another one: {known}")
     why = "is in use by another process" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
     return ConfigError(f"port {port} on {host} {why}. Choose another one: {flag} PORT (0 picks a free one)")

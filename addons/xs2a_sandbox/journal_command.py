@@ -14,11 +14,19 @@ from xs2a_sandbox.flags import setting_flags
 from xs2a_sandbox.remote import Remote
 
 
+def _status(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    if not value.isdecimal() or not 200 <= int(value) <= 599:
+        raise click.BadParameter(f"{value!r} is not a number from 200 to 599")
+    return int(value)
+
+
 @click.command()
 @click.argument("number", required=False, type=click.IntRange(1))
 @click.option("--method", metavar="METHOD", help="Only of this method.")
 @click.option("--path", metavar="PATH", help="Only of this path; * stands for anything.")
-@click.option("--status", metavar="N", type=click.IntRange(200, 599), help="Only with this status.")
+@click.option("--status", metavar="N", callback=_status, help="Only with this status.")
 @click.option("--source", metavar="NAME", help="Only answered by this: handler, rule, bank or sandbox.")
 @click.option("--rule", metavar="ID", help="Only answered by this rule or operation.")
 @click.option("--since", metavar="N", type=click.IntRange(0), help="Only those after number N.")

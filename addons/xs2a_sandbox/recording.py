@@ -204,10 +204,16 @@ def replace_file(file: Path, content: bytes) -> None:
         raise ConfigError(f"cannot write {file}: {error.strerror or error}") from None
 
 
+def is_raw(file: Path) -> bool:
+    """Whether it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
+    with _opened(file) as lines:
+        return isinstance(_parsed(next(iter(lines), b"")), dict)
+
+
 def _listed(directory: Path) -> list[Path]:
     try:
         return list((directory / RAW).iterdir())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise ConfigError(f"{directory / RAW} cannot be read: {error.strerror}") from None

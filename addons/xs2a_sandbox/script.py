@@ -63,5 +63,8 @@ def entries(path: Path) -> tuple[list[Entry], bool]:
     files = recording.raw_files(path) if path.is_dir() else [path]
     if not files:
         raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
+    if not path.is_dir() and not recording.is_raw(path):
+        known = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
+        raise ConfigError(f"{path} is no recording: {known}")
     found = [entry for file in files for entry in recording.read_raw(file)]
     return found, all(bool(recording.read_head(file).get("redacted")) for file in files)
