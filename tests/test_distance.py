@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xs2a_sandbox import distance
@@ -120,6 +120,7 @@ def test_it_can_always_be_said(spec: dict[str, Any], values: list[Any]) -> None:
 
 
 @given(st.lists(st.sampled_from(["v1", "a", "b", "", "x" * 500]), max_size=40))
+@example(["v1", "a", "", "b"])
 def test_any_path(segments: list[str]) -> None:
     for text in ("/v1/a/{x}/b", "/{rest*}", "/", "/a/b"):
         pattern = Pattern.parse(text)

@@ -112,6 +112,8 @@ def _edit(wanted: Sequence[Segment], given: Sequence[str]) -> Alignment:
             edits.append(f"{_quoted(given[j])} is too much")
         elif to_j == j:
             edits.append(f"{_name(wanted[i])} is missing")
+        elif wanted[i].kind == PARAMETER and not given[j]:
+            edits.append(f"{_name(wanted[i])} is empty")
         elif wanted[i].kind != LITERAL:
             parameters[wanted[i].text] = "/".join(given[j:to_j])
         elif wanted[i].text != given[j]:

@@ -278,11 +278,7 @@ SETTINGS = (
         setting_value.existing_file,
     ),
     Setting(
-        "max_age",
-        "How old a recording may be that answers, or off.",
-        "a span such as 30d, or off",
-        "off",
-        setting_value.age,
+        "max_age", "How old a recording that answers may be.", "a span such as 30d, or off", "off", setting_value.age
     ),
     Setting(
         "on_expiry",
