@@ -2,12 +2,10 @@
 
 import re
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-from xs2a_sandbox.config import Settings
-from xs2a_sandbox.errors import Problem
+from linting import found, said, settings
 from xs2a_sandbox.lint import check
 
 BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
@@ -17,22 +15,6 @@ BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
 def empty_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-
-
-def settings(tmp_path: Path) -> Settings:
-    return Settings(state="memory:", confdir=tmp_path)
-
-
-def found(tmp_path: Path, **files: str) -> list[Problem]:
-    paths = []
-    for name, text in files.items():
-        paths.append(tmp_path / f"{name}.yaml")
-        paths[-1].write_text(dedent(text))
-    return check(settings(tmp_path), paths)
-
-
-def said(problems: list[Problem]) -> list[str]:
-    return [f"{p.line}:{p.column} {p.code}" for p in problems]
 
 
 @pytest.mark.parametrize("file", BROKEN, ids=lambda file: file.stem)
@@ -123,74 +105,6 @@ def test_a_failing_expression_of_another_rule_is_shown_where_it_stands(tmp_path:
     )
     assert said(problems) == ["4:31 template"]
     assert "'>' not supported between instances of 'str' and 'int'" in problems[0].text
-
-
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("{product: sepa-credit-transfer}", "is never sepa-credit-transfer; did you mean sepa-credit-transfers?"),
-        ("{product: [sepa, swift]}", "is never sepa or swift; there are "),
-        ("{service: bulk-payment}", "is never bulk-payment; did you mean bulk-payments?"),
-        ("{service: bulk-payments, product: sepa-credit-transfers}", None),
-        ("{product: [sepa, sepa-credit-transfers]}", None),
-        ("{product: {prefix: sepa}}", None),
-        ("{paymentId: anything}", None),
-    ],
-)
-def test_values_of_path_parameters_that_the_operation_never_has(
-    tmp_path: Path, where: str, message: str | None
-) -> None:
-    case = f"""\
-        cassette: 1
-        rules:
-          - {{id: a, match: {{operation: payment-status, where: {where}}}, require: none, respond: {{text: a}}}}
-        """
-    problems = found(tmp_path, case=case)
-    assert [p.code for p in problems] == (["where"] if message else [])
-    assert all(message and message in p.text for p in problems)
-
-
-def test_values_of_path_parameters_that_never_come_together(tmp_path: Path) -> None:
-    case = """\
-        cassette: 1
-        operations:
-          - id: mine
-            method: GET
-            path: /mine/{a}/{b}
-            where: [{a: [x], b: ["1"]}, {a: [y], b: ["2"]}]
-            respond: {text: a}
-        rules:
-          - {id: never, match: {operation: mine, where: {a: x, b: "2"}}, respond: {text: b}}
-          - {id: some, match: {operation: mine, where: {a: y, b: ["1", "2"]}}, respond: {text: c}}
-        """
-    (problem,) = found(tmp_path, case=case)
-    assert problem.text == "mine never has a x and b 2 together"
-
-
-def test_expressions_read_parameters_that_the_path_has(tmp_path: Path) -> None:
-    problems = found(
-        tmp_path,
-        case="""\
-            cassette: 1
-            rules:
-              - id: a
-                match: {path: "/a/{product}/{account-id}", when: "path.produkt != 'x'"}
-                respond:
-                  - {when: "path['acount-id'] == 'x'", text: "{{ path.product }}"}
-                  - body:
-                      list: ["{{ path.product }} {{ (path.prodct or path.product) | upper }} {{ path['account-id'] }}"]
-                      other: "path.nothing"
-                effects: [{set: "state.notes['{{ uuid() }}']", to: {text: "{{ path.rpoduct }}"}}]
-              - id: b
-                match: {path: "/b/{x}"}
-                respond: {raw: true, body: {text: "{{ path.nothing }}"}}
-              - id: c
-                match: {operation: account-list}
-                respond: {text: "{{ path }} {{ query.path.a }}"}
-            """,
-    )
-    assert said(problems) == ["4:54 where", "6:16 where", "8:18 where", "10:63 where"]
-    assert all("; did you mean" in p.text for p in problems)
 
 
 def test_each_problem_is_said_once(tmp_path: Path) -> None:

@@ -106,51 +106,6 @@ def test_what_the_operation_refuses_is_not_written(tmp_path: Path, here: Path) -
     assert list(here.rglob("*.yaml")) == []
 
 
-TAX = """\
-cassette: 1
-rules:
-  - {id: other, match: {path: /other}, respond: {status: 404, text: a}}
-  - id: tax
-    match: {operation: initiate-payment, body: {/creditorName: {prefix: Tax}}}
-    respond: {status: 403, text: call the desk}
-    examples:
-      - request:
-          where: {product: sepa-credit-transfers}
-          body:
-            debtorAccount: {iban: AT459880000010204711}
-            instructedAmount: {amount: "1.00", currency: EUR}
-            creditorAccount: {iban: AT459880000010204711}
-            creditorName: Tax Office
-        expect: {status: 403}
-"""
-
-
-def test_what_another_case_is_for_is_not_taken_from_it(tmp_path: Path, here: Path) -> None:
-    file = here / "cassettes/cases/tax.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text(TAX)
-
-    with pytest.raises(UserMistake) as refused:
-        write(settings(tmp_path), "POST", "/v1/payments/sepa-credit-transfers", 401)
-
-    first, second, third = str(refused.value).splitlines()
-    assert first == "nothing written:"
-    assert second.startswith(f"  {file}:8:9: this example of tax would no longer hold: the status is 401, not 403")
-    assert third.endswith("or give those rules a higher priority")
-    assert list(here.rglob("*.yaml")) == [file]
-    file.write_text(TAX.replace("- id: tax", "- id: tax\n    priority: 1"))
-    write(settings(tmp_path), "POST", "/v1/payments/sepa-credit-transfers", 401)
-    assert check(settings(tmp_path), []) == []
-
-
-def test_what_was_wrong_before_is_no_reason(tmp_path: Path, here: Path) -> None:
-    file = here / "cassettes/cases/tax.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text(TAX.replace("expect: {status: 403}", "expect: {status: 409}"))
-    write(settings(tmp_path), "POST", "/v1/payments/sepa-credit-transfers", 401)
-    assert [p.file for p in check(settings(tmp_path), [])] == [file]
-
-
 def test_an_unknown_path_names_the_nearest(tmp_path: Path, here: Path) -> None:
     with pytest.raises(UserMistake, match=r"no operation is GET /v1/acounts(.|\n)*GET /v1/accounts \(account-list\)"):
         write(settings(tmp_path), "GET", "/v1/acounts")

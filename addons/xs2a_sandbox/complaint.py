@@ -131,16 +131,10 @@ def _complaints(error: "ValidationError") -> Iterator[Complaint]:
             yield from _branches(error)
         case "type":
             kinds = _listed(rule)
-            pattern = schema.get("pattern")
-            if (
-                pattern
-                and "string" in kinds
-                and isinstance(value, int | Decimal)
-                and not re.search(pattern, str(value))
-            ):
-                yield Complaint(
-                    pointer, "wrong-type", _unlike(pattern, value, schema)
-                )  # in quotes it would be wrong too
+            pattern = schema.get("pattern") if "string" in kinds else None
+            if pattern and isinstance(value, int | Decimal) and not re.search(pattern, str(value)):
+                # Quotes alone would not mend it.
+                yield Complaint(pointer, "wrong-type", _unlike(pattern, value, schema))
                 return
             yield Complaint(pointer, "wrong-type", _none_of(map(_KINDS.__getitem__, kinds), value, (), kinds))
         case "enum" | "const":

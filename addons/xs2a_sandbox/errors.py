@@ -9,6 +9,7 @@ SandboxError
 ├── InvalidResponse         an answer that would not be valid HTTP
 ├── Refused                 an answer of the control interface that is an error
 ├── ExpressionError         an expression that cannot be compiled
+├── Misspelled              a value of a setting that is near another one; also a ValueError
 ├── StoreUnavailable        the state cannot be read or written right now
 └── RecordingFailed         an exchange with a real bank cannot be written down
 """
@@ -25,6 +26,10 @@ class SandboxError(Exception):
 
 class UserMistake(SandboxError):
     """Something the user can mend; its text says what, where and how."""
+
+
+class Misspelled(SandboxError, ValueError):
+    """Its text is a hint that follows what is said of the value."""
 
 
 class ConfigError(UserMistake):

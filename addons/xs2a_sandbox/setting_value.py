@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from xs2a_sandbox.bundled import SCENARIOS, scenarios
 from xs2a_sandbox.complaint import did_you_mean
 from xs2a_sandbox.duration import parse_duration
+from xs2a_sandbox.errors import Misspelled
 
 REPORTS = (".json", ".xml", ".html")
 """What the file of a report ends in."""
@@ -19,16 +20,9 @@ type Reader = Callable[[Any, Path], Any]
 """Takes what was written, and the directory that relative paths start from."""
 
 
-class Unlike(ValueError):
-    """Not what is expected, but near something that is: `hint` follows whatever is said of it."""
-
-    def __init__(self, hint: str) -> None:
-        super().__init__(hint)
-        self.hint = hint
-
-
 def hint(error: Exception) -> str:
-    return error.hint if isinstance(error, Unlike) else ""
+    """What follows whatever is said of the value."""
+    return str(error) if isinstance(error, Misspelled) else ""
 
 
 def text(pattern: str) -> Callable[[Any, Path], str]:
@@ -82,7 +76,7 @@ def directories(written: Any, directory: Path) -> tuple[Path, ...]:
         found.append(own if own.is_dir() else known.get(name.removesuffix("/"), own))
         if not found[-1].is_dir():
             bare = f"{SCENARIOS}/{name}"
-            raise Unlike(f"; did you mean {bare}?" if bare in known else did_you_mean(name, known))
+            raise Misspelled(f"; did you mean {bare}?" if bare in known else did_you_mean(name, known))
     return tuple(found)
 
 
