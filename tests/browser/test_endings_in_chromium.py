@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from browser.pressing import press
 from client import Client
 from conformance import bodies
 
@@ -70,13 +71,13 @@ REFUSED = {"consent": "rejected", "payment": "RJCT", "cancellation": "ACTC", "ba
 def test_approve(page: Any, client: Client, app: Any, family: str) -> None:
     journey = Journey(client, app.url)
     page.goto(journey.begin(family))
-    page.locator("button.person").first.click()
+    press(page, page.locator("button.person").first)
     if not page.get_by_label("One-time password").count():
-        page.locator("form").get_by_role("button").first.click()  # the method that is chosen already
+        press(page, page.locator("form").get_by_role("button").first)  # the method that is chosen already
     entry = page.get_by_label("One-time password")
     shown = page.locator("main").inner_text()
     entry.fill(next(word for word in shown.replace(".", " ").split() if len(word) == DIGITS and word.isdecimal()))
-    page.get_by_role("button", name="Approve").click()
+    press(page, page.get_by_role("button", name="Approve"))
 
     assert page.url.startswith(app.url + "/ok")
     assert journey.status == APPROVED[family]
@@ -87,7 +88,7 @@ def test_approve(page: Any, client: Client, app: Any, family: str) -> None:
 def test_refuse(page: Any, client: Client, app: Any, family: str, ending: str) -> None:
     journey = Journey(client, app.url)
     page.goto(journey.begin(family))
-    page.get_by_role("button", name=ending).click()
+    press(page, page.get_by_role("button", name=ending))
 
     assert page.url.startswith(app.url + "/nok")
     assert journey.status == REFUSED[family]
@@ -97,9 +98,9 @@ def test_refuse(page: Any, client: Client, app: Any, family: str, ending: str) -
 def test_break_down(page: Any, client: Client, app: Any, family: str) -> None:
     journey = Journey(client, app.url)
     page.goto(journey.begin(family))
-    page.get_by_role("button", name="Fail technically").click()
+    press(page, page.get_by_role("button", name="Fail technically"))
 
     assert page.url.startswith(client.engine.public_url)
     assert journey.status == REFUSED[family]
-    page.get_by_role("link").first.click()
+    press(page, page.get_by_role("link").first)
     assert page.url.startswith(app.url + "/nok")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from browser.pressing import press
 from client import Client
 from conformance import bodies, facts
 
@@ -146,7 +147,7 @@ def test_an_address_that_leads_on_to_another_origin(page: Any, client: Client, a
     _, link = link_to_consent(client, ANNAS[0], back=f"{app.url}/away")
 
     page.goto(link)
-    page.get_by_role("button", name="Decline").click()
+    press(page, page.get_by_role("button", name="Decline"))
 
     page.wait_for_url("**/landed")
 
@@ -155,10 +156,10 @@ def test_the_bank_breaks_down(page: Any, client: Client, app: Any) -> None:
     place, link = link_to_payment(client, back=f"{app.url}/ok")
 
     page.goto(link)
-    page.get_by_role("button", name="Fail technically").click()
+    press(page, page.get_by_role("button", name="Fail technically"))
     assert page.get_by_role("heading", level=1).inner_text() == "Something went wrong at the bank"
     assert not app.calls
-    page.get_by_role("link", name="Back to the app").click()
+    press(page, page.get_by_role("link", name="Back to the app"))
 
     page.wait_for_url(f"{app.url}/nok")
     assert client.get(f"{place}/status").json()["transactionStatus"] == "RJCT"
@@ -210,24 +211,24 @@ def test_every_step_of_a_consent(inspector: Inspector, client: Client, app: Any)
     inspector.look("1-login")
     page.get_by_label("PSU-ID").fill("zuzana")
     page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button", name="Log in").click()
+    press(page, page.get_by_role("button", name="Log in"))
     inspector.look("2-wrong-password")
-    page.get_by_role("button", name="Zuzana").click()
+    press(page, page.get_by_role("button", name="Zuzana"))
     inspector.look("3-accounts")
     for box in page.get_by_role("checkbox").all():
         box.uncheck()
-    page.get_by_role("button", name="Continue").click()
+    press(page, page.get_by_role("button", name="Continue"))
     inspector.look("4-no-accounts")
     page.get_by_role("checkbox").first.check()
-    page.get_by_role("button", name="Continue").click()
+    press(page, page.get_by_role("button", name="Continue"))
     inspector.look("5-method")
-    page.get_by_role("button", name="Continue").click()
+    press(page, page.get_by_role("button", name="Continue"))
     inspector.look("6-approve")
     page.get_by_label("One-time password").fill("nope")
-    page.get_by_role("button", name="Approve").click()
+    press(page, page.get_by_role("button", name="Approve"))
     inspector.look("7-wrong-otp")
     page.get_by_label("One-time password").fill(page.locator("strong.otp").inner_text())
-    page.get_by_role("button", name="Approve").click()
+    press(page, page.get_by_role("button", name="Approve"))
     page.wait_for_url(f"{app.url}/ok")
     page.goto(link)
     inspector.look("8-used")
@@ -239,8 +240,8 @@ def test_payments(inspector: Inspector, client: Client, product: str) -> None:
 
     inspector.page.goto(link)
     inspector.look("login")
-    inspector.page.locator("button.person").first.click()
-    inspector.page.get_by_role("button", name="Cancel").click()
+    press(inspector.page, inspector.page.locator("button.person").first)
+    press(inspector.page, inspector.page.get_by_role("button", name="Cancel"))
     inspector.look("cancelled")
 
 
@@ -254,7 +255,7 @@ def test_a_basket_and_other_ends(inspector: Inspector, client: Client) -> None:
 
     page.goto(f"{base}/sca/baskets?basket_id={basket}")
     inspector.look("basket")
-    page.get_by_role("button", name="Fail technically").click()
+    press(page, page.get_by_role("button", name="Fail technically"))
     inspector.look("failed")
     page.goto(f"{base}/sca/consents?consent_id=nope")
     inspector.look("unknown")
