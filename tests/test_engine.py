@@ -15,6 +15,7 @@ from xs2a_sandbox.call import Call
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.handlers import HANDLERS
+from xs2a_sandbox.messages import Door
 from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.store import Document, Key, MemoryStore
 
@@ -243,6 +244,15 @@ def test_a_rule_that_looks_at_the_body_leaves_it_to_the_operation_to_refuse_it(c
 
     assert answer.status == 400
     assert "the body must be JSON: Expecting value at line 1 column 12" in answer.error["text"]
+
+
+@pytest.mark.parametrize("door", ["proxy", "tls"])
+def test_own_pages_that_are_asked_for_through_the_proxy_are_told_where_they_are(client: Client, door: Door) -> None:
+    answer = client.get("/_sandbox/state/consents", door=door, host="127.0.0.1")
+
+    assert answer.status == 404
+    assert "NO_PROXY=127.0.0.1" in answer.json()["sandbox"]["message"]
+    assert "NO_PROXY" not in client.get("/_other", door=door).body.decode()
 
 
 def test_effects_commit_with_the_answer(cases: Callable[..., Client]) -> None:

@@ -26,6 +26,10 @@ from xs2a_sandbox.session import DEFAULT
 
 _SEQUENCES = "_sequences"
 SIMULATED = RealBank()
+_OWN_PAGES = (
+    "the sandbox's own pages are at its base URL (--port) alone: send them past the proxy, as with"
+    " NO_PROXY=127.0.0.1,localhost"
+)
 
 
 class Outcome:
@@ -243,6 +247,8 @@ class Bank:
         if found.methods:
             offered = ", ".join(sorted(set(found.methods)))
             return BankError("method-not-offered", method=call.request.method, allow=offered)
+        if call.segments[:1] == ("_sandbox",) and call.request.door in ("proxy", "tls"):
+            return BankError("path-unknown", id=call.self_path, hint=_OWN_PAGES)
         return BankError("path-unknown", id=call.self_path)
 
     def say(self, error: BankError, call: Call) -> Response:
