@@ -246,6 +246,18 @@ def test_a_rule_that_looks_at_the_body_leaves_it_to_the_operation_to_refuse_it(c
     assert "the body must be JSON: Expecting value at line 1 column 12" in answer.error["text"]
 
 
+def test_a_rule_comes_before_a_page_of_our_own(cases: Callable[..., Client]) -> None:
+    client = cases(
+        """
+        rules:
+          - {id: mine, match: {path: /sca/consents, query: {consent_id: mine}}, respond: {text: a page}}
+        """,
+    )
+
+    assert client.get("/sca/consents?consent_id=mine").body == b"a page"
+    assert b"a test system" in client.get("/sca/consents?consent_id=other").body
+
+
 @pytest.mark.parametrize("door", ["proxy", "tls"])
 def test_own_pages_that_are_asked_for_through_the_proxy_are_told_where_they_are(client: Client, door: Door) -> None:
     answer = client.get("/_sandbox/state/consents", door=door, host="127.0.0.1")

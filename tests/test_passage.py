@@ -59,6 +59,18 @@ def ask(engine: Engine, *requests: Request) -> list[Response]:
     return asyncio.run(work())
 
 
+@pytest.mark.parametrize(("mode", "answer", "calls"), [("spy", (200, b"their page"), 1), ("simulate", (502, None), 0)])
+def test_a_rule_leaves_a_page_to_the_bank(here: Path, mode: str, answer: tuple[int, bytes | None], calls: int) -> None:
+    rule = "cassette: 1\nrules: [{id: page, match: {path: /sca/consents, query: {of: theirs}}, bank: true}]\n"
+    (here / "rules" / "page.yaml").write_text(rule)
+    with FarBank(ok(b"their page")) as bank:
+        engine = configured(here, bank, bank={"mode": mode})
+        theirs, ours = ask(engine, *(Request("GET", f"/sca/consents?of={one}") for one in ("theirs", "us")))
+        assert len(bank.seen) == calls
+    assert (theirs.status, theirs.body if calls else None) == answer
+    assert b"a test system" in ours.body
+
+
 def at_the_proxy(host: str, path: str = "/v1/x", method: str = "GET", *, port: int | None = None) -> Request:
     named = f"{host}:{port}" if port else host
     return Request(method, path, Headers([("Host", named)]), host=host, scheme="http", door="proxy")

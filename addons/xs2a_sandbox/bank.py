@@ -170,7 +170,10 @@ class Bank:
         return self._perform(call, operation.behaviour, operation, outcome)
 
     def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
-        """What a rule says at a path of the sandbox's own pages: a recorded bank may have had pages there, too."""
+        """What a rule says at a path of the sandbox's own pages: a recorded bank may have had pages there, too.
+
+        None where no rule fits, or where it is the real bank's to say: then `outcome` knows the rule.
+        """
         found = self._index.find(call.request.method, call.segments)
         if found.operation or not (found.rules or self._replay):
             return None

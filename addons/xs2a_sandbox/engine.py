@@ -168,8 +168,7 @@ class Engine:
         return replace(explained, reply=reply)
 
     async def _answer(self, request: Request, outcome: Outcome) -> Response:
-        target = split_target(request.target)
-        seen = False  # by the payment user, in a browser
+        target, seen = split_target(request.target), False  # seen by the payment user, in a browser
         try:
             outcome.session, segments = session_name(request, target.segments)
             outcome.journaled = not segments or segments[0] not in _OWN_PATHS
@@ -193,7 +192,8 @@ class Engine:
                 # A bank that is recorded has pages of its own.
                 if seen := segments[0] == sca.PAGES and outcome.bank.real.mode_of(segments) != "record":
                     show_page = partial(self._page, outcome)
-                    return await self._commit(request, Target(segments, target.query), outcome, show_page)
+                    if page := await self._commit(request, Target(segments, target.query), outcome, show_page):
+                        return page
             return await self._exchange(request, segments, target.query, outcome)
         except BankError as error:
             outcome.error = error.name
@@ -273,13 +273,13 @@ class Engine:
         """For errors that must be sayable while the store is not there."""
         return Call(request, target, Session.named(session, self.public_url), REAL, _NOTHING)
 
-    def _page(self, outcome: Outcome, call: Call) -> Response:
-        if answer := outcome.bank.by_rule(call, outcome):
+    def _page(self, outcome: Outcome, call: Call) -> Response | None:
+        if (answer := outcome.bank.by_rule(call, outcome)) or outcome.rule:
             return answer
-        shown = sca.serve(call, call.sca)
-        if isinstance(shown, Response):
-            return shown
-        return show(shown, self.interface.errors[shown.error.name].status) if shown.error else show(shown)
+        page = sca.serve(call, call.sca)
+        if isinstance(page, Response):
+            return page
+        return show(page, self.interface.errors[page.error.name].status) if page.error else show(page)
 
     def _failed(self, request: Request, outcome: Outcome) -> Response:
         """What went wrong is in the log."""

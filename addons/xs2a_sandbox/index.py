@@ -23,7 +23,10 @@ _LONGEST = 1000
 
 
 class Found(NamedTuple):
-    """What a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not."""
+    """What a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not.
+
+    Requests for the same path share it: nobody changes `parameters`.
+    """
 
     segments: tuple[str, ...]
     parameters: Parameters
