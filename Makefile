@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test browser check openapi mutants bench format clean
+.PHONY: help install run test test-slow browser check openapi mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
-	@echo "make test     install and run all tests (ARGS=\"-k consents\" for a part)"
+	@echo "make test     install and run the tests (ARGS=\"-k consents\" for a part)"
+	@echo "make test-slow  the tests that take minutes, marked slow"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
 	@echo "make check    ruff and mypy"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
@@ -24,7 +25,10 @@ run: $(STAMP)
 	@exec $(BIN)/xs2a-sandbox serve $(ARGS)
 
 test: $(STAMP) browser
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+
+test-slow: $(STAMP) browser
+	$(BIN)/python -m pytest -n 2 -m slow $(ARGS)
 
 # Without one the tests that need it are skipped, and say so.
 browser:
