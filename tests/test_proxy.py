@@ -17,8 +17,9 @@ import pytest
 import requests
 from cryptography import x509
 from h2.exceptions import ProtocolError
+from mitmproxy.http import HTTPFlow
 
-from doors import DEADLINE, Loop, basic, echo, is_refusal, opened, talk, trusting, wait_until
+from doors import DEADLINE, Loop, basic, echo, is_refusal, opened, read_all, talk, trusting, wait_until
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.messages import MAX_BODY, Request, Response
 from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
@@ -105,6 +106,45 @@ def test_a_client_certificate_is_welcome(doors: ProxyDoors, ca_file: Path, tmp_p
     context.load_cert_chain(doors.confdir / "mitmproxy-ca.pem")
     with httpx.Client(verify=context, trust_env=False) as http:
         assert http.get(f"https://localhost:{doors.tls_port}/v1/x").status_code == 200
+
+
+class Certificates:
+    """A mitmproxy addon that notes how many certificates each request's client has shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def request(self, flow: HTTPFlow) -> None:
+        self.seen.append(len(flow.client_conn.certificate_list))
+
+
+@pytest.mark.parametrize("certified", [False, True], ids=["anonymous", "certified"])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.mark.parametrize("road", ["tls", "tunnel", "tls-proxy"])
+def test_tls_sessions_are_resumed(
+    doors: ProxyDoors, ca_file: Path, road: str, version: ssl.TLSVersion, certified: bool
+) -> None:
+    watch = Certificates()
+    doors._master.addons.add(watch)
+    context = trusting(ca_file)
+    context.minimum_version = context.maximum_version = version
+    if certified:
+        context.load_cert_chain(doors.confdir / "mitmproxy-ca.pem")
+    session, resumed = None, []
+    for _ in range(3):
+        port = doors.tls_port if road == "tls" else doors.proxy_port
+        with socket.create_connection(("127.0.0.1", port or 0), timeout=DEADLINE) as raw:
+            if road == "tunnel":
+                raw.sendall(b"CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n")
+                assert b" 200 " in raw.recv(1000)
+            with context.wrap_socket(raw, server_hostname="localhost", session=session) as connection:
+                target = b"http://localhost/v1" if road == "tls-proxy" else b"/v1"
+                connection.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                assert b"HTTP/1.1 200 " in read_all(connection)
+                session = connection.session
+                resumed.append(connection.session_reused)
+    assert resumed == [False, True, True]
+    assert [shown > 0 for shown in watch.seen] == [certified] * 3
 
 
 @pytest.mark.parametrize("url", ["http://bank.example/v1", "https://bank.example/v1"])

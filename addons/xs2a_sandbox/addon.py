@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from time import time
 from typing import Any
@@ -18,9 +19,11 @@ from mitmproxy import ctx, http
 from mitmproxy.addonmanager import Loader
 from mitmproxy.connection import Client
 from mitmproxy.exceptions import OptionsError
+from mitmproxy.net import tls as net_tls
 from mitmproxy.net.http.status_codes import RESPONSES
 from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+from OpenSSL import SSL
 
 from xs2a_sandbox import door
 from xs2a_sandbox.door import Answer
@@ -79,6 +82,7 @@ class Sandbox(Guard):
         if Guard.name not in ctx.master.addons.lookup:
             ctx.master.addons.add(Guard())
         ctx.options.update_known(**FORCED)
+        net_tls.create_client_proxy_context = _resumable_context
         logging.getLogger("mitmproxy.proxy.server").addHandler(_HANG_UP)
 
     def configure(self, updated: Iterable[str]) -> None:
@@ -219,6 +223,21 @@ def _connections() -> dict[Any, Any]:
     """mitmproxy's connection handlers by id. Not a documented interface: nothing else shows the socket."""
     connections: dict[Any, Any] = ctx.master.addons.get("proxyserver").connections
     return connections
+
+
+_new_context = net_tls.create_client_proxy_context
+
+
+@lru_cache(256)
+def _resumable_context(**parameters: Any) -> SSL.Context:
+    """A TLS context whose sessions can be resumed.
+
+    mitmproxy keeps one for all connections, but leaves out to name what its sessions are good for. OpenSSL ends a resumed
+    handshake without that name when the server asks for client certificates.
+    """
+    context: SSL.Context = _new_context(**parameters)
+    context.set_session_id(b"xs2a-sandbox")
+    return context
 
 
 def _to_mitmproxy(response: Response, method: str) -> http.Response:
