@@ -232,8 +232,8 @@ _new_context = net_tls.create_client_proxy_context
 def _resumable_context(**parameters: Any) -> SSL.Context:
     """A TLS context whose sessions can be resumed.
 
-    mitmproxy keeps one for all connections, but leaves out to name what its sessions are good for. OpenSSL ends a resumed
-    handshake without that name when the server asks for client certificates.
+    mitmproxy keeps one for all connections, but does not name what its sessions are good for. Without that name OpenSSL
+    ends a resumed handshake when the server asks for client certificates.
     """
     context: SSL.Context = _new_context(**parameters)
     context.set_session_id(b"xs2a-sandbox")
