@@ -137,7 +137,7 @@ def test_without_a_redactor_nothing_that_could_be_secret_is_shown() -> None:
     headers = Headers([("Authorization", "Bearer SECRET"), ("Content-Type", "application/json")])
     request = Request("POST", "/v1/x?SECRET=SECRET", headers, b"SECRET")
     journal.add(request, Response(200, (("Set-Cookie", "SECRET"),), b"SECRET"), exchange())
-    shown = journal.redacted(journal.entries()[0])
+    shown = journal.shown(journal.entries()[0])
     assert "SECRET" not in repr(shown)
     assert shown.headers.get("content-type") == "application/json"
     assert "SECRET" in repr(journal.entries()[0])
@@ -146,12 +146,13 @@ def test_without_a_redactor_nothing_that_could_be_secret_is_shown() -> None:
 def test_the_redactor_is_given_an_exchange_and_its_answer_is_shown() -> None:
     seen: list[Entry] = []
 
-    def redact(entry: Entry) -> Entry:
+    def show(entry: Entry, personal: bool) -> Entry:
+        assert personal
         seen.append(entry)
         return Entry(entry.started, 0, "", "", "/shown", Headers(), b"in", 0, Headers(), b"out")
 
-    journal = filled(Journal(redact=redact), "/v1/accounts")
-    shown = journal.redacted(journal.entries()[0])
+    journal = filled(Journal(show=show), "/v1/accounts")
+    shown = journal.shown(journal.entries()[0])
     assert (shown.target, shown.body, shown.answer_body) == ("/shown", b"in", b"out")
     assert (shown.number, shown.status, shown.method) == (1, 200, "GET")
     assert [(entry.method, entry.target, entry.status) for entry in seen] == [("GET", "/v1/accounts", 200)]

@@ -83,7 +83,7 @@ def test_nothing_is_said_in_words(engine: Engine, port: int) -> None:
 
 
 def test_one_exchange_is_shown_whole_and_redacted(engine: Engine, port: int) -> None:
-    engine.journal.redact = lambda entry: replace(entry, body=b'{"note": "hidden"}')
+    engine.journal.show = lambda entry, personal: replace(entry, body=b'{"note": "hidden"}')
     filled(engine)
     text = said(port, "1")
     assert "POST http://bank.example/v1/consents\n" in text

@@ -108,10 +108,10 @@ def test_a_named_session_sees_its_own(client: Client) -> None:
 
 
 def test_one_exchange_is_shown_whole_once_somebody_says_how_to_redact(engine: Engine, client: Client) -> None:
-    def redact(entry: Entry) -> Entry:
+    def show(entry: Entry, personal: bool) -> Entry:
         return replace(entry, body=entry.body.replace(b"SECRET", b"hidden"), headers=Headers([("PSU-ID", "hidden")]))
 
-    engine.journal.redact = redact
+    engine.journal.show = show
     value = got(filled(client), "/2")
     assert value["request"] == {"headers": [["PSU-ID", "hidden"]], "body": {"access": {}, "note": "hidden"}}
     assert value["answer"]["status"] == 400

@@ -11,6 +11,7 @@ from xs2a_sandbox.banks import Banks
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import FILE, Settings
+from xs2a_sandbox.display import Display, TypedRedactor
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable
 from xs2a_sandbox.handlers import HANDLERS, RAISES
@@ -66,7 +67,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         store,
         data,
         passage=_passage(settings, asked, redactor, redact),
-        shown_path=shown_path(settings, banks, redactor),
+        display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
         static_data=settings.static_data,
@@ -178,12 +179,24 @@ def warnings(settings: Settings, engine: Engine) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def shown_path(settings: Settings, banks: Banks, redactor: Redactor | None = None) -> Callable[[str], str]:
-    """How the log shows a path. Apps that replay a redacted recording send what must not be in the log either."""
-    if redactor is None and any(r.tape and r.tape.redacted for bank in banks.all for r in bank.interface.rules):
-        known = frozenset().union(*(replay.recorded_texts(bank.interface) for bank in banks.all))
-        redactor = redactor_of(settings, banks, known)
-    return redactor.target if redactor else str
+def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> None:
+    """Lets exchanges be shown by files that were read anew."""
+    # Where a bank is asked, it is redacted by one who remembers what it was sent before.
+    asked = any(bank.real.can_be_asked for bank in banks.all)
+    display.use(None if asked else _personal(settings, banks, None), _typed(settings, banks, data))
+
+
+def _personal(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
+    def made() -> Redactor:
+        # What apps that replay a redacted recording were answered they send back.
+        replayed = [bank.interface for bank in banks.all if bank.replays_personal]
+        return redactor or redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
+
+    return made
+
+
+def _typed(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
+    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor)
 
 
 def _passage(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None, redact: bool) -> Passage:
@@ -224,14 +237,16 @@ def _comparing(settings: Settings, asked: Sequence[RealBank], redactor: Redactor
     )
 
 
-def redactor_of(settings: Settings, banks: Banks, known: frozenset[str] = frozenset()) -> Redactor:
+def redactor_of(
+    settings: Settings, banks: Banks, known: frozenset[str] = frozenset(), kind: type[Redactor] = Redactor
+) -> Redactor:
     """For what these banks are sent and say."""
     words = frozenset().union(*(replay.words(bank.interface) for bank in banks.all))
     urls = {
         url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url
     }
     key = pseudonym.ensure_key(settings.confdir)
-    return Redactor(key, _rules(settings), words=words, banks=urls, known=known)
+    return kind(key, _rules(settings), words=words, banks=urls, known=known)
 
 
 def _replay(settings: Settings, said: Interface, real: RealBank) -> Replay | None:

@@ -35,7 +35,8 @@ _OWN_PAGES = (
 class Outcome:
     """What is known of a request by the time it is answered, for the headers and the log.
 
-    With `simulated` the sandbox answers it whatever the mode; `beside` is told the answer in mode compare.
+    With `simulated` the sandbox answers it whatever the mode; `beside` is told the answer in mode compare. `personal`:
+    real people's data may be in it.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Outcome:
         "delay",
         "error",
         "journaled",
+        "personal",
         "rule",
         "session",
         "simulated",
@@ -63,6 +65,7 @@ class Outcome:
         self.warnings: Sequence[str] = ()
         self.journaled = True
         self.simulated = False
+        self.personal = True
         self.beside: Callable[[Response], None] | None = None
 
     @property
@@ -93,6 +96,8 @@ class Bank:
         self.schemas = schemas
         self.real = real
         self._replay = replay
+        self.replays_personal = any(rule.tape and rule.tape.redacted for rule in interface.rules)
+        """Whether apps ask for recorded rules with real people's data."""
         self.sca_options: dict[str, Mapping[str, Any]] = {
             options["family"]: options
             for operation in interface.operations.values()
@@ -103,6 +108,11 @@ class Bank:
         urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
         self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
         self._diagnose = diagnose
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether real people's data may be in what it is asked, and in what it answers."""
+        return self.real.can_be_asked or self.replays_personal
 
     def is_strange(self, request: Request) -> bool:
         """Whether a request at the proxy names a host that is not known to be this bank's."""

@@ -13,6 +13,8 @@ class Banks:
     def __init__(self, default: Bank, named: Sequence[Bank] = ()) -> None:
         self.default = default
         self.all = (*named, default)
+        self.are_personal = any(bank.is_personal for bank in self.all)
+        """Whether real people's data may be in what any of them is asked."""
         self._by_host = {host.lower(): bank for bank in self.all for host in bank.real.hosts}
 
     def meant(self, request: Request) -> Bank:

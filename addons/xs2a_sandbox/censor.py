@@ -68,6 +68,10 @@ class Censor:
         low = host.lower()
         return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None
 
+    def is_known(self, text: str) -> bool:
+        """Whether it is one of the texts that stay as they are."""
+        return text in self._pseudonyms.known
+
     def member(
         self,
         name: str,
@@ -114,7 +118,7 @@ class Censor:
 
     def name(self, text: str) -> str:
         """The name of a member or a parameter, unless it is data that became one: an IBAN with its balance."""
-        if text in self._pseudonyms.known:
+        if self.is_known(text):
             return text
         if harmless.is_name(text) and not any(map(self._gives_away, harmless.decoded(text))):
             return text
@@ -122,7 +126,7 @@ class Censor:
 
     def value(self, text: str, depth: int = 0) -> str:
         """A text of which nothing but its kind is known."""
-        if text in self._pseudonyms.known:
+        if self.is_known(text):
             return text
         if harmless.is_plain(text):
             # That of a device, wherever else it stands.
@@ -133,9 +137,12 @@ class Censor:
             return self._made(text, self._pseudonyms.ip(text))
         if compact_pan(text):
             return self._made(text, self._pseudonyms.pan(text))
-        if _LOOKS_LIKE_URL.fullmatch(text):
+        if self.is_link(text):
             return self.url(text, depth)
         return self.shaped(text)
+
+    def is_link(self, text: str) -> bool:
+        return _LOOKS_LIKE_URL.fullmatch(text) is not None
 
     def identifier(self, text: str, depth: int = 0) -> str:
         """The same in paths, links and bodies."""
@@ -160,11 +167,15 @@ class Censor:
 
     def careful(self, text: str) -> str:
         """A text that is harmless by its place, unless it holds what is not."""
-        if text.lower() in harmless.VOCABULARY or text in self._pseudonyms.known:
+        if text.lower() in harmless.VOCABULARY or self.is_known(text):
             return text
         if any(harmless.has_marks(one) or self._remembered.inside(one) for one in harmless.decoded(text)):
             return self.shaped(text)
         return text
+
+    def spots(self, text: str) -> str:
+        """Only accounts, cards and e-mail addresses in it are replaced, but for those that are known."""
+        return self._made(text, self._pseudonyms.spots(text))
 
     def recalled(self, text: str) -> str:
         """With pseudonyms where the text holds something that was replaced before."""
@@ -172,16 +183,16 @@ class Censor:
 
     def addresses(self, text: str) -> str:
         """A header field that lists IP addresses."""
-        if text in self._pseudonyms.known:
+        if self.is_known(text):
             return text
         return _ADDRESS_PART.sub(lambda part: part[0] if part[0].lower() in _FORWARDED else self.value(part[0]), text)
 
     def url(self, text: str, depth: int = 0) -> str:
         """The scheme stays, and the bank's host; path and query are looked into."""
-        if text in self._pseudonyms.known:
+        if self.is_known(text):
             return text
         parts = _URL.fullmatch(text)
-        if depth > _DEEPEST or not parts or (parts["scheme"] or "http").lower() not in ("http", "https"):
+        if depth > _DEEPEST or not parts or not self.looks_into(parts["scheme"] or "http"):
             return self.shaped(text)
         scheme, authority, path, query, fragment = parts.groups()
         start = f"{scheme}://{self.host(authority)}" if scheme else ""
@@ -194,6 +205,10 @@ class Censor:
             f"{mark}{self.query(part, depth)}" for mark, part in (("?", query), ("#", fragment)) if part is not None
         )
         return start + path + end
+
+    def looks_into(self, scheme: str) -> bool:
+        """Whether links of this scheme are made of a host, a path and a query."""
+        return scheme.lower() in ("http", "https")
 
     def query(self, text: str, depth: int = 0) -> str:
         """What follows the `?`."""

@@ -16,6 +16,7 @@ from xs2a_sandbox.banks import Banks, stranger
 from xs2a_sandbox.call import Call, Session
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.control import ROOT, Control, is_control
+from xs2a_sandbox.display import Display
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange, shown
 from xs2a_sandbox.explanation import Explanation, explain, own
@@ -47,8 +48,8 @@ _OWN_PATHS = frozenset({ROOT, sca.PAGES})
 class Engine:
     """Answers requests. It keeps no state of its own: that is the store's.
 
-    `on_exchange` is told of every request once it is answered, with `shown_path` of its path; `public_url` is where
-    browsers reach our pages; nobody controls the sandbox before `admin_token` is set.
+    `on_exchange` is told of every request once it is answered, with its path as `display` shows it; `public_url` is
+    where browsers reach our pages; nobody controls the sandbox before `admin_token` is set.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Engine:
         testdata: TestData,
         *,
         passage: Passage | None = None,
-        shown_path: Callable[[str], str] = str,
+        display: Display | None = None,
         host: str = "127.0.0.1",
         public_url: str = "http://127.0.0.1:8081",
         static_data: bool = False,
@@ -75,7 +76,9 @@ class Engine:
         self.files = Files(REAL.now())
         self.banks = banks
         self.passage = passage or Passage()
-        self.shown_path = shown_path
+        self.display = display
+        if display:
+            self.journal.show = display.entry
         self._started = REAL.today()
         self._host = host
         self._static = static_data
@@ -104,6 +107,7 @@ class Engine:
         """Never raises, unless it is cancelled."""
         started = time.perf_counter()
         outcome = Outcome(self.banks.default)
+        outcome.personal = self.banks.are_personal or self.passage.can_forward
         try:
             response = await self._answer(request, outcome)
         except Exception:
@@ -121,13 +125,14 @@ class Engine:
             exchange = Exchange(
                 session=outcome.session,
                 method=request.method,
-                path=shown(request.target.partition("?")[0], self.shown_path),
+                path=self._shown(request, outcome),
                 status=response.status,
                 milliseconds=(time.perf_counter() - started) * 1000,
                 source=outcome.source,
                 rule=outcome.rule,
                 warnings=tuple(outcome.warnings),
                 error=outcome.error,
+                personal=outcome.personal,
             )
             if outcome.journaled:
                 self.journal.add(request, response, exchange)
@@ -181,6 +186,7 @@ class Engine:
                 outcome.source = "bank"
                 return await self.passage.forward(request)
             if not outcome.journaled:
+                outcome.personal = False
                 if page := self._pages.answer(request, segments):
                     return page
                 if is_control(request, segments):
@@ -209,6 +215,7 @@ class Engine:
         bank = outcome.bank = self.banks.choose(request)
         found = bank.find(request.method, segments)
         mode = "simulate" if outcome.simulated else bank.real.mode_of(found.segments)
+        outcome.personal = outcome.simulated or mode in ("record", "compare") or bank.replays_personal
         if mode != "simulate" and not found.known and bank.is_strange(request):
             raise stranger(request)
         if mode == "compare":
@@ -230,7 +237,7 @@ class Engine:
             )
             if said:
                 return said
-        outcome.source = "bank"
+        outcome.source, outcome.personal = "bank", True
         return await self.passage.ask(bank.real, request, len(found.segments))
 
     async def _simulate(self, request: Request, outcome: Outcome) -> Response:
@@ -280,6 +287,10 @@ class Engine:
         if isinstance(page, Response):
             return page
         return show(page, self.interface.errors[page.error.name].status) if page.error else show(page)
+
+    def _shown(self, request: Request, outcome: Outcome) -> str:
+        path, display = request.target.partition("?")[0], self.display
+        return shown(path, lambda path: display.path(path, outcome.personal)) if display else path
 
     def _failed(self, request: Request, outcome: Outcome) -> Response:
         """What went wrong is in the log."""

@@ -15,7 +15,8 @@ _log = logging.getLogger("xs2a_sandbox")
 class Exchange(NamedTuple):
     """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers.
 
-    `error` is the name of the error of the dialect's table that was answered.
+    `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
+    may be in it, as a bank or a recording had a part in it.
     """
 
     session: str
@@ -27,6 +28,7 @@ class Exchange(NamedTuple):
     rule: str | None = None
     warnings: tuple[str, ...] = ()
     error: str | None = None
+    personal: bool = True
 
 
 def shown(path: str, redact: Callable[[str], str]) -> str:

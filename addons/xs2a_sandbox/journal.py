@@ -31,6 +31,7 @@ class Journaled:
     """One exchange. `time` is when the request came; `origin` where the client sent it, as in `https://bank.example`.
 
     `source` and `rule` are those of the answer's X-Sandbox-… headers. `cut`: of a body only the beginning is kept.
+    `personal`: real people's data may be in it.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Journaled:
     warnings: tuple[str, ...] = ()
     fault: str | None = None
     cut: bool = False
+    personal: bool = True
 
     @property
     def path(self) -> str:
@@ -69,10 +71,11 @@ class Journaled:
         return read_json(self.answer_body)
 
 
-Redact = Callable[[Entry], Entry]
+Show = Callable[[Entry, bool], Entry]
+"""What may be shown of an exchange; told whether real people's data may be in it."""
 
 
-def without_content(entry: Entry) -> Entry:
+def without_content(entry: Entry, personal: bool) -> Entry:
     """What can be shown where nobody has said how to redact: no query, no body, no header but the type of a body."""
     return replace(
         entry,
@@ -114,12 +117,12 @@ _Pairs = tuple[tuple[str, str], ...]
 class Journal:
     """Bounded by `count` and `bytes`: the oldest entries go first. Threads may share it.
 
-    It holds all as it was sent. `redact` is for whoever shows an entry outside of this process.
+    It holds all as it was sent. `show` is for whoever shows an entry outside of this process.
     """
 
     count: int = COUNT
     bytes: int = BYTES
-    redact: Redact = without_content
+    show: Show = without_content
     _kept: deque[_Kept] = field(default_factory=deque)
     _size: int = 0
     _last: int = 0
@@ -173,8 +176,8 @@ class Journal:
             self._kept, self._size = deque(kept), sum(one.size for one in kept)
         return gone
 
-    def redacted(self, entry: Journaled) -> Journaled:
-        shown = self.redact(exchange_of(entry))
+    def shown(self, entry: Journaled) -> Journaled:
+        shown = self.show(exchange_of(entry), entry.personal)
         return replace(
             entry,
             target=shown.target,
@@ -211,6 +214,7 @@ def _entry(kept: _Kept) -> Journaled:
         warnings=exchange.warnings,
         fault=kept.fault,
         cut=kept.cut,
+        personal=exchange.personal,
     )
 
 

@@ -85,10 +85,10 @@ def _mismatch(journal: Journal, verdict: Verdict) -> Refused:
         409,
         "journal-mismatch",
         f"expected {verdict.times}, found {len(verdict.found)}: {verdict.wanted}",
-        found=[summary(entry, journal.redacted(entry)) for entry in verdict.found[-LIMIT:]],
+        found=[summary(entry, journal.shown(entry)) for entry in verdict.found[-LIMIT:]],
         nearest=[
             # Where, not how: that would tell what was sent.
-            {**summary(entry, journal.redacted(entry)), "differs": [place for place, _ in differences]}
+            {**summary(entry, journal.shown(entry)), "differs": [place for place, _ in differences]}
             for entry, differences in verdict.nearest
         ],
     )
@@ -173,7 +173,7 @@ def _body(body: bytes) -> dict[str, Any]:
 
 
 def _shown(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
-    return entry if plain else journal.redacted(entry)
+    return entry if plain else journal.shown(entry)
 
 
 def _plain(query: Mapping[str, str]) -> bool:

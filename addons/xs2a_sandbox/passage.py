@@ -46,6 +46,10 @@ class Passage:
         self._forwarded = frozenset(host.lower() for host in forward_hosts)
         self._spied = spied
 
+    @property
+    def can_forward(self) -> bool:
+        return bool(self._forwarded)
+
     def forwards(self, request: Request) -> bool:
         if not self._forwarded or request.door != "proxy":
             return False

@@ -104,11 +104,26 @@ class Pseudonyms:
         if text in self.known:
             return text
         pieces, done = [], 0
-        for kind, start, end in _quoted(text):
-            alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shaped)
-            pieces += [self._shape(text[done:start]), alone(text[start:end])]
+        for new, start, end in self._spots(text):
+            pieces += [self._shape(text[done:start]), new]
             done = end
         return "".join([*pieces, self._shape(text[done:])])
+
+    def spots(self, text: str) -> str:
+        """Only accounts, cards and e-mail addresses in it are replaced, unless they are known in some writing."""
+        pieces, done = [], 0
+        for new, start, end in self._spots(text):
+            written = text[start:end]
+            is_known = (compact_iban(written) or compact_pan(written) or written) in self.known
+            pieces += [text[done:start], written if is_known else new]
+            done = end
+        return "".join([*pieces, text[done:]])
+
+    def _spots(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """The pseudonym of each account, card or e-mail address in a text, and where it begins and ends."""
+        for kind, start, end in _quoted(text):
+            alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shaped)
+            yield alone(text[start:end]), start, end
 
     def host(self, name: str) -> str:
         """The name of a host, in lower case, label by label; the last of several stays if it can be a top level."""

@@ -13,9 +13,10 @@ from xs2a_sandbox.messages import Headers, Request
 from xs2a_sandbox.redacted_body import redacted_body
 from xs2a_sandbox.redaction_rules import DEFAULT, RedactionRules
 
-_OURS = "x-sandbox-"
+OURS = "x-sandbox-"
 """Header fields between a client and the sandbox."""
-_SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
+SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
+"""Of authentication, in lower case."""
 
 
 class Redactor:
@@ -24,6 +25,10 @@ class Redactor:
     `words` are literal words of paths that stay, `banks` URLs whose hosts do. `known` are the texts of recorded rules,
     which stay as they are: a client sends back what an answer gave it. Several threads may use it.
     """
+
+    censor: type[Censor] = Censor
+    readable = False
+    """Whether text that is neither JSON nor a form is looked into, not only noted."""
 
     def __init__(
         self,
@@ -35,7 +40,7 @@ class Redactor:
         known: Collection[str] = (),
     ) -> None:
         self._rules = rules
-        self._censor = Censor(key, rules, words, known)
+        self._censor = self.censor(key, rules, words, known)
         for bank in banks:
             self._censor.trust(bank)
 
@@ -79,7 +84,7 @@ class Redactor:
 
     def _message(self, headers: Headers, body: bytes) -> tuple[Headers, bytes]:
         kept = self._headers(headers)
-        new = redacted_body(body, _media(headers), self._censor, self._rules)
+        new = redacted_body(body, _media(headers), self._censor, self._rules, readable=self.readable)
         if new == body:
             return kept, body
         length = str(len(new))
@@ -104,6 +109,11 @@ class Redactor:
                 return None
             case "replace":
                 return censor.replaced(text)
+        return self._unruled(name, text)
+
+    def _unruled(self, name: str, text: str) -> str | None:
+        """By what is known of the field, as no rule of the user's is about it."""
+        censor = self._censor
         if name == "host":
             return censor.host(text)
         if name in harmless.HEADERS or name in harmless.FRAMING:
@@ -118,14 +128,14 @@ class Redactor:
             return censor.shaped(text) if name == "psu-device-id" else censor.value(text)
         if name == "www-authenticate":
             scheme = text.partition(" ")[0]
-            return scheme if scheme.lower() in _SCHEMES else None
+            return scheme if scheme.lower() in SCHEMES else None
         if name not in harmless.NOISE_HEADERS:
             censor.dropped(text)
         return None
 
 
 def _frames(name: str) -> bool:
-    return name.lower() in harmless.FRAMING or name.lower().startswith(_OURS)
+    return name.lower() in harmless.FRAMING or name.lower().startswith(OURS)
 
 
 def _media(headers: Headers) -> str:

@@ -32,24 +32,29 @@ class _Number(str):
     __slots__ = ()
 
 
-def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules) -> bytes:
-    """`media` is its type in lower case. The very bytes, if there is nothing to replace in them."""
+def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules, *, readable: bool = False) -> bytes:
+    """`media` is its type in lower case. The very bytes, if there is nothing to replace in them.
+
+    With `readable` text that is neither JSON nor a form is looked into as if a rule kept its media type.
+    """
     if not body or _NOTE.fullmatch(body):
         return body
     if body.startswith(_GZIP):
         inflated = _inflated(body)
-        return _note(body, media) if inflated is None else redacted_body(inflated, media, censor, rules)
+        if inflated is None:
+            return _note(body, media)
+        return redacted_body(inflated, media, censor, rules, readable=readable)
     action = rules.media.get(media)
     if action == "drop":
         return _note(body, media)
     is_json = media.endswith("json")
     if is_json or body.lstrip()[:1] in (b"{", b"["):
         redacted = _json(body, censor, rules)
-        if redacted is not None or is_json:
+        if redacted is not None or (is_json and not readable):
             return redacted or _note(body, media)
     if media == _FORM:
         return _form(body, censor)
-    return _prose(body, censor) if action == "keep" else _note(body, media)
+    return _prose(body, censor) if action == "keep" or (readable and _is_text(body)) else _note(body, media)
 
 
 def _json(body: bytes, censor: Censor, rules: RedactionRules) -> bytes | None:
@@ -74,6 +79,13 @@ def _prose(body: bytes, censor: Censor) -> bytes:
     text = body.decode("latin-1")
     redacted = without_data(text, censor)
     return body if redacted == text else redacted.encode("latin-1", "replace")
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        return "\0" not in body.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _note(body: bytes, media: str) -> bytes:

@@ -85,9 +85,8 @@ class Reload:
         else:
             self._settings = settings
             self._engine.use(banks, testdata, Clock().now())
-            if not any(bank.real.can_be_asked for bank in banks.all):
-                # Where a bank is asked everything is redacted anyway, by one who remembers what it was sent before.
-                self._engine.shown_path = assembly.shown_path(settings, banks)
+            if self._engine.display:
+                assembly.show(self._engine.display, settings, banks, testdata)
             self._say(f"loaded again: {counted(len(banks.default.interface.rules), 'rule')}")
 
     def _live(self, settings: Settings) -> Settings:

@@ -5,12 +5,11 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from xs2a_sandbox import door
 from xs2a_sandbox.admin_token import ensure_token
-from xs2a_sandbox.assembly import build, redactor_of
+from xs2a_sandbox.assembly import build
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
@@ -53,8 +52,6 @@ async def serve(
         built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
-    redactor = cache(lambda: redactor_of(settings, engine.banks))
-    engine.journal.redact = lambda entry: redactor().entry(entry)
     direct = DirectDoor(engine.answer, host=settings.host, port=settings.port)
     proxy = ProxyDoors(
         engine.answer,

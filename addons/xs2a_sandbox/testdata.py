@@ -1,7 +1,7 @@
 """The bank's customers, accounts, consents and payments: the layer below the state, dated from the session's start."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache
@@ -10,6 +10,7 @@ from typing import Any
 
 from xs2a_sandbox import document
 from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.document import complaints
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.expression import compile_value, render
@@ -73,6 +74,22 @@ class TestData:
                 for name, entries in self.collections.items()
             }
         return self._days[day]
+
+    def texts(self) -> frozenset[str]:
+        """All that is written in them, ids included."""
+        return frozenset(_texts(self.at(REAL.today())))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from value
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def load(files: Sequence[Path]) -> TestData:
