@@ -1,4 +1,5 @@
 import asyncio
+import json
 import re
 import socket
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from doors import DEADLINE, Loop, echo, is_refusal, opened, talk, wait_until
+from doors import DEADLINE, Loop, echo, is_refusal, opened, read_all, talk, wait_until
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.messages import MAX_BODY, Request, Response
 from xs2a_sandbox.server import DirectDoor
@@ -105,6 +106,40 @@ def test_an_upgrade_is_answered_like_any_request(door: DirectDoor) -> None:
     )
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b'"target":"/v1/ws"' in answer
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+@pytest.mark.parametrize("pieces", ["at once", "head first", "byte by byte"])
+def test_the_body_of_a_request_that_asks_for_an_upgrade_arrives(door: DirectDoor, framing: str, pieces: str) -> None:
+    """Java's HttpClient and curl --http2 send it with every request in plain HTTP."""
+    head = (
+        b"POST /v1/a%20b?q=1 HTTP/1.1\r\nHost: b\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+        b"HTTP2-Settings: AAEAAEAAAAIAAAAA\r\n"
+    )
+    if framing == "length":
+        head, body = head + b"Content-Length: 13\r\n\r\n", b'{"two": "\r\n"}'
+    else:
+        head, body = head + b"Transfer-Encoding: chunked\r\n\r\n", b'8\r\n{"two": \r\n5\r\n"\r\n"}\r\n0\r\n\r\n'
+    whole = head + body + b"GET /v1/next HTTP/1.1\r\nHost: b\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in {"at once": [whole], "head first": [head, body + whole[len(head + body) :]]}.get(
+            pieces, [whole[index : index + 1] for index in range(len(whole))]
+        ):
+            connection.sendall(piece)
+        answer = read_all(connection)
+    decode = json.JSONDecoder().raw_decode
+    first, second = (decode(answer[start.start() :].decode())[0] for start in re.finditer(rb'{"method"', answer))
+    assert answer.count(b"HTTP/1.1 200 ") == 2
+    assert (first["method"], first["target"], first["body"]) == ("POST", "/v1/a%20b?q=1", '{"two": "\r\n"}')
+    assert ["upgrade", "h2c"] in first["headers"]
+    assert (second["method"], second["target"], second["body"]) == ("GET", "/v1/next", "")
+
+
+def test_connect_belongs_to_the_proxy(door: DirectDoor) -> None:
+    answer = talk(door.port, b"CONNECT bank.example:443 HTTP/1.1\r\nHost: bank.example:443\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"--proxy-port" in answer
 
 
 def test_an_engine_that_fails_is_a_500() -> None:

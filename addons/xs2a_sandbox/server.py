@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from email.utils import formatdate
 
+import httptools
 import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -145,11 +146,40 @@ async def _fail(
 
 
 class _Protocol(HttpToolsProtocol):
-    """Shows the application its connection, which a fault needs."""
+    """Shows the application its connection, which a fault needs, and stays with HTTP/1.1."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["state"][_TRANSPORT] = self.transport
+
+    def _should_upgrade(self) -> bool:
+        """Leaves a request that asks for an upgrade to `data_received`."""
+        return True
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._stay(data[upgrade.args[0] :])
+        except httptools.HttpParserError as error:
+            self.send_400_response(f"Invalid HTTP request: {error}")
+
+    def _stay(self, rest: bytes) -> None:
+        """Reads a request that asks for an upgrade again, as one that does not: it is answered over HTTP/1.1."""
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        if method == b"CONNECT":
+            self.send_400_response("Invalid HTTP request: CONNECT is for the port of --proxy-port")
+            return
+        wishes = [field for field in self.headers if field[0] == b"upgrade"]
+        lines = [b"%s %s HTTP/%s" % (method, self.url, version)]
+        lines += [b"%s: %s" % field for field in self.headers if field not in wishes]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.data_received(b"\r\n".join([*lines, b"", b""]))
+        self.headers += wishes
+        if rest:
+            self.data_received(rest)
 
 
 class _Server(uvicorn.Server):
