@@ -34,6 +34,9 @@ class TestValues:
             ("exchangeRate", "1.0640"),
             ("resourceId", "1234"),
             ("href", "/v1/accounts"),
+            ("method", "GET"),
+            ("anything", "RJCT"),
+            ("anything", "application/json"),
         ],
     )
     def test_what_stays(self, censor: Censor, name: str, text: str) -> None:
@@ -271,8 +274,7 @@ class TestRemembering:
         assert "ruenwald" not in censor.careful("R3J1ZW53YWxk")
 
     def test_ordinary_words_stay_ordinary(self, censor: Censor) -> None:
-        for word in ("accounts", "valid", "application/json"):
-            assert censor.value(word) != word
+        censor.dropped("accounts valid")
         assert censor.url("/v1/accounts") == "/v1/accounts"
         assert censor.member("consentStatus", "valid") == "valid"
         assert censor.careful("application/json") == "application/json"

@@ -126,7 +126,7 @@ class Censor:
 
     def value(self, text: str, depth: int = 0) -> str:
         """A text of which nothing but its kind is known."""
-        if self.is_known(text):
+        if self.is_known(text) or harmless.is_word(text):
             return text
         if harmless.is_plain(text):
             # That of a device, wherever else it stands.
@@ -163,11 +163,11 @@ class Censor:
             return self._made(text, self._pseudonyms.date(text))
         if harmless.is_amount(text) and not compact_pan(text):
             return self._made(text, self._pseudonyms.number(text))
-        return self.shaped(text) if harmless.is_plain(text) else self.value(text)
+        return self.shaped(text) if harmless.is_plain(text) or harmless.is_word(text) else self.value(text)
 
     def careful(self, text: str) -> str:
         """A text that is harmless by its place, unless it holds what is not."""
-        if text.lower() in harmless.VOCABULARY or self.is_known(text):
+        if harmless.is_word(text) or self.is_known(text):
             return text
         if any(harmless.has_marks(one) or self._remembered.inside(one) for one in harmless.decoded(text)):
             return self.shaped(text)

@@ -111,7 +111,7 @@ VOCABULARY = PATH_WORDS | frozenset(
     application text json
     """.split()
 )
-"""Words, in lower case, that are harmless in places for codes also when a person happens to be called so."""
+"""Words, in lower case, that are harmless also when a person happens to be called so."""
 
 _SECRETS = re.compile(
     """token|secret|passw|passphrase|signature|certificate|assertion|credential|psudata|scaauthenticationdata|
@@ -207,6 +207,11 @@ def is_plain(text: str) -> bool:
         # Sixteen readable characters are no random number.
         return not all(0x20 <= byte < 0x7F for byte in bytes.fromhex(text.replace("-", "")))
     return not text or text in ("true", "false") or is_moment(text)
+
+
+def is_word(text: str) -> bool:
+    """Whether this is a word of the interface, which says nothing of anybody wherever it stands."""
+    return text.lower() in VOCABULARY
 
 
 def is_name(name: str) -> bool:

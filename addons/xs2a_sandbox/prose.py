@@ -51,7 +51,7 @@ def without_quotations(text: str, censor: Censor) -> str:
 
     def quotation(found: re.Match[str]) -> str:
         inside = found["inside"]
-        harmless_one = inside.lower() in harmless.VOCABULARY or censor.is_trusted(inside)
+        harmless_one = harmless.is_word(inside) or censor.is_trusted(inside)
         return found["open"] + (inside if harmless_one else censor.value(inside)) + found["close"]
 
     return without_data(_QUOTATION.sub(quotation, text), censor)
