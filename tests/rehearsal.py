@@ -4,7 +4,7 @@ import json as jsonlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -66,7 +66,7 @@ class Stage:
         return self.now.date()
 
     def move(self, **by: int) -> None:
-        self.now += timedelta(**by)
+        self.now = (self.now.astimezone(UTC) + timedelta(**by)).astimezone(BANK_ZONE)
         transaction = self.transaction()
         keep_clock(transaction, Clock(frozen=self.now))
         assert transaction.commit()

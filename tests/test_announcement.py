@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.announcement import announcement, found_state, valid_consent
+from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.real_bank import RealBank
@@ -28,6 +29,16 @@ def test_where_everything_is() -> None:
         "CA file   /my folder/ca.pem",
         "state     in memory",
     ]
+
+
+def test_where_the_clock_stands() -> None:
+    frozen = Settings(frozen_at=read_time("2026-11-21T09:00"))
+
+    said = announcement(frozen, ADDRESSES, "in memory", None).splitlines()
+    as_json = json.loads(announcement(replace(frozen, log_format="json"), ADDRESSES, "in memory", None))
+
+    assert said[4:] == ["state     in memory", "clock     stands at 2026-11-21T09:00:00+01:00"]
+    assert as_json["frozen_at"] == "2026-11-21T09:00:00+01:00"
 
 
 def test_a_door_that_is_off_is_not_announced() -> None:
@@ -91,6 +102,7 @@ def test_as_one_line_of_json() -> None:
         "tls": "https://127.0.0.1:3",
         "ca_file": "/my folder/ca.pem",
         "state": "in memory",
+        "frozen_at": None,
         "banks": [],
         "try": None,
     }

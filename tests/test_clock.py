@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from xs2a_sandbox import clock as clock_module
-from xs2a_sandbox.clock import BANK_ZONE, Clock
+from xs2a_sandbox.clock import BANK_ZONE, Clock, read_time
 
 
 def test_real_time_is_local_to_the_bank() -> None:
@@ -40,12 +40,57 @@ def test_an_hour_more_is_an_hour_more(
     monkeypatch: pytest.MonkeyPatch, utc: datetime, shift: timedelta, local: str
 ) -> None:
     """On the days that clocks change, too."""
+    monkeypatch.setattr(clock_module, "datetime", fixed(utc))
+
+    assert Clock(shift).now().isoformat() == local
+
+
+@pytest.mark.parametrize(
+    ("begins", "hours", "then"),
+    [
+        ("2026-03-28T12:00", 24, "2026-03-29T13:00:00+02:00"),
+        ("2026-03-29T01:30", 1, "2026-03-29T03:30:00+02:00"),
+        ("2026-10-25T02:30", 1, "2026-10-25T02:30:00+01:00"),
+        ("2026-10-24T12:00", 24, "2026-10-25T11:00:00+01:00"),
+        ("2028-02-28T23:30", 1, "2028-02-29T00:30:00+01:00"),
+    ],
+)
+def test_when_an_hour_has_passed(monkeypatch: pytest.MonkeyPatch, begins: str, hours: int, then: str) -> None:
+    begins_at = read_time(begins)
+
+    assert Clock(frozen=begins_at).after(hours * 3600).isoformat() == then
+    monkeypatch.setattr(clock_module, "datetime", fixed(begins_at))
+    assert Clock().after(hours * 3600).isoformat() == then
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("2026-11-21", "2026-11-21T00:00:00+01:00"),
+        ("2026-11-21T09:00:00.5", "2026-11-21T09:00:00.500000+01:00"),
+        ("2026-11-21T23:30Z", "2026-11-22T00:30:00+01:00"),
+        ("2026-06-21T09:00-10:00", "2026-06-21T21:00:00+02:00"),
+        ("2026-03-29T02:30", "2026-03-29T03:30:00+02:00"),
+        ("1970-01-02T01:00", "1970-01-02T01:00:00+01:00"),
+        ("2999-12-31T01:00", "2999-12-31T01:00:00+01:00"),
+    ],
+)
+def test_a_time_is_read(written: str, shown: str) -> None:
+    assert read_time(written).isoformat() == shown
+
+
+@pytest.mark.parametrize("written", ["1970-01-01", "2999-12-31T01:01", "0001-01-01T00:00+14:00", "9999-12-31T23:59-12"])
+def test_a_time_that_no_clock_can_show(written: str) -> None:
+    with pytest.raises(OverflowError):
+        read_time(written)
+
+
+def fixed(moment: datetime) -> type[datetime]:
+    """A `datetime` by which it is always now."""
 
     class Fixed(datetime):
         @classmethod
         def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
-            return utc.astimezone(tz)  # type: ignore[arg-type]
+            return moment.astimezone(tz)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(clock_module, "datetime", Fixed)
-
-    assert Clock(shift).now().isoformat() == local
+    return Fixed

@@ -208,11 +208,33 @@ def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["there is no dialect 'none'; there are *xs2a-1.84*"])
 
 
+def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nxs2a_frozen_at = 2031-05-06T07:08")
+    pytester.makepyfile("""
+        from datetime import date, datetime
+        import pytest
+
+        def test_of_the_ini_file(xs2a, xs2a_server):
+            assert xs2a.clock.now.isoformat() == xs2a_server.clock.now.isoformat() == "2031-05-06T07:08:00+02:00"
+            consent = xs2a.testdata.consents[xs2a.testdata.consent()]
+            assert consent["validUntil"] > "2031-05-06"
+            assert xs2a.state["consents"][xs2a.testdata.consent()] == consent
+            assert xs2a.clock.move(days=1).day == 7
+
+        @pytest.mark.xs2a(frozen_at=datetime(2032, 1, 2))
+        def test_of_the_marker(xs2a):
+            assert xs2a.clock.today == date(2032, 1, 2)
+    """)
+    run(pytester).assert_outcomes(passed=2)
+
+
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
-        ("cassete=['x']", "the marker xs2a takes no cassete; it takes cassettes, testdata, dialect"),
+        ("cassete=['x']", "the marker xs2a takes no cassete; it takes cassettes, testdata, dialect, frozen_at"),
         ("['x']", "the marker xs2a takes no positional arguments"),
+        ("frozen_at='soon'", "xs2a: frozen_at must be an ISO 8601 time such as 2026-11-21T09:00:00"),
+        ("frozen_at=2027", "xs2a: frozen_at must be an ISO 8601 time"),
         ("cassettes='nowhere'", "there is no such file or directory"),
         ("cassettes='broken'", "broken/case.yaml:1:15: error unknown-key"),
     ],

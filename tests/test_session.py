@@ -8,7 +8,7 @@ import pytest
 from client import Client, an_engine
 from conformance import bodies, facts
 from xs2a_sandbox import session
-from xs2a_sandbox.clock import BANK_ZONE, Clock
+from xs2a_sandbox.clock import BANK_ZONE, REAL, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Headers, Request
 from xs2a_sandbox.session import DEFAULT, anchor, session_clock, session_name
@@ -71,7 +71,7 @@ def time_of(name: str, **kept: Any) -> tuple[Clock, date, Transaction]:
     transaction = Transaction(MemoryStore(), name, lambda _: {})
     if kept:
         transaction.put(*session._TIME, kept)
-    return session_clock(transaction), anchor(transaction, STARTED), transaction
+    return session_clock(transaction, REAL), anchor(transaction, STARTED, REAL), transaction
 
 
 def test_the_default_session_counts_from_the_start_of_the_process() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,8 @@ def test_defaults_agree():
 
 
 def test_the_files_keys_are_the_design():
-    flags = "host proxy-port port tls-port dialect cassettes testdata state reset confdir public-url proxy-auth"
-    flags += " no-debug-headers log-format mode bank forward-host to answer-from allow-writes"
+    flags = "host proxy-port port tls-port dialect cassettes testdata state reset frozen-at confdir public-url"
+    flags += " proxy-auth no-debug-headers log-format mode bank forward-host to answer-from allow-writes"
     flags += " noise-reads ignore report coverage"
     assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]
     in_the_file_only = "hosts base_path static_data banks redaction max_age on_expiry shift_dates"
@@ -52,6 +53,7 @@ def test_the_variable_follows_from_the_name():
         ("reset", "0", False),
         ("confdir", "../b", Path("/a/b")),
         ("confdir", "/x/./y", Path("/x/y")),
+        ("frozen_at", "2026-11-21T09:00", datetime.fromisoformat("2026-11-21T09:00+01:00")),
         ("state", "memory:", "memory:"),
         ("state", "sqlite:c.db", "sqlite:/a/here/c.db"),
         ("public_url", "https://x.example:9443/y/", "https://x.example:9443/y"),
@@ -74,6 +76,7 @@ def test_what_is_written_is_read(name, written, value):
     [
         *(("port", wrong) for wrong in ("", "-1", "65536", "1.0", "off", "٣")),
         *(("reset", wrong) for wrong in ("", "maybe", 2)),
+        *(("frozen_at", wrong) for wrong in ("", "now", "09:00", "2026-02-29", "1969-01-01", "3000-01-01")),
         *(("state", wrong) for wrong in ("", "sqlite:", "sqlite::memory:", "redis://x")),
         *(("public_url", wrong) for wrong in ("x", "ftp://x", "http://", "http://x?a=1", "http://me@x", "http://x:0")),
         *(("base_path", wrong) for wrong in ("/", "xs2a", "/xs2a/", "/a b")),

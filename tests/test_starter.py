@@ -1,6 +1,7 @@
 """The files that `init` writes."""
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 
 from xs2a_sandbox import assembly, config, starter
 from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.clock import BANK_ZONE
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.document import parse
 from xs2a_sandbox.errors import UserMistake
@@ -59,6 +61,7 @@ def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch
     assert config.load({}, {}, tmp_path) == Settings(
         testdata=tmp_path / "my-testdata.yaml",
         redaction=tmp_path / "my-redaction.yaml",
+        frozen_at=datetime(2026, 11, 21, 9, tzinfo=BANK_ZONE),
         public_url="http://localhost:8081",
         proxy_auth="user:password",
         bank="https://api.bank.example/psd2",

@@ -28,6 +28,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
                 "tls": addresses.tls,
                 "ca_file": str(addresses.ca_file),
                 "state": state,
+                "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
                 "banks": [{"url": bank.url, "hosts": bank.hosts, "mode": bank.mode} for bank in banks],
                 "try": command,
             }
@@ -38,6 +39,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
         *([f"          {addresses.tls}"] if addresses.tls else []),
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
+        *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
         *(["", "Try it:", f"  {command}"] if command else []),
     ]

@@ -66,6 +66,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         banks,
         store,
         data,
+        clock=settings.clock,
         passage=_passage(settings, asked, redactor, redact),
         display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
         host=settings.host,

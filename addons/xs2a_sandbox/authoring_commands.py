@@ -82,7 +82,8 @@ def show_coverage(
     if examples:
         from xs2a_sandbox.trial import trials
 
-        for trial in trials(files.interface, files.schemas, files.testdata, static_data=settings.static_data):
+        clock, static = settings.clock, settings.static_data
+        for trial in trials(files.interface, files.schemas, files.testdata, clock=clock, static_data=static):
             if trial.exchange:
                 tally.add(trial.exchange)
     found = measure(files.interface, tally)

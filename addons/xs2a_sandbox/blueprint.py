@@ -49,6 +49,7 @@ class Blueprint:
             Banks(bank),
             store,
             self.testdata,
+            clock=settings.clock,
             public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
             static_data=settings.static_data,
             ca_file=settings.confdir / assembly.CA_FILE,

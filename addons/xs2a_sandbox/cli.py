@@ -136,12 +136,11 @@ def _load(flags: Mapping[str, Any]) -> config.Settings:
 
 
 def _testdata(settings: config.Settings) -> tuple[Collections, Sequence[str]]:
-    """The documents as of today, and the ids of the consents that the bank does not know."""
+    """The documents as a session begins with them, and the ids of the consents that the bank does not know."""
     from xs2a_sandbox.assembly import load_testdata
-    from xs2a_sandbox.clock import Clock
 
     data = load_testdata(settings)
-    return data.at(Clock().today()), data.unknown_consents
+    return data.at(settings.clock.today()), data.unknown_consents
 
 
 def _check(settings: config.Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:

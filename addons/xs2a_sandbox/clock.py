@@ -6,6 +6,10 @@ from time import time
 from zoneinfo import ZoneInfo
 
 BANK_ZONE = ZoneInfo("Europe/Vienna")
+EXPECTED_TIME = "an ISO 8601 time such as 2026-11-21T09:00:00 (the bank's time) or 2026-11-21T08:00:00Z"
+TOO_FAR = "the clock can only show times from 1970 to 2999"
+
+_FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +25,35 @@ class Clock:
         # Shifted before it is local: an hour more is an hour more on the days that clocks change, too.
         return (self.frozen or datetime.now(UTC) + self.shift).astimezone(BANK_ZONE)
 
+    def after(self, seconds: float) -> datetime:
+        """When so many seconds have passed, on the days that clocks change, too."""
+        return (self.now().astimezone(UTC) + timedelta(seconds=seconds)).astimezone(BANK_ZONE)
+
     def today(self, days: int = 0) -> date:
         today = self.now().date()
         return today + timedelta(days=days) if days else today
 
 
 REAL = Clock()
+
+
+def read_time(text: str) -> datetime:
+    """ISO 8601, the bank's time where it has no offset.
+
+    Raises:
+        ValueError: it is none.
+        OverflowError: no clock can show it.
+    """
+    moment = datetime.fromisoformat(text)
+    # By way of UTC: an hour that the bank's clocks leave out is shown as the one after it.
+    moment = (moment if moment.tzinfo else moment.replace(tzinfo=BANK_ZONE)).astimezone(UTC)
+    if not can_show(moment):
+        raise OverflowError(TOO_FAR)
+    return moment.astimezone(BANK_ZONE)
+
+
+def can_show(moment: datetime) -> bool:
+    return _FIRST <= moment <= _LAST
 
 
 def instant() -> float:

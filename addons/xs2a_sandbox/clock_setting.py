@@ -6,12 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from xs2a_sandbox.call import Call
-from xs2a_sandbox.clock import BANK_ZONE, Clock
+from xs2a_sandbox.clock import BANK_ZONE, EXPECTED_TIME, TOO_FAR, Clock, can_show, read_time
 from xs2a_sandbox.duration import EXPECTED, parse_duration
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.session import keep_clock
-
-_FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
 
 
 def described(clock: Clock) -> dict[str, Any]:
@@ -42,7 +40,8 @@ def move(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
         raise _wrong('the body must be {"move": …}')
     clock, span = call.clock, _span("move", body["move"])
     try:
-        return _keep(call, Clock(clock.shift + span, clock.frozen and _in_bank(clock.frozen.astimezone(UTC) + span)))
+        frozen = clock.frozen and (clock.frozen.astimezone(UTC) + span).astimezone(BANK_ZONE)
+        return _keep(call, Clock(clock.shift + span, frozen))
     except OverflowError:
         raise _too_far() from None
 
@@ -51,7 +50,7 @@ def _keep(call: Call, clock: Clock) -> dict[str, Any]:
     if clock.frozen:
         clock = Clock(frozen=clock.frozen)
     try:
-        if not _FIRST <= clock.now() <= _LAST:
+        if not can_show(clock.now()):
             raise _too_far()
     except OverflowError:
         raise _too_far() from None
@@ -77,21 +76,15 @@ def _span(member: str, value: Any) -> timedelta:
 
 def _moment(value: Any) -> datetime:
     try:
-        moment = datetime.fromisoformat(value)
-        return _in_bank(moment if moment.tzinfo else moment.replace(tzinfo=BANK_ZONE))
+        return read_time(value)
     except (TypeError, ValueError):
-        text = "frozen must be an ISO 8601 time such as 2026-11-21T09:00:00 (the bank's time) or 2026-11-21T08:00:00Z"
-        raise _wrong(text) from None
+        raise _wrong(f"frozen must be {EXPECTED_TIME}") from None
     except OverflowError:
         raise _too_far() from None
 
 
-def _in_bank(moment: datetime) -> datetime:
-    return moment.astimezone(BANK_ZONE)
-
-
 def _too_far() -> Refused:
-    return _wrong("the clock can only show times from 1970 to 2999")
+    return _wrong(TOO_FAR)
 
 
 def _wrong(message: str) -> Refused:

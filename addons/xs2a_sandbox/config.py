@@ -4,13 +4,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.complaint import Complaint, did_you_mean, explain
 from xs2a_sandbox.document import Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
@@ -43,6 +44,7 @@ class Settings:
     testdata: Path | None = None
     state: str = ""
     reset: bool = False
+    frozen_at: datetime | None = None
     confdir: Path = field(default_factory=_confdir)
     public_url: str | None = None
     proxy_auth: str | None = field(default=None, repr=False)
@@ -70,6 +72,11 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.state:
             object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
+
+    @property
+    def clock(self) -> Clock:
+        """What every session begins with."""
+        return Clock(frozen=self.frozen_at)
 
     def real_banks(self) -> tuple[RealBank, ...]:
         """Those with hosts of their own, then the one for all other requests."""

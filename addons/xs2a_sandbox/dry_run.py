@@ -7,7 +7,7 @@ from typing import Any
 from xs2a_sandbox.answer import write
 from xs2a_sandbox.call import Call, Session
 from xs2a_sandbox.cassette import Operation, Pointer, Rule, answers
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse, Problem
 from xs2a_sandbox.example import Example, compose, example
 from xs2a_sandbox.expression import Scope, mismatches
@@ -23,12 +23,14 @@ from xs2a_sandbox.testdata import TestData
 CODE = "template"
 
 
-def dry_run(by: Operation | Rule, interface: Interface, schemas: Schemas, data: TestData) -> Iterator[Problem]:
+def dry_run(
+    by: Operation | Rule, interface: Interface, schemas: Schemas, data: TestData, clock: Clock = REAL
+) -> Iterator[Problem]:
     """With a request that is made from what is matched. What a handler finds only a real request can show."""
     if by.examples or by.behaviour.handler or by.behaviour.bank:
         return
     with mismatches() as mismatched:
-        scope = _scope(by, interface, data)
+        scope = _scope(by, interface, data, clock)
         if isinstance(by, Rule) and by.when:
             by.when(scope)
         for below, answer in answers(by):
@@ -65,8 +67,7 @@ def _place(written: Any, source: str) -> Pointer | None:
     return None
 
 
-def _scope(by: Operation | Rule, interface: Interface, data: TestData) -> Scope:
-    clock = Clock()
+def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Clock) -> Scope:
     today = data.at(clock.today())
     entry = _made(by, interface)
     request = compose(entry)

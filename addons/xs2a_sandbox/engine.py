@@ -14,7 +14,7 @@ from xs2a_sandbox.attempt import attempted, refusal
 from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.banks import Banks, stranger
 from xs2a_sandbox.call import Call, Session
-from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.control import ROOT, Control, is_control
 from xs2a_sandbox.display import Display
 from xs2a_sandbox.errors import BankError, StoreUnavailable
@@ -48,8 +48,8 @@ _OWN_PATHS = frozenset({ROOT, sca.PAGES})
 class Engine:
     """Answers requests. It keeps no state of its own: that is the store's.
 
-    `on_exchange` is told of every request once it is answered, with its path as `display` shows it; `public_url` is
-    where browsers reach our pages; nobody controls the sandbox before `admin_token` is set.
+    Sessions begin with `clock`. `on_exchange` is told of every request once it is answered, with its path as `display`
+    shows it; `public_url` is where browsers reach our pages; nobody controls the sandbox before `admin_token` is set.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class Engine:
         store: Store,
         testdata: TestData,
         *,
+        clock: Clock = REAL,
         passage: Passage | None = None,
         display: Display | None = None,
         host: str = "127.0.0.1",
@@ -79,7 +80,8 @@ class Engine:
         self.display = display
         if display:
             self.journal.show = display.entry
-        self._started = REAL.today()
+        self._clock = clock
+        self._started = clock.today()
         self._host = host
         self._static = static_data
         self._debug_headers = debug_headers
@@ -269,16 +271,18 @@ class Engine:
         raise BankError("busy")
 
     def _call(self, request: Request, target: Target, outcome: Outcome) -> Call:
-        testdata, started = self.testdata, self._started
-        state = Transaction(self.store, outcome.session, lambda transaction: testdata.at(anchor(transaction, started)))
+        testdata, started, clock = self.testdata, self._started, self._clock
+        state = Transaction(
+            self.store, outcome.session, lambda transaction: testdata.at(anchor(transaction, started, clock))
+        )
         session, sca_options = Session.named(outcome.session, self.public_url), outcome.bank.sca_options
-        call = Call(request, target, session, session_clock(state), state, static=self._static, sca=sca_options)
+        call = Call(request, target, session, session_clock(state, clock), state, static=self._static, sca=sca_options)
         outcome.warnings = call.warnings
         return call
 
     def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
         """For errors that must be sayable while the store is not there."""
-        return Call(request, target, Session.named(session, self.public_url), REAL, _NOTHING)
+        return Call(request, target, Session.named(session, self.public_url), self._clock, _NOTHING)
 
     def _page(self, outcome: Outcome, call: Call) -> Response | None:
         if (answer := outcome.bank.by_rule(call, outcome)) or outcome.rule:
@@ -304,8 +308,8 @@ class Engine:
             return outcome.bank.say(error, self._stateless(Request(request.method, "/"), split_target("/")))
 
     def status(self) -> dict[str, Any]:
-        return status(self.files, self.banks, self.passage.recording)
+        return status(self.files, self.banks, self.passage.recording, self._clock)
 
     def begin_anew(self, session: str | None) -> None:
         if session in (None, DEFAULT):
-            self._started = REAL.today()
+            self._started = self._clock.today()

@@ -4,7 +4,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from itertools import chain
 from threading import Lock
@@ -198,7 +198,7 @@ def _entry(kept: _Kept) -> Journaled:
     exchange = kept.exchange
     return Journaled(
         number=kept.number,
-        time=at(kept.ended) - timedelta(milliseconds=exchange.milliseconds),
+        time=at(kept.ended - exchange.milliseconds / 1000),
         session=exchange.session,
         origin=f"{kept.scheme}://{kept.host}",
         method=kept.method,

@@ -29,14 +29,14 @@ def _of_bank(settings: Settings, files: assembly.Files) -> list[Problem]:
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     for by in owners:
         found += answer_schema.check_fixed(by, interface, schemas)
-        found += dry_run(by, interface, schemas, data)
+        found += dry_run(by, interface, schemas, data, settings.clock)
     for rule in interface.rules:
         named = interface.operations.get(rule.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.
         if named is None or _layer(named, files) <= _layer(rule, files):
             found += parameter.check(rule, named)
     usual = [file.read_bytes() for file in files.data] == [(bundled("cassettes") / assembly.TESTDATA).read_bytes()]
-    for trial in trials(interface, schemas, data, static_data=settings.static_data):
+    for trial in trials(interface, schemas, data, clock=settings.clock, static_data=settings.static_data):
         found += _of_trial(trial, files, interface, usual)
     return found
 

@@ -6,6 +6,7 @@ pytest imports this module in every run, so all that takes time is imported by t
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.served import Served
 
 MARKER = "xs2a"
-_MEMBERS = ("cassettes", "testdata", "dialect")
+_MEMBERS = ("cassettes", "testdata", "dialect", "frozen_at")
 _SANDBOX = pytest.StashKey["Sandbox"]()
 
 
@@ -26,11 +27,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("xs2a_cassettes", "folders of cassettes laid over the bundled ones, later ones win", "paths")
     parser.addini("xs2a_testdata", "a YAML file laid over the bundled customers, accounts, consents and payments")
     parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
+    parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    text = "more cassettes, other test data or another dialect for the fixtures xs2a and xs2a_server"
-    config.addinivalue_line("markers", f"{MARKER}(cassettes=[…], testdata=…, dialect=…): {text}")
+    text = "more cassettes, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
+    config.addinivalue_line("markers", f"{MARKER}(cassettes=[…], testdata=…, dialect=…, frozen_at=…): {text}")
 
 
 @pytest.fixture(scope="session")
@@ -80,9 +82,8 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
             key = (Path.cwd(), *sorted(given.items()))
             if key not in processes:
                 flags = [flag for folder in given.get("cassettes", ()) for flag in ("--cassettes", str(folder))]
-                flags += [
-                    w for name in ("testdata", "dialect") if name in given for w in (f"--{name}", str(given[name]))
-                ]
+                named = [name for name in _MEMBERS[1:] if name in given]
+                flags += [word for name in named for word in (f"--{name.replace('_', '-')}", str(given[name]))]
                 process = Process(tmp_path_factory.mktemp("xs2a-server"), flags)
                 try:
                     process.start()
@@ -118,7 +119,7 @@ def _given(request: pytest.FixtureRequest) -> dict[str, Any]:
     """
     config = request.config
     given: dict[str, Any] = {"cassettes": tuple(config.getini("xs2a_cassettes"))}
-    given |= {name: value for name in ("testdata", "dialect") if (value := config.getini(f"xs2a_{name}"))}
+    given |= {name: value for name in _MEMBERS[1:] if (value := config.getini(f"xs2a_{name}"))}
     for marker in reversed(list(request.node.iter_markers(MARKER))):
         if marker.args or (unknown := sorted(marker.kwargs.keys() - set(_MEMBERS))):
             what = "no positional arguments" if marker.args else f"no {unknown[0]}"
@@ -130,11 +131,23 @@ def _given(request: pytest.FixtureRequest) -> dict[str, Any]:
     given["cassettes"] = tuple(root / folder for folder in given["cassettes"])
     if "testdata" in given:
         given["testdata"] = root / given["testdata"]
+    if isinstance(given.get("frozen_at"), datetime):
+        given["frozen_at"] = given["frozen_at"].isoformat()
     return given
 
 
 def _settings(given: dict[str, Any], confdir: Path) -> "Settings":
+    """Raises UserMistake."""
     from xs2a_sandbox.config import Settings
+    from xs2a_sandbox.errors import UserMistake
     from xs2a_sandbox.sandbox import BASE_URL
+    from xs2a_sandbox.setting import BY_NAME
+    from xs2a_sandbox.setting_value import hint
 
+    if "frozen_at" in given:
+        setting = BY_NAME["frozen_at"]
+        try:
+            given = {**given, "frozen_at": setting.read(given["frozen_at"], confdir)}
+        except (TypeError, ValueError) as error:
+            raise UserMistake(f"xs2a: frozen_at must be {setting.expected}{hint(error)}") from None
     return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **given)

@@ -12,7 +12,6 @@ from uuid import uuid4
 from xs2a_sandbox.bank_data import BankData
 from xs2a_sandbox.blueprint import Blueprint
 from xs2a_sandbox.cassette import Cassette
-from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.environment import to_text
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.handlers.signing import Family
@@ -77,7 +76,7 @@ class Sandbox:
         self.journal = Calls(self._journal)
         self.clock = Hand(self._control)
         self.state = State(self._control)
-        self.testdata = BankData(blueprint.testdata, Clock().today())
+        self.testdata = BankData(blueprint.testdata, blueprint.settings.clock.today())
         self._decisions = Decisions(self._control, self._begin)
 
     async def answer(self, request: Request) -> Response:

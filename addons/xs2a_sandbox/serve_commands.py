@@ -53,14 +53,13 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     from xs2a_sandbox import assembly, exchange_log, serving
     from xs2a_sandbox.announcement import announcement, found_state, valid_consent
     from xs2a_sandbox.authoring_commands import show_coverage
-    from xs2a_sandbox.clock import Clock
+    from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.coverage import Tally
     from xs2a_sandbox.run import Run
 
     settings = _load(flags)
     state = found_state(settings)
-    clock = Clock()
-    consent = valid_consent(assembly.load_testdata(settings).at(clock.today()))
+    consent = valid_consent(assembly.load_testdata(settings).at(settings.clock.today()))
     run, tally = Run(), Tally()
 
     def built(engine: "Engine") -> None:
@@ -83,7 +82,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         with suppress(OSError):
             if progress:
                 click.echo(_CLEAR_LINE, nl=False, err=True)
-            click.echo(exchange_log.line(exchange, settings.log_format, clock.now()))
+            click.echo(exchange_log.line(exchange, settings.log_format, REAL.now()))
             if progress:
                 click.echo(progress, nl=False, err=True)
 

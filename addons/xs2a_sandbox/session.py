@@ -3,7 +3,7 @@
 import re
 from datetime import date, datetime, timedelta
 
-from xs2a_sandbox.clock import BANK_ZONE, REAL, Clock
+from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Request
 from xs2a_sandbox.store import Transaction
@@ -35,19 +35,19 @@ def is_session_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def session_clock(transaction: Transaction) -> Clock:
-    """`shift` is kept in seconds; `frozen` as ISO time, the bank's where it has no offset."""
-    kept = transaction.get_own(*_TIME)
-    if kept is None:
-        return REAL
+def session_clock(transaction: Transaction, begins: Clock) -> Clock:
+    """As it was set: a `shift` in seconds, or `frozen`, the bank's time where it has no offset; else as all begin."""
+    kept = transaction.get_own(*_TIME) or {}
+    if not kept.keys() & {"shift", "frozen"}:
+        return begins
     frozen = datetime.fromisoformat(kept["frozen"]) if kept.get("frozen") else None
     if frozen and frozen.tzinfo is None:
         frozen = frozen.replace(tzinfo=BANK_ZONE)
     return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen)
 
 
-def anchor(transaction: Transaction, started: date) -> date:
-    """The day that the session's relative dates count from, kept when it is first asked for.
+def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
+    """The day that the session's relative dates count from: today by the clock it begins with, kept when first asked.
 
     `default` counts from `started`, the start of the process, so that a sandbox with kept state does not grow stale.
     """
@@ -55,16 +55,19 @@ def anchor(transaction: Transaction, started: date) -> date:
         return started
     kept = transaction.get_own(*_TIME) or {}
     if "anchor" not in kept:
-        kept = {**kept, "anchor": REAL.today().isoformat()}
+        kept = {**kept, "anchor": begins.today().isoformat()}
         transaction.put(*_TIME, kept)
     return date.fromisoformat(kept["anchor"])
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:
-    """What time it is from the next request on. The day that relative dates count from stays as it is."""
+    """What time it is from the next request on. The day that relative dates count from stays as it is.
+
+    A real clock is a shift of 0: a session whose clock was set keeps it, whatever clock the others begin with.
+    """
     kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name == "anchor"}
-    if clock.shift:
-        kept["shift"] = int(clock.shift.total_seconds())
     if clock.frozen:
         kept["frozen"] = clock.frozen.isoformat()
+    else:
+        kept["shift"] = int(clock.shift.total_seconds())
     transaction.put(*_TIME, kept)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from xs2a_sandbox import real_bank, setting_value
+from xs2a_sandbox.clock import EXPECTED_TIME
 from xs2a_sandbox.setting_value import Reader
 
 PREFIX = "XS2A_SANDBOX_"
@@ -106,6 +107,15 @@ SETTINGS = (
     ),
     Setting(
         "reset", "Forget the kept state at the start.", "true or false", "false", setting_value.switch, None, "--reset"
+    ),
+    Setting(
+        "frozen_at",
+        "The time at which every session's clock stands, until the session moves or sets it.",
+        EXPECTED_TIME,
+        '"2026-11-21T09:00"',
+        setting_value.time,
+        "TIME",
+        "--frozen-at",
     ),
     Setting(
         "confdir",

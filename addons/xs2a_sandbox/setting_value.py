@@ -3,12 +3,13 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import SCENARIOS, scenarios
+from xs2a_sandbox.clock import TOO_FAR, read_time
 from xs2a_sandbox.complaint import did_you_mean
 from xs2a_sandbox.duration import parse_duration
 from xs2a_sandbox.errors import Misspelled
@@ -116,6 +117,13 @@ def age(written: Any, directory: Path) -> timedelta | None:
     if span <= timedelta():
         raise ValueError
     return span
+
+
+def time(written: Any, directory: Path) -> datetime:
+    try:
+        return read_time(written)
+    except OverflowError:
+        raise Misspelled(f": {TOO_FAR}") from None
 
 
 def noise_reads(written: Any, directory: Path) -> int:

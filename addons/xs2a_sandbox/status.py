@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from xs2a_sandbox.banks import Banks
+from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.recording import Recording
 
 
@@ -16,10 +17,11 @@ class Files:
     problems: tuple[str, ...] = ()
 
 
-def status(files: Files, banks: Banks, recording: Recording | None) -> dict[str, Any]:
+def status(files: Files, banks: Banks, recording: Recording | None, clock: Clock) -> dict[str, Any]:
     return {
         "loaded": files.loaded.isoformat(timespec="milliseconds"),
         "problems": list(files.problems),
+        "frozen_at": clock.frozen.isoformat() if clock.frozen else None,
         "banks": [
             {"url": b.real.url, "hosts": list(b.real.hosts), "mode": b.real.mode}
             | {"operations": len(b.interface.operations), "rules": len(b.interface.rules)}

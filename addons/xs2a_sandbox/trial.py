@@ -10,6 +10,7 @@ from xs2a_sandbox.bank import Bank
 from xs2a_sandbox.banks import Banks
 from xs2a_sandbox.candidate import place_of
 from xs2a_sandbox.cassette import Behaviour
+from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.example import Example, compare, compose, examples
 from xs2a_sandbox.exchange_log import Exchange
@@ -38,8 +39,11 @@ class Trial:
     mismatches: tuple[tuple[str, str], ...] = ()
 
 
-def trials(interface: Interface, schemas: Schemas, data: TestData, *, static_data: bool = False) -> list[Trial]:
-    engine = Engine(Banks(Bank(_undelayed(interface), schemas)), MemoryStore(), data, static_data=static_data)
+def trials(
+    interface: Interface, schemas: Schemas, data: TestData, *, clock: Clock = REAL, static_data: bool = False
+) -> list[Trial]:
+    banks = Banks(Bank(_undelayed(interface), schemas))
+    engine = Engine(banks, MemoryStore(), data, clock=clock, static_data=static_data)
     told: list[Exchange] = []
     engine.on_exchange = told.append
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from client import Client, an_engine
 from conformance import bodies, facts
 from rehearsal import (
     APART,
@@ -24,6 +25,7 @@ from rehearsal import (
     starting,
     with_options,
 )
+from xs2a_sandbox.clock import read_time
 
 TOGETHER: Mapping[str, str] = {}
 
@@ -338,6 +340,26 @@ def test_a_day_unless_it_says_so(stage: Stage) -> None:
     assert stage.status(thing) == "received"
     stage.move(minutes=1)
     assert stage.status(thing) == "rejected"
+
+
+@pytest.mark.parametrize("begins", ["2026-03-28T12:00", "2026-10-24T12:00", "2026-10-25T02:30", "2028-02-28T23:59"])
+def test_a_day_is_24_hours_when_the_clocks_change(begins: str) -> None:
+    stage = Stage(Client(an_engine()), read_time(begins))
+    thing = stage.make("consent", headers=TOGETHER)
+    stage.move(seconds=86399)
+    assert stage.status(thing) == "received"
+    stage.move(seconds=1)
+    assert stage.status(thing) == "rejected"
+
+
+@pytest.mark.parametrize("begins", ["2026-03-29T01:59:45", "2026-10-25T02:59:45", "2026-12-31T23:59:45"])
+def test_half_a_minute_is_as_long_when_the_clocks_change(begins: str) -> None:
+    stage = Stage(Client(an_engine()), read_time(begins))
+    own = stage.begin(stage.make("payment"), ONE, DECOUPLED)
+    stage.move(seconds=29)
+    assert stage.sca(own) == "started"
+    stage.move(seconds=1)
+    assert stage.sca(own) == "finalised"
 
 
 def test_what_never_began_does_not_run_out(stage: Stage) -> None:

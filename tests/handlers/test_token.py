@@ -11,7 +11,7 @@ import pytest
 from client import Answer, Client, an_engine, bundled_engine
 from conformance import facts
 from xs2a_sandbox import testdata
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.clock import Clock, read_time
 from xs2a_sandbox.store import MemoryStore
 
 ((ID, KEPT),) = facts.testdata()["clients"].items()
@@ -99,6 +99,19 @@ def test_every_token_is_kept_in_its_session_with_its_end() -> None:
     assert kept["client"] == ID
     left = datetime.fromisoformat(kept["expires"]) - before
     assert timedelta(seconds=599) <= left < timedelta(seconds=599 + 60)
+
+
+def test_a_token_lasts_as_long_when_the_clocks_change() -> None:
+    """Summer time ends between."""
+    store = MemoryStore()
+    begins = read_time("2026-10-25T02:55+02:00")
+    ask(Client(an_engine(store, clock=Clock(frozen=begins))), authorization=basic())
+
+    ((_, kept),) = store.list("default", "tokens")[1].items()
+
+    assert kept is not None
+    assert datetime.fromisoformat(kept["expires"]) - begins == timedelta(seconds=599)
+    assert kept["expires"] == "2026-10-25T02:04:59+01:00"
 
 
 @pytest.mark.parametrize(

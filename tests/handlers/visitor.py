@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from client import Answer, Client
 from conformance import bodies, facts
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.messages import Door
 from xs2a_sandbox.session import keep_clock
 from xs2a_sandbox.store import Transaction
@@ -85,7 +85,7 @@ class Visitor:
 
 def transaction(client: Client) -> Transaction:
     engine = client.engine
-    return Transaction(engine.store, client.session or "default", lambda _: engine.testdata.at(Clock().today()))
+    return Transaction(engine.store, client.session or "default", lambda _: engine.testdata.at(REAL.today()))
 
 
 def authorisations(client: Client) -> dict[str, dict[str, Any]]:
@@ -100,7 +100,7 @@ def change(client: Client, collection: str, id: str, **members: Any) -> None:
 
 def freeze(client: Client, **later: int) -> None:
     state = transaction(client)
-    keep_clock(state, Clock(frozen=Clock().now() + timedelta(**later)))
+    keep_clock(state, Clock(frozen=REAL.after(timedelta(**later).total_seconds())))
     assert state.commit()
 
 

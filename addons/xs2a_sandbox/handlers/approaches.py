@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from xs2a_sandbox.call import Call, new_id
@@ -32,7 +31,6 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
     psu = customer(call, family, id, psu_id) if psu_id else None
     options = options_of(call, family)
     approach = approach_of(call, options, psu)
-    now = call.clock.now()
     status = SCA.after(NONE, "start with PSU-ID" if psu else "start") or ""
     authorisation: Document = {
         "family": family.name,
@@ -42,7 +40,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "psuId": psu_id if psu else None,
         "attempts": 0,
         "implicit": implicit,
-        "expires": (now + timedelta(seconds=int(option(options, "expires_after")))).isoformat(),
+        "expires": call.clock.after(int(option(options, "expires_after"))).isoformat(),
         "ok": call.headers.get("tpp-redirect-uri"),
         "nok": call.headers.get("tpp-nok-redirect-uri"),
         "code": secrets.token_urlsafe(12) if option(options, "confirmation") else None,
@@ -108,7 +106,7 @@ def push(call: Call, id: str, authorisation: Document) -> Document:
     after = option(options_of(call, FAMILIES[authorisation["family"]]), "decides_after")
     if after is None:
         return moved(call, id, authorisation, "begin", decides=None)
-    decides = call.clock.now() + timedelta(seconds=int(after))
+    decides = call.clock.after(int(after))
     _watch(call, FAMILIES[authorisation["family"]], authorisation["resource"])
     note_push(call, id, authorisation, decides)
     return moved(call, id, authorisation, "begin", decides=decides.isoformat())

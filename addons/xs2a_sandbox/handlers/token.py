@@ -4,7 +4,6 @@ import base64
 import binascii
 import secrets
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
@@ -34,7 +33,7 @@ def issue(call: Call) -> dict[str, Any]:
         raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
     token = secrets.token_urlsafe(32)
     seconds: int = call.options["expires_in"]
-    expires = call.clock.now() + timedelta(seconds=seconds)
+    expires = call.clock.after(seconds)
     call.state.put(TOKENS, token, {"client": id, "expires": expires.isoformat()})
     return {"token": token, "expires_in": seconds}
 
