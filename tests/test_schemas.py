@@ -137,6 +137,7 @@ def test_a_format_is_one_that_we_check(name):
 def test_answers_and_test_data_take_no_member_that_is_not_listed(name):
     open_by_intent = {
         "/$defs/requestedAccount",
+        "/$defs/requestedCounterparty",
         "/$defs/instructedAmount",
         "/$defs/requestedReference",
         "/properties/sandbox",
@@ -241,10 +242,11 @@ def test_members_that_are_not_listed_are_accepted(name):
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_member_that_may_be_left_out_may_be_null_and_the_other_way_round(name):
+def test_a_member_that_may_be_left_out_may_be_null_or_empty_and_the_other_way_round(name):
     body = BODIES[name]
     for member in load(name)["properties"]:
         optional = member not in load(name)["required"]
+        assert SCHEMAS[name].accepts({**body, member: ""}) is optional, member
         assert SCHEMAS[name].accepts({**body, member: None}) is optional, member
         assert SCHEMAS[name].accepts({key: body[key] for key in body if key != member}) is optional, member
 
@@ -687,7 +689,7 @@ def test_filling_gives_back_every_null_in_the_documented_order(name):
         ("transactions", {"/transactions/_links/next": HREF}),
         ("transactions-both", {"/transactions/_links": {"next": HREF}}),
         ("card-account", {"/cardAccount/balances": [CARD_BALANCE], "/cardAccount/creditLimit": None}),
-        ("payment-record", {"/creditorAccount": None, "/creditorName": None, "/instructedAmount": None}),
+        ("payment-record", {"/instructedAmount": {"currency": None, "amount": None}, "/creditorName": ""}),
         ("payment-record", {"/creditorAddress": None}),
         ("error", {"/sandbox": {"nearest": []}, "/tppMessages/0/path": "/access"}),
     ],
@@ -721,6 +723,9 @@ def test_what_an_answer_may_hold_besides(name, changes):
         ("payment-initiation", {"/_Left/self": "/v1/somewhere"}),
         ("payment-cancellation", {"/scaMethods": None}),
         ("payment-record", {"/remittanceInformationStructured": None}),
+        ("payment-record", {"/creditorAccount": None}),
+        ("payment-record", {"/creditorName": None}),
+        ("payment-record", {"/instructedAmount": None}),
         ("consent-creation", {"/consentId": "1"}),
         ("error", {"/tppMessages": []}),
         ("error", {"/tppMessages/0/category": "WARNING"}),

@@ -128,8 +128,10 @@ class Schema:
 
 
 def _explain(keyword: str, wanted: Any, found: Any, schema: Mapping[str, Any]) -> str:
-    if keyword == "type":
-        kinds = [wanted] if isinstance(wanted, str) else wanted
+    if keyword == "type" or (keyword == "maxLength" and wanted == 0):
+        listed = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        # Of texts, a member that takes only the empty one takes none that says anything.
+        kinds = [kind for kind in listed if kind != "string" or schema.get("maxLength") != 0]
         return f"must be {' or '.join(map(_article, kinds))}, not {_article(_kind(found))}"
     if keyword == "format":
         return f"must be {_article(_FORMAT_WORDS.get(wanted, wanted))}"

@@ -218,6 +218,20 @@ def test_funds_are_confirmed_to_the_cent(bank: Bank) -> None:
     ]
 
 
+@spec("reading-account-currency")
+@spec("reading-empty")
+def test_funds_in_an_account_of_another_currency(bank: Bank) -> None:
+    body = {
+        "account": {"iban": facts.low(), "currency": "USD"},
+        "instructedAmount": {"currency": "EUR", "amount": "1.00"},
+    }
+    answer = bank.post("/v1/funds-confirmations", json=body)
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", "/account/currency")
+
+    body |= {"account": {"iban": facts.low(), "currency": "", "pan": ""}, "cardNumber": "", "payee": ""}
+    assert bank.post("/v1/funds-confirmations", json=body).json() == {"fundsAvailable": True}
+
+
 def test_funds_of_another_bank_are_not_confirmed(bank: Bank) -> None:
     answer = funds(bank, "1.00", facts.foreign_iban())
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "RESOURCE_UNKNOWN", "/account/iban")

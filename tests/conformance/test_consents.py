@@ -314,6 +314,38 @@ def test_optional_members_of_access(bank: Bank, access: dict[str, Any]) -> None:
     assert answer.json()["consentStatus"] == "received"
 
 
+@spec("reading-empty")
+@spec("2.2-account-reference")
+def test_an_empty_text_is_as_good_as_no_member(bank: Bank) -> None:
+    iban = facts.untied()[0]
+    reference = {"iban": iban, "bban": "", "pan": "", "maskedPan": "", "msisdn": "", "currency": ""}
+    content = []
+    for access in (
+        {"balances": [reference], "transactions": "", "availableAccounts": ""},
+        {"balances": [{"iban": iban}]},
+    ):
+        answer = bank.post("/v1/consents", json=bodies.consent(access=access))
+        assert answer.status == 200, answer.body
+        content.append(bank.get(answer.json()["_links"]["self"]["href"]).json())
+
+    assert content[0] == content[1]
+    nothing = bank.post("/v1/consents", json=bodies.consent(access={"balances": "", "transactions": ""}))
+    assert (nothing.status, nothing.error["code"], nothing.error["path"]) == (400, "FORMAT_ERROR", "/access")
+
+
+@spec("reading-account-currency")
+@pytest.mark.parametrize("kind", ["balances", "transactions"])
+@pytest.mark.parametrize("iban", [facts.covered(), facts.untied()[0]], ids=["tied", "other"])
+def test_an_account_in_another_currency(bank: Bank, kind: str, iban: str) -> None:
+    references = [{"iban": iban, "currency": "EUR"}, {"iban": iban, "currency": "USD"}]
+
+    answer = bank.post("/v1/consents", json=bodies.consent(access={kind: references}))
+
+    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
+    assert answer.error["path"] == f"/access/{kind}/1/currency"
+    assert answer.error["text"].endswith(f"currency must be EUR, that of the account {iban}, or left out, not USD")
+
+
 @spec("reading-unlisted-members")
 def test_members_that_no_schema_lists_are_ignored(bank: Bank) -> None:
     body = bodies.consent(facts.untied()[0], combinedServiceIndicator=False, extra={"deep": [1, None]})

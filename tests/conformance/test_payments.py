@@ -1,6 +1,7 @@
 """Payments: initiation, record, status, cancellation."""
 
 import uuid
+from copy import deepcopy
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
@@ -9,6 +10,7 @@ import pytest
 
 from . import bodies, facts
 from .answers import is_iban, is_uuid
+from .control import Control
 from .doors import Answer, Bank
 
 spec = pytest.mark.spec
@@ -29,6 +31,7 @@ INITIATION = {
     "_Left",
 }
 PLACEHOLDER = "authorization_not_yet_available"
+REQUEST_ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
 
 every_product = pytest.mark.parametrize("product", bodies.PRODUCTS)
 every_amount = pytest.mark.parametrize("product", bodies.WITH_AMOUNT)
@@ -302,6 +305,112 @@ def test_optional_members(bank: Bank, product: str) -> None:
     assert bank.post(f"/v1/{product}", json=body).status == 200
 
 
+_REFERENCE = ("bban", "pan", "maskedPan", "msisdn", "currency")
+_COMMON = (
+    *(f"/debtorAccount/{name}" for name in _REFERENCE),
+    "/endToEndIdentification",
+    "/remittanceInformationStructured",
+    "/requestedExecutionDate",
+)
+_CREDITOR = ("/creditorAgent", *(f"/creditorAccount/{name}" for name in _REFERENCE))
+_LISTS = ("e2eIdentification", "remittanceInformationStructured", "remittanceInformationUnstructured")
+OPTIONAL = {
+    bodies.SEPA: (*_COMMON, *_CREDITOR, "/remittanceInformationStructured/reference"),
+    bodies.INSTANT: (*_COMMON, *_CREDITOR, "/remittanceInformationStructured/reference"),
+    bodies.CROSS_BORDER: (
+        *_COMMON,
+        *_CREDITOR,
+        "/creditorAccount",
+        "/creditorAccount/iban",
+        "/creditorAccountBban",
+        "/creditorAgentOtherId",
+        "/creditorAgentIdType",
+        "/creditorAgentName",
+        "/creditorAddressStreet",
+        "/creditorAddressBuildingNumber",
+        "/creditorAddressCity",
+        "/creditorAddressPostalCode",
+        "/creditorAddressCountryCode",
+        "/remittanceInformationUnstructured",
+        "/chargeBearer",
+    ),
+    bodies.BULK: (*_COMMON, *(f"/{name}" for name in _LISTS)),
+    bodies.PERIODIC: (
+        *_COMMON,
+        *_CREDITOR,
+        "/creditorAdress",
+        "/e2eIdentification",
+        "/remittanceInformationUnstructured",
+        "/endDate",
+        "/dayOfExecution",
+    ),
+}
+
+
+@spec("reading-empty")
+@spec("2.9-requested-execution-date")
+@spec("2.9-end-to-end-identification")
+@every_product
+def test_an_empty_text_is_as_good_as_no_member(bank: Bank, product: str) -> None:
+    for pointer in OPTIONAL[product]:
+        *above, name = pointer.split("/")[1:]
+        records = []
+        for empty in (True, False):
+            body = deepcopy(bodies.payment(product))
+            parent = body[above[0]] if above else body
+            parent[name] = ""
+            if not empty:
+                del parent[name]
+            answer = bank.post(f"/v1/{product}", json=body)
+            assert answer.status == 200, (pointer, answer.body)
+            records.append(read(bank, answer.json()["_Left"]["self"]["href"]))
+        assert records[0] == records[1], pointer
+
+
+@spec("reading-empty")
+@every_product
+def test_a_payment_with_nothing_but_empty_members_can_be_approved(bank: Bank, product: str) -> None:
+    body = deepcopy(bodies.payment(product))
+    for pointer in OPTIONAL[product]:
+        *above, name = pointer.split("/")[1:]
+        if pointer not in ("/creditorAccount", "/creditorAccountBban", "/remittanceInformationStructured/reference"):
+            (body[above[0]] if above else body)[name] = ""
+    links = bank.post(f"/v1/{product}", json=body).json()["_Left"]
+
+    assert bank.page(links["scaRedirect"]["href"]).status == 200
+    assert bank.page(links["scaRedirect"]["href"], decide="approve").status == 200
+    accepted = "ACTC" if product == bodies.PERIODIC else "ACSP"
+    assert read(bank, links["self"]["href"])["transactionStatus"] == accepted
+    listed = bank.get(f"/v1/accounts/{facts.debtor()}/transactions?bookingStatus=booked", consent=facts.consent())
+    assert listed.status == 200
+
+
+@spec("reading-account-currency")
+@every_product
+@pytest.mark.parametrize("currency", ["USD", "CHF"])
+def test_a_debtor_in_another_currency(bank: Bank, product: str, currency: str) -> None:
+    debtor = {"iban": facts.debtor(), "currency": currency}
+
+    answer = bank.post(f"/v1/{product}", json=bodies.payment(product) | {"debtorAccount": debtor})
+
+    refused(answer, 400, "FORMAT_ERROR", "/debtorAccount/currency")
+    assert answer.error["text"].endswith(
+        f"currency must be EUR, that of the account {facts.debtor()}, or left out, not {currency}"
+    )
+
+
+@spec("reading-account-currency")
+@every_amount
+def test_a_creditor_of_the_bank_in_another_currency(bank: Bank, product: str) -> None:
+    creditor = {"iban": facts.uncovered(), "currency": "USD"}
+
+    answer = bank.post(f"/v1/{product}", json=bodies.payment(product) | {"creditorAccount": creditor})
+
+    refused(answer, 400, "FORMAT_ERROR", "/creditorAccount/currency")
+    foreign = creditor | {"iban": facts.foreign_iban()}
+    assert bank.post(f"/v1/{product}", json=bodies.payment(product) | {"creditorAccount": foreign}).status == 200
+
+
 @spec("reading-debtor-unknown")
 @every_product
 def test_an_unknown_debtor(bank: Bank, product: str) -> None:
@@ -493,23 +602,34 @@ def test_the_record_of_a_periodic_payment(bank: Bank) -> None:
     assert record["transactionStatus"] == "RCVD"
 
 
+@spec("2.11-end-to-end")
+@spec("2.11-accounts")
+@spec("2.11-instructed-amount")
+@spec("2.11-creditor-name")
 @spec("reading-bulk-record")
 @pytest.mark.parametrize(
     ("amounts", "currencies", "total"),
     [
         (["10.50", "1.25"], ["EUR", "EUR"], {"currency": "EUR", "amount": "11.75"}),
         (["0.10", "0.20"], ["EUR", "EUR"], {"currency": "EUR", "amount": "0.30"}),
-        (["10.50", "1.25"], ["EUR", "USD"], None),
+        (["10.50", "1.25"], ["EUR", "USD"], {"currency": None, "amount": None}),
     ],
 )
 def test_the_record_of_a_bulk_payment(bank: Bank, amounts: list[str], currencies: list[str], total: Any) -> None:
-    record = read(bank, _bulk(bank, amounts, currencies))
-
-    assert record["instructedAmount"] == total
-    for member in ("creditorAccount", "creditorAgent", "creditorName", "creditorAddress"):
-        assert record[member] is None
-    assert record["debtorAccount"] == reference(facts.debtor(), "EUR")
-    assert record["transactionStatus"] == "RCVD"
+    assert read(bank, _bulk(bank, amounts, currencies)) == {
+        "endToEndIdentification": "e2e-4711",
+        "debtorAccount": reference(facts.debtor(), "EUR"),
+        "creditorAccount": reference(None, None),
+        "instructedAmount": total,
+        "creditorAgent": None,
+        "creditorName": "",
+        "creditorAddress": None,
+        "remittanceInformationUnstructured": None,
+        "remittanceInformationStructured": {"reference": None, "referenceType": None, "referenceIssuer": None},
+        "transactionStatus": "RCVD",
+        "creditorAgentIdType": None,
+        "creditorAgentOtherId": None,
+    }
 
 
 def _bulk(bank: Bank, amounts: list[str], currencies: list[str]) -> str:
@@ -518,6 +638,16 @@ def _bulk(bank: Bank, amounts: list[str], currencies: list[str]) -> str:
     assert answer.status == 200
     assert answer.json()["transactionStatus"] == "RCVD"
     return answer.json()["_Left"]["self"]["href"]
+
+
+@spec("2.11-accounts")
+@pytest.mark.parametrize("product", [bodies.SEPA, bodies.INSTANT, bodies.PERIODIC])
+def test_a_creditor_comes_back_as_it_was_sent(bank: Bank, product: str) -> None:
+    creditor = {"iban": facts.foreign_iban(), "currency": "EUR", "bban": "8876512", "pan": ""}
+
+    record = read(bank, initiate(bank, product, creditorAccount=creditor))
+
+    assert record["creditorAccount"] == reference(facts.foreign_iban(), "EUR") | {"bban": "8876512"}
 
 
 @spec("reading-money")
@@ -542,6 +672,99 @@ def test_a_large_amount_is_rejected_later(bank: Bank, product: str) -> None:
     own = initiate(bank, product, debtor=facts.low(), amount="999999.00")
 
     assert read(bank, own)["transactionStatus"] == "RJCT"
+    assert read(bank, own)["transactionStatus"] == "RJCT"
+
+
+UNFUNDED = {"debtor": facts.low(), "amount": "999999.00"}
+
+
+def unfunded(bank: Bank, product: str = bodies.SEPA, **headers: str) -> tuple[str, str]:
+    """The path of a payment that its account cannot cover, and the link to its page."""
+    links = bank.post(f"/v1/{product}", json=bodies.payment(product, **UNFUNDED), headers=headers).json()["_Left"]
+    return links["self"]["href"], links["scaRedirect"]["href"]
+
+
+@spec("3.2-cancelled")
+@spec("4.2-delete-received")
+@spec("reading-funds-read")
+@every_product
+def test_a_payment_without_funds_is_received_until_it_is_read(bank: Bank, product: str) -> None:
+    own, _ = unfunded(bank, product)
+
+    answer = bank.delete(own)
+
+    assert (answer.status, answer.body) == (204, b"")
+    assert read(bank, own)["transactionStatus"] == "CANC"
+
+
+@spec("3.2-rjct")
+@spec("reading-funds-read")
+@spec("reading-cancellation-invalid")
+@every_product
+@pytest.mark.parametrize("tail", ["", "/", "/status"])
+def test_the_first_read_rejects_a_payment_without_funds(bank: Bank, product: str, tail: str) -> None:
+    own, _ = unfunded(bank, product)
+
+    assert bank.get(own + tail).json()["transactionStatus"] == "RJCT"
+
+    refused(bank.delete(own), 405, "CANCELLATION_INVALID")
+    assert read(bank, own)["transactionStatus"] == "RJCT"
+
+
+@spec("reading-funds-read")
+def test_what_is_no_read_of_the_payment(bank: Bank, control: Control) -> None:
+    own, link = unfunded(bank)
+    id = own.rpartition("/")[2]
+
+    refused(bank.get(own, headers={"X-Request-ID": None}), 400, "FORMAT_ERROR")
+    refused(bank.get(f"{own}/status", headers={"X-Request-ID": "no UUID"}), 400, "FORMAT_ERROR")
+    refused(bank.get(f"/v1/payments/instant-sepa-credit-transfers/{id}"), 404, "RESOURCE_UNKNOWN")
+    assert bank.request("HEAD", own, check=False).status == 405
+    refused(bank.post(own), 405, "SERVICE_INVALID")
+    assert bank.get(f"{own}/authorisations").json() == {"authorisationIds": []}
+    refused(bank.get(f"{own}/authorisations/{PLACEHOLDER}"), 404, "RESOURCE_UNKNOWN")
+    refused(bank.post(f"{own}/authorisations"), 409, "STATUS_INVALID")
+    refused(
+        bank.post("/v1/signing-baskets", json={"paymentIds": [id]}), 409, "REFERENCE_STATUS_INVALID", "/paymentIds/0"
+    )
+    assert bank.page(link).status == 200
+    assert control.ask("GET", f"state/payments/{id}").json()["transactionStatus"] == "RCVD"
+    control.ask("POST", "explain", {"method": "GET", "url": f"{own}/status", "headers": REQUEST_ID})
+    control.ask("GET", "journal")
+
+    assert bank.delete(own).status == 204
+    assert read(bank, own)["transactionStatus"] == "CANC"
+
+
+@spec("reading-funds-page")
+@pytest.mark.parametrize("was_read", [False, True])
+def test_the_page_of_a_payment_without_funds_leads_back(bank: Bank, was_read: bool) -> None:
+    own, link = unfunded(
+        bank, **{"TPP-Redirect-URI": bodies.REDIRECT, "TPP-Nok-Redirect-URI": "https://tpp.example/nok"}
+    )
+    if was_read:
+        read(bank, own)
+
+    for _ in range(2):
+        page = bank.page(link)
+        assert page.status == 200
+        text = page.body.decode()
+        assert "does not have enough money" in text
+        assert '<a class="button primary" href="https://tpp.example/nok">Back to the app</a>' in text
+        assert "<form" not in text
+    decided = bank.page(link, decide="approve")
+    assert (decided.status, decided.headers["Location"]) == (303, "https://tpp.example/nok")
+    assert bank.delete(own).status == (405 if was_read else 204)
+
+
+@spec("reading-funds-page")
+def test_the_page_of_a_payment_without_funds_and_without_a_way_back(bank: Bank) -> None:
+    own, link = unfunded(bank)
+
+    for query in ({}, {"decide": "approve"}):
+        page = bank.page(link, **query)
+        assert page.status == 200
+        assert "does not have enough money" in page.body.decode()
     assert read(bank, own)["transactionStatus"] == "RJCT"
 
 
@@ -608,7 +831,8 @@ def test_preconfigured_payments(bank: Bank, status: str) -> None:
         assert record["debtorAccount"]["iban"] == payment["debtorAccount"]["iban"]
         assert is_iban(record["debtorAccount"]["iban"])
         assert record["instructedAmount"] == payment.get("instructedAmount")
-        assert record["creditorName"] == payment.get("creditorName")
+        assert record["creditorName"] == payment.get("creditorName", "")
+        assert record["creditorAccount"].keys() == reference(None, None).keys()
 
 
 @spec("reading-payment-unknown")

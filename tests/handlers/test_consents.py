@@ -37,12 +37,15 @@ def test_what_was_asked_for_comes_back_as_references(client: Client) -> None:
     assert (access["accounts"], access["balances"], access["transactions"]) == ([reference], [reference], [])
 
 
-def test_an_account_in_another_currency_is_not_held(client: Client) -> None:
-    reference = {"iban": facts.untied()[0], "currency": "USD"}
-    answer = client.post("/v1/consents", json=bodies.consent(access={"transactions": [reference]}))
+def test_an_account_in_another_currency(client: Client) -> None:
+    iban = facts.untied()[0]
+    answer = client.post(
+        "/v1/consents", json=bodies.consent(access={"transactions": [{"iban": iban, "currency": "USD"}]})
+    )
 
-    assert (answer.status, answer.error["code"]) == (400, "RESOURCE_UNKNOWN")
-    assert answer.error["path"] == "/access/transactions/0/iban"
+    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
+    assert answer.error["path"] == "/access/transactions/0/currency"
+    assert answer.error["text"].endswith(f"currency must be EUR, that of the account {iban}, or left out, not USD")
 
 
 def test_a_deleted_preconfigured_consent_comes_back(client: Client) -> None:

@@ -65,7 +65,7 @@ def test_card_and_payee_may_be_named(client: Client) -> None:
     ("json", "code", "path"),
     [
         (body("1.00", facts.foreign_iban()), "RESOURCE_UNKNOWN", "/account/iban"),
-        ({**body("1.00"), "account": {"iban": facts.low(), "currency": "CHF"}}, "RESOURCE_UNKNOWN", "/account/iban"),
+        ({**body("1.00"), "account": {"iban": facts.low(), "currency": "CHF"}}, "FORMAT_ERROR", "/account/currency"),
         (body("1.00", facts.wrong_iban()), "FORMAT_ERROR", "/account/iban"),
         ({**body("1.00"), "account": {}}, "FORMAT_ERROR", "/account/iban"),
         ({"account": {"iban": facts.low()}}, "FORMAT_ERROR", "/instructedAmount"),

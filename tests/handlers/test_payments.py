@@ -30,7 +30,7 @@ def test_the_debtor_comes_back_as_a_reference(client: Client, product: str) -> N
     assert record(client, product, debtorAccount=debtor)["debtorAccount"] == {
         "iban": facts.debtor(),
         "bban": None,
-        "pan": "",
+        "pan": None,
         "maskedPan": None,
         "msisdn": None,
         "currency": None,
@@ -112,14 +112,32 @@ def test_cancelling_what_is_preconfigured(client: Client, state: str, status: in
     assert client.engine.store.counts() == {}
 
 
-def test_reads_change_nothing(client: Client) -> None:
+def test_only_the_first_read_of_a_payment_without_funds_changes_it(client: Client) -> None:
     low = facts.low()
     body = bodies.payment(bodies.SEPA, debtor=low, amount=str(facts.available(low) + 1))
     answer = client.post(f"/v1/{bodies.SEPA}", json=body)
     assert answer.json()["transactionStatus"] == "RCVD"
     path = answer.json()["_Left"]["self"]["href"]
+
+    def kept() -> tuple[int, Any]:
+        return client.engine.store.read("default", "payments", answer.json()["paymentId"])
+
+    assert kept()[1]["transactionStatus"] == "RCVD"
+    assert client.get(f"{path}/status").json()["transactionStatus"] == "RJCT"
+    first = kept()
+    assert first[1]["transactionStatus"] == "RJCT"
+    assert client.get(f"{path}/status").json()["transactionStatus"] == "RJCT"
+    assert client.get(path).json()["transactionStatus"] == "RJCT"
+    assert kept() == first
+
+
+@pytest.mark.parametrize("product", bodies.PRODUCTS)
+def test_reads_of_all_other_payments_change_nothing(client: Client, product: str) -> None:
+    answer = client.post(f"/v1/{product}", json=bodies.payment(product))
+    path, before = answer.json()["_Left"]["self"]["href"], client.engine.store.counts()
     held = client.engine.store.read("default", "payments", answer.json()["paymentId"])
 
-    assert [client.get(f"{path}/status").json()["transactionStatus"] for _ in range(2)] == ["RJCT", "RJCT"]
-    assert client.get(path).json()["transactionStatus"] == "RJCT"
+    assert client.get(f"{path}/status").json()["transactionStatus"] == "RCVD"
+    assert client.get(path).json()["transactionStatus"] == "RCVD"
     assert client.engine.store.read("default", "payments", answer.json()["paymentId"]) == held
+    assert client.engine.store.counts() == before

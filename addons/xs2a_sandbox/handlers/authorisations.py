@@ -85,6 +85,8 @@ def check_signable(call: Call, family: Family, id: str, resource: Document) -> N
         signable = signable or (status == "valid" and "role" in resource)  # works, and changes nothing
     if not signable:
         raise BankError("status-invalid", id=id, status=status)
+    if resource.get("unfunded"):
+        raise BankError("status-invalid", id=id, status=status, unfunded=True)
     if family.name != "basket" and active_basket(call, resource):
         raise BankError("resource-blocked", id=id)
 
@@ -158,7 +160,7 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
     steps = [
         name
         for name in ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
-        if name in body
+        if body.get(name)
     ]
     if len(steps) > 1:
         raise BankError("format-error", path=f"/{steps[1]}", expected=f"one step at a time, not {' and '.join(steps)}")

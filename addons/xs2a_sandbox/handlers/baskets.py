@@ -69,5 +69,6 @@ def _check_member(call: Call, family: str, id: str, before: list[str], pointer: 
     if id in before:
         raise BankError("format-error", path=pointer, expected="every member must be named once")
     status = status_of(call, member) if family == "consent" else member[kind.status]
-    if status not in ("received", "RCVD") or active_basket(call, member):
-        raise BankError("reference-status-invalid", path=pointer, id=id)
+    unfunded = member.get("unfunded", False)
+    if status not in ("received", "RCVD") or unfunded or active_basket(call, member):
+        raise BankError("reference-status-invalid", path=pointer, id=id, unfunded=unfunded)

@@ -116,23 +116,35 @@ def reference(call: Call, iban: str) -> dict[str, Any]:
 
 
 def listed(reference: Mapping[str, Any]) -> dict[str, Any]:
-    """A reference as it was sent, without members that references do not have."""
-    return {name: reference[name] for name in _MEMBERS if reference.get(name) is not None}
+    """A reference as it was sent, without members that have no value or that references do not have."""
+    return {name: reference[name] for name in _MEMBERS if reference.get(name)}
 
 
 def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
-    """The IBAN of an account that the body refers to at `pointer`. Raises BankError `account-not-held`."""
+    """The IBAN of an account that the body refers to at `pointer`.
+
+    Raises BankError: `account-not-held`, or `format-error` for another currency than the account's.
+    """
     iban: str = reference["iban"]
-    account = call.state.get("accounts", iban)
-    if account is None or (reference.get("currency") or account["currency"]) != account["currency"]:
-        raise BankError("account-not-held", path=pointer, id=iban)
+    if call.state.get("accounts", iban) is None:
+        raise BankError("account-not-held", path=f"{pointer}/iban", id=iban)
+    check_currency(call, reference, pointer)
     return iban
+
+
+def check_currency(call: Call, reference: Mapping[str, Any], pointer: str) -> None:
+    """Raises BankError `format-error` where the account is the bank's own and has another currency."""
+    iban, currency = reference.get("iban"), reference.get("currency")
+    account = call.state.get("accounts", iban) if iban and currency else None
+    if account and currency != account["currency"]:
+        text = f"currency must be {account['currency']}, that of the account {iban}, or left out, not {currency}"
+        raise BankError("format-error", path=f"{pointer}/currency", expected=text)
 
 
 def _references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     for name in _LISTS:
         for position, entry in enumerate(access.get(name) or ()):
-            yield entry, f"/access/{name}/{position}/iban"
+            yield entry, f"/access/{name}/{position}"
 
 
 def _preconfigured(call: Call, ibans: list[str]) -> str | None:

@@ -17,7 +17,7 @@ def confirm(call: Call) -> dict[str, Any]:
     if (given := call.headers.get("consent-id")) is not None:
         registered(call, given)
     body = call.body
-    iban = held_account(call, body["account"], "/account/iban")
+    iban = held_account(call, body["account"], "/account")
     account = call.state.get("accounts", iban) or {}
     currency, amount = money(body["instructedAmount"], "/instructedAmount")
     value = converted(call, Decimal(amount), currency, account["currency"])

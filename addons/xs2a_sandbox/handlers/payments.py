@@ -7,9 +7,10 @@ from typing import Any
 from xs2a_sandbox.call import Call, new_id
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.handlers.approaches import begin_with_resource
-from xs2a_sandbox.handlers.consents import held_account, listed, redirects
+from xs2a_sandbox.handlers.consents import check_currency, held_account, listed, redirects
 from xs2a_sandbox.handlers.settlement import available, converted
 from xs2a_sandbox.handlers.signing import FAMILIES, settle
+from xs2a_sandbox.states import PAYMENT
 from xs2a_sandbox.store import Document
 
 RAISES = frozenset(
@@ -35,6 +36,15 @@ _DECIMALS = dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND V
 _DECIMALS |= dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3)
 """ISO 4217 minor units where they are not two."""
 
+_EMPTY: Document = {
+    "endToEndIdentification": "",
+    "creditorAccount": {},
+    "creditorName": "",
+    "instructedAmount": {},
+    "remittanceInformationStructured": {},
+}
+"""Members that are never null; a bulk, whose payments differ in them, has no value there."""
+
 Money = tuple[str, str]
 """Currency and amount, as they were sent."""
 
@@ -42,25 +52,26 @@ Money = tuple[str, str]
 def initiate(call: Call) -> dict[str, Any]:
     """Options: `service` and `product` where the path does not say them; `bulk: true` for parallel arrays.
 
-    Whether there are funds is decided now and kept, so that reads change nothing.
+    Whether there are funds is decided now and kept; the first read of the payment says it.
     """
     body, bulk = call.body, bool(call.options.get("bulk"))
-    iban = held_account(call, body["debtorAccount"], "/debtorAccount/iban")
+    iban = held_account(call, body["debtorAccount"], "/debtorAccount")
     moneys = _bulk_moneys(body) if bulk else [money(body["instructedAmount"], "/instructedAmount")]
+    check_currency(call, body.get("creditorAccount") or {}, "/creditorAccount")
     _check_dates(call, body)
-    status = "RCVD" if _covered(call, iban, moneys, bulk) else "RJCT"
     id, (service, product) = new_id(), _kind(call)
     document = {
         "service": service,
         "product": product,
-        **(_bulk_record(moneys) if bulk else _record(body)),
+        **(_bulk_record(body, moneys) if bulk else _record(body)),
         "debtorAccount": listed(body["debtorAccount"]),
-        "transactionStatus": status,
+        "transactionStatus": "RCVD",
         "request": body,
         **redirects(call),
     }
-    call.state.put("payments", id, document)
-    if status == "RCVD":
+    covered = _covered(call, iban, moneys, bulk)
+    call.state.put("payments", id, document if covered else {**document, "unfunded": True})
+    if covered:
         begin_with_resource(call, FAMILIES["payment"], id)
     return {
         "transactionStatus": "RCVD",
@@ -72,9 +83,14 @@ def initiate(call: Call) -> dict[str, Any]:
 
 
 def read(call: Call) -> dict[str, Any]:
-    _, payment = known(call)
-    shown = {name: payment[name] for name in _SHOWN if name in payment}
-    return {"payment": {"endToEndIdentification": "", "remittanceInformationStructured": {}, **shown}}
+    """The first read of a payment that the account cannot cover rejects it; all others change nothing."""
+    id, payment = known(call)
+    rejected = PAYMENT.after(payment["transactionStatus"], "funds do not cover it")
+    if payment.get("unfunded") and rejected:
+        payment = {**payment, "transactionStatus": rejected}
+        call.state.put("payments", id, payment)
+    shown = {name: payment[name] for name in _SHOWN if payment.get(name) is not None}
+    return {"payment": {**_EMPTY, **shown}}
 
 
 def cancel(call: Call) -> dict[str, Any]:
@@ -158,39 +174,40 @@ def _covered(call: Call, iban: str, moneys: Sequence[Money], bulk: bool) -> bool
 
 def _record(body: Mapping[str, Any]) -> Document:
     """A payment as it is read back (spec 2.11), from the flat members it was initiated with (spec 2.9)."""
-    creditor = {
-        "iban": (body.get("creditorAccount") or {}).get("iban") or None,
-        "bban": body.get("creditorAccountBban") or None,
-    }
+    creditor = listed(body.get("creditorAccount") or {})
+    if bban := body.get("creditorAccountBban"):
+        creditor["bban"] = bban
     amount = body["instructedAmount"]
     return {
         "endToEndIdentification": body.get("endToEndIdentification") or body.get("e2eIdentification") or "",
         "creditorAccount": creditor,
         "instructedAmount": {"currency": amount["currency"], "amount": amount["amount"]},
-        "creditorAgent": body.get("creditorAgent"),
-        "creditorName": body.get("creditorName") or "",
+        "creditorAgent": body.get("creditorAgent") or None,
+        "creditorName": body["creditorName"],
         "creditorAddress": _address(body),
-        "remittanceInformationUnstructured": body.get("remittanceInformationUnstructured"),
+        "remittanceInformationUnstructured": body.get("remittanceInformationUnstructured") or None,
         "remittanceInformationStructured": {
-            "reference": (body.get("remittanceInformationStructured") or {}).get("reference")
+            "reference": (body.get("remittanceInformationStructured") or {}).get("reference") or None
         },
-        "creditorAgentIdType": body.get("creditorAgentIdType"),
-        "creditorAgentOtherId": body.get("creditorAgentOtherId"),
+        "creditorAgentIdType": body.get("creditorAgentIdType") or None,
+        "creditorAgentOtherId": body.get("creditorAgentOtherId") or None,
     }
 
 
-def _bulk_record(moneys: Sequence[Money]) -> Document:
+def _bulk_record(body: Mapping[str, Any], moneys: Sequence[Money]) -> Document:
+    """Of a bulk in several currencies there is no total."""
     currencies = {currency for currency, _ in moneys}
     total = sum((Decimal(amount) for _, amount in moneys), Decimal())
     (currency, _), *_ = moneys
     amount = {"currency": currency, "amount": str(total)} if len(currencies) == 1 else None
-    return {"instructedAmount": amount}
+    return {"endToEndIdentification": body.get("endToEndIdentification") or "", "instructedAmount": amount}
 
 
 def _address(body: Mapping[str, Any]) -> dict[str, Any] | None:
     in_one = body.get("creditorAdress")
     if in_one:
         parts = [part.strip() or None for part in in_one.split(";")]
-        return dict(zip(_ADDRESS_IN_ONE, parts, strict=False))
-    address = {name: body.get(member) for name, member in _ADDRESS.items()}
+        address = dict(zip(_ADDRESS_IN_ONE, parts, strict=False))
+    else:
+        address = {name: body.get(member) or None for name, member in _ADDRESS.items()}
     return address if any(address.values()) else None

@@ -23,9 +23,11 @@ from xs2a_sandbox.handlers.visit import (
     ENDED,
     LOGIN,
     METHOD,
+    Destination,
     Form,
     Visit,
     arrive,
+    destination,
     read_form,
 )
 from xs2a_sandbox.messages import Response, redirect
@@ -46,13 +48,17 @@ def serve(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Shown:
     """`options` are, by family, those of the operation that starts an authorisation. Raises BankError."""
     if call.request.method not in _METHODS:
         raise BankError("method-not-offered", method=call.request.method, allow=", ".join(_METHODS))
-    form = read_form(call)
-    visit = arrive(call, options, form)
+    form, to = read_form(call), destination(call, options)
+    decision = call.query.get("decide")
+    if decision is not None and decision not in _DECISIONS:
+        raise BankError("format-error", expected=f"decide must be one of {', '.join(_DECISIONS)}")
+    if to.unfunded:
+        return _turn_away(call, to, at_once=decision is not None)
+    visit = arrive(call, to, form)
     step = visit.step
     if step == ENDED:
         return _over(visit)
     if not form:
-        decision = call.query.get("decide")
         return _step(visit) if decision is None else _decide(visit, decision)
     if (ending := _field(form, "end")) in ENDINGS:
         return _end(visit, ending)
@@ -172,8 +178,6 @@ def _wrong(visit: Visit, error: BankError, text: str, field: str, typed: str = "
 
 def _decide(visit: Visit, decision: str) -> Shown:
     """Everything at once, for tests without a browser."""
-    if decision not in _DECISIONS:
-        raise BankError("format-error", expected=f"decide must be one of {', '.join(_DECISIONS)}")
     if decision != "approve":
         fail(visit.call, visit.id, visit.authorisation)
         visit.note(ending=decision)
@@ -210,6 +214,26 @@ def _leave(visit: Visit) -> Shown:
     return redirect(url, *PRIVATE) if url else _final(visit, authorisation["ending"], code=code)
 
 
+def _turn_away(call: Call, to: Destination, *, at_once: bool) -> Shown:
+    """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
+    addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"]}
+    back = return_address(addresses, good=False)
+    if back and at_once:
+        return redirect(back, *PRIVATE)
+    values = {
+        "asked": asked(call, to.family, to.resource),
+        "family": to.family.name,
+        "outcome": "funds",
+        "good": False,
+        "code": None,
+        "back": back,
+        "unusable": _unusable(addresses),
+        "status": None,
+        "state": to.resource["transactionStatus"],
+    }
+    return Page("end", values)
+
+
 def _over(visit: Visit) -> Page:
     """The link has been used, or is too old."""
     authorisation = visit.authorisation
@@ -232,11 +256,16 @@ def _final(visit: Visit, outcome: str, *, code: str | None = None, error: BankEr
         "good": good,
         "code": code,
         "back": return_address(authorisation, good=good),
-        "unusable": bool(authorisation["ok"] or authorisation["nok"]) and not registered(authorisation),
+        "unusable": _unusable(authorisation),
         "status": authorisation["scaStatus"],
         "state": visit.resource.get(visit.family.status, "valid"),
     }
     return Page("end", values, error)
+
+
+def _unusable(authorisation: Mapping[str, Any]) -> bool:
+    """Whether the app registered an address, and none that a browser may be sent to."""
+    return bool(authorisation["ok"] or authorisation["nok"]) and not registered(authorisation)
 
 
 def _again(visit: Visit) -> Response:

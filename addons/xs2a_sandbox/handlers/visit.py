@@ -93,7 +93,22 @@ class Visit:
         return sorted(left, key=lambda psu: psu != self.authorisation.get("psuId"))
 
 
-def arrive(call: Call, options: Mapping[str, Mapping[str, Any]], form: Form) -> Visit:
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What a link leads to; `link` is the query that leads there again."""
+
+    family: Family
+    id: str
+    resource: Document
+    link: str
+
+    @property
+    def unfunded(self) -> bool:
+        """Whether there is nothing to authorise because the money does not suffice."""
+        return bool(self.resource.get("unfunded")) and self.resource["transactionStatus"] in ("RCVD", "RJCT")
+
+
+def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Destination:
     """`options` are, by family, those of the operation that starts an authorisation. Raises BankError."""
     family, parameters = _LINKS.get(call.segments[1], (None, {})) if len(call.segments) == 2 else (None, {})
     if family is None:
@@ -105,16 +120,21 @@ def arrive(call: Call, options: Mapping[str, Mapping[str, Any]], form: Form) -> 
     call.request = replace(call.request, headers=Headers())
     call.path = {name: call.query[parameter] for parameter, name in parameters.items()}
     call.options = {**options.get(family, {}), "sca": REDIRECT}
-    resource_id, resource = LOADERS[family](call)
-    given = form.get("authorisation")
+    id, resource = LOADERS[family](call)
     link = "?" + urlencode({parameter: call.query[parameter] for parameter in parameters})
+    return Destination(FAMILIES[family], id, resource, link)
+
+
+def arrive(call: Call, to: Destination, form: Form) -> Visit:
+    """Raises BankError."""
+    given = form.get("authorisation")
     if given is None:
-        id = _authorisation(call, FAMILIES[family], resource_id, resource)
+        id = _authorisation(call, to.family, to.id, to.resource)
     else:
-        id = _of_form(call, FAMILIES[family], resource, given[0], form.get("nonce", [""])[0])
-    visit = Visit(call, FAMILIES[family], resource_id, id, link)
+        id = _of_form(call, to.family, to.resource, given[0], form.get("nonce", [""])[0])
+    visit = Visit(call, to.family, to.id, id, to.link)
     if visit.step != ENDED:
-        check_open(call, FAMILIES[family], resource_id, resource)
+        check_open(call, to.family, to.id, to.resource)
         if SCA.after(visit.authorisation["scaStatus"], "begin"):
             moved(call, id, visit.authorisation, "begin")
     return visit
