@@ -196,7 +196,7 @@ def test_nothing_goes_to_the_bank_that_could_not_be_written_down(here: Path, mon
 
         # Sockets of this process are written to with send, not with write.
         asyncio.run(work())
-    assert len(recorded(here)) == 2
+    assert len(recorded(here)) == 3
 
 
 def test_a_redaction_that_fails_costs_the_app_nothing_and_writes_nothing(

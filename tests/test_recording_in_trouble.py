@@ -435,11 +435,11 @@ def test_what_cannot_be_redacted_is_not_written(mode: str, tmp_path: Path, monke
 @pytest.mark.parametrize("mode", ["spy", "record"])
 def test_what_cannot_be_written_down_is_not_asked(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with in_mode(mode, tmp_path) as world:
-        monkeypatch.setattr(recording.Recording, "check", _full)
+        monkeypatch.setattr(recording.Recording, "room", _full)
         for road in DOORS:
             assert status(world.ask(road, "/nowhere")) in (500, 502, 503, 507)
         assert world.bank.connections == 0
 
 
-def _full(self: recording.Recording) -> None:
+def _full(self: recording.Recording, size: int) -> None:
     raise passage.RecordingFailed("the disk is full")

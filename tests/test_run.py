@@ -8,6 +8,7 @@ import pytest
 from taping import derived, replay, taped
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
+from xs2a_sandbox.har import Entry
 from xs2a_sandbox.messages import Request
 from xs2a_sandbox.passage import Passage
 from xs2a_sandbox.recording import Recording
@@ -74,6 +75,20 @@ def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path)
     text = "\n".join(run.end())
     assert "the exchanges are kept, but no rules could be derived from them" in text
     assert f"xs2a-sandbox derive {tmp_path / 'new'}" in text
+
+
+def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
+    def fail(entry: Entry) -> Entry:
+        raise ZeroDivisionError
+
+    derived(tmp_path, taped("/v1/things"))
+    engine, run = replay(tmp_path), Run()
+    recording = Recording(tmp_path / "new", fail, {})
+    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(recording.add(taped("/v1/things/a")))
+    recording.close()
+    assert "1 exchange with the bank could not be written down: lost" in list(run.end())
 
 
 def test_a_run_that_never_began_says_nothing() -> None:

@@ -34,6 +34,7 @@ def test_every_bank_and_its_mode(tmp_path: Path) -> None:
 def test_a_recording(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "rec", None, {})
     try:
-        assert status(Files(LOADED), engine(tmp_path).banks, recording, REAL)["recording"] == {"exchanges": 0}
+        said = status(Files(LOADED), engine(tmp_path).banks, recording, REAL)
+        assert said["recording"] == {"exchanges": 0, "waiting": 0}
     finally:
         recording.close()

@@ -67,14 +67,10 @@ class Passage:
         """
         _, target = cut_target(request.target, segments)
         mode = bank.mode_of(split_target(target).segments)
-        recording = self.recording if mode == "record" or self._spied else None
-        if recording:
-            _check(recording)
-        started, clock = Clock().now(), time.perf_counter()
-        response = await self._send(bank, request, target)
-        if recording:
-            entry = _entry(bank, request, target, response, started, (time.perf_counter() - clock) * 1000)
-            await self._write(recording, entry)
+        if self.recording and (mode == "record" or self._spied):
+            response = await self._recorded(self.recording, bank, request, target)
+        else:
+            response = await self._send(bank, request, target)
         if bank.url and bank.rewrite_links:
             return links.rewrite(response, bank.url, client_url(request, segments))
         return response
@@ -93,12 +89,23 @@ class Passage:
     async def _send(self, bank: RealBank, request: Request, target: str) -> Response:
         return _of_no_sandbox(await self._upstream.send(bank, request, target))
 
+    async def _recorded(self, recording: Recording, bank: RealBank, request: Request, target: str) -> Response:
+        try:
+            async with recording.room(len(request.body)):
+                started, clock = Clock().now(), time.perf_counter()
+                response = await self._send(bank, request, target)
+                milliseconds = (time.perf_counter() - clock) * 1000
+                await self._write(recording, _entry(bank, request, target, response, started, milliseconds))
+                return response
+        except RecordingFailed as error:
+            raise BankError("recording-failed", reason=str(error)) from None
+
     async def _write(self, recording: Recording, entry: Entry) -> None:
         try:
             await recording.add(entry)
         except RecordingFailed as error:
             # The bank has acted: keeping its answer from the app would lose more than the recording has lost.
-            log.error("an exchange is not recorded, and no other goes to the bank before that is mended: %s", error)
+            log.error("an exchange is not recorded yet, and no other goes to the bank before it is: %s", error)
         except Exception as error:
             # Its text, or a traceback, could quote what must not be written down.
             log.error("an exchange is not recorded, as it could not be written down (%s)", type(error).__name__)
@@ -108,13 +115,6 @@ def _of_no_sandbox(response: Response) -> Response:
     """The bank may be a sandbox, but it is not this one."""
     headers = tuple(pair for pair in response.headers if not pair[0].lower().startswith("x-sandbox-"))
     return response if headers == response.headers else replace(response, headers=headers)
-
-
-def _check(recording: Recording) -> None:
-    try:
-        recording.check()
-    except RecordingFailed as error:
-        raise BankError("recording-failed", reason=str(error)) from None
 
 
 def _entry(

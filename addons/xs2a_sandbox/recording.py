@@ -1,12 +1,15 @@
 """Exchanges with a bank on disk: `raw/<UTC>.har.jsonl`, one HAR entry a line after a line that says what they are."""
 
 import asyncio
+import errno
 import json
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -15,8 +18,12 @@ from typing import Any
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import ConfigError, RecordingFailed
 from xs2a_sandbox.har import Entry, from_har, log, to_har
+from xs2a_sandbox.reserve import Reserve
 
 RAW = "raw"
+_SHARE = 128 * 1024
+"""Bytes that are reserved for an exchange at least."""
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NAME = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?\.har\.jsonl")
 
 _log = logging.getLogger("xs2a_sandbox")
@@ -27,17 +34,24 @@ class Recording:
 
     `redact` says what of an exchange may be written. `head` is said of all of them: `banks`, their URLs, and
     `redacted`, the fingerprint of the pseudonyms' key or False. Only the owner can read the files.
+
+    Room is reserved before the bank is asked. A line that cannot be written all the same waits in memory, and no
+    other exchange gets room before it is written; `lost` counts those that never were.
     """
 
     def __init__(self, directory: Path, redact: Callable[[Entry], Entry] | None, head: Mapping[str, Any]) -> None:
         self.directory = directory
         self.exchanges = 0
+        self.lost = 0
         self._redact = redact
         self._head = head
         self._file: Path | None = None
         self._descriptor = -1
-        self._end = 0
-        self._broken = False
+        self._start = self._end = 0
+        self._reserve: Reserve | None = None
+        self._promised = 0
+        self._largest = 0
+        self._waiting: deque[bytes] = deque()
         # One thread: lines are written whole and in order, also those whose client did not wait.
         self._writer = ThreadPoolExecutor(1, "recording")
 
@@ -46,17 +60,26 @@ class Recording:
         """None before the first exchange."""
         return self._file
 
+    @property
+    def waiting(self) -> int:
+        """How many exchanges are not written down yet."""
+        return len(self._waiting)
+
     def check(self) -> None:
-        """Before anything goes to the bank: could it be written down? Raises RecordingFailed."""
+        """Before anything goes to a bank: could it be written down? Raises RecordingFailed."""
+        self._writer.submit(self._make_room, _SHARE).result()
+
+    @asynccontextmanager
+    async def room(self, size: int = 0) -> AsyncIterator[None]:
+        """For an exchange while it is under way, of which `size` bytes are known by now. Raises RecordingFailed."""
+        share = max(_SHARE, self._largest) + 2 * size
+        self._promised += share
         try:
-            if self._file is None:
-                self._open()
-            elif self._broken:
-                # A blank line: readers pass over it.
-                self._append(b"\n")
-                self._broken = False
-        except OSError as error:
-            raise self._failed(error) from None
+            if self._waiting or self._reserve is None or self._reserve.size < self._promised:
+                await asyncio.get_running_loop().run_in_executor(self._writer, self._make_room, self._promised)
+            yield
+        finally:
+            self._promised -= share
 
     async def add(self, entry: Entry) -> None:
         """Returns when it is on disk. Raises RecordingFailed."""
@@ -67,23 +90,63 @@ class Recording:
     def close(self) -> None:
         """What was handed over is written first. A file without exchanges does not stay."""
         self._writer.shutdown()
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        with suppress(OSError):
+            self._write_waiting()
+        self.lost += len(self._waiting)
+        self._waiting.clear()
+        self._close_file()
+        if self._reserve:
+            self._reserve.close()
+            self._reserve = None
         if self._file and not self.exchanges:
             self._file.unlink(missing_ok=True)
 
-    def _add(self, entry: Entry) -> None:
-        line = _line(to_har(self._redact(entry) if self._redact else entry))
+    def _make_room(self, size: int) -> None:
         try:
             if self._file is None:
                 self._open()
-            self._append(line)
+            self._write_waiting()
+            if self._reserve is None:
+                self._reserve = Reserve(self.directory / RAW)
+            self._reserve.grow(size)
         except OSError as error:
-            self._broken = True
             raise self._failed(error) from None
-        self._broken = False
-        self.exchanges += 1
+
+    def _add(self, entry: Entry) -> None:
+        try:
+            line = _line(to_har(self._redact(entry) if self._redact else entry))
+        except Exception:
+            self.lost += 1
+            raise
+        self._largest = max(self._largest, len(line))
+        self._waiting.append(line)
+        try:
+            if self._file is None:
+                self._open()
+            self._write_waiting()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _write_waiting(self) -> None:
+        while self._waiting:
+            self._write(self._waiting[0])
+            self._waiting.popleft()
+            self.exchanges += 1
+
+    def _write(self, line: bytes) -> None:
+        """With room from the reserve where that is needed; into another file where this one may not grow."""
+        while True:
+            try:
+                return self._append(line)
+            except OSError as error:
+                if error.errno in _NO_ROOM and self._reserve and self._reserve.size:
+                    self._reserve.give(len(line))
+                elif error.errno == errno.EFBIG and self._end > self._start:
+                    os.ftruncate(self._descriptor, self._end)
+                    self._close_file()
+                    self._open()
+                else:
+                    raise
 
     def _open(self) -> None:
         raw = self.directory / RAW
@@ -97,17 +160,22 @@ class Recording:
                 self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             except FileExistsError:
                 number += 1
-        self._file = file
         said = log(comment="one entry a line follows")["log"]
         del said["entries"]
+        self._end = 0
         try:
             self._append(_line({"log": said | {f"_{name}": value for name, value in self._head.items()}}))
             _sync_directory(raw)
         except OSError:
-            os.close(self._descriptor)
-            self._descriptor, self._file = -1, None
+            self._close_file()
             file.unlink(missing_ok=True)
             raise
+        self._file, self._start = file, self._end
+
+    def _close_file(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def _append(self, line: bytes) -> None:
         # What an earlier attempt left behind is not part of any line.

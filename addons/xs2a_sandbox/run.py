@@ -51,6 +51,8 @@ class Run:
             except UserMistake as mistake:
                 yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
                 yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
+        if recording and recording.lost:
+            yield f"{counted(recording.lost, 'exchange')} with the bank could not be written down: lost"
         rules = [rule for bank in self._engine.banks.all for rule in bank.interface.rules if rule.tape]
         recorded = {rule.origin.place: rule for rule in rules}  # banks may share cassettes
         unused = [rule for rule in recorded.values() if rule.id not in self._used]

@@ -27,5 +27,5 @@ def status(files: Files, banks: Banks, recording: Recording | None, clock: Clock
             | {"operations": len(b.interface.operations), "rules": len(b.interface.rules)}
             for b in banks.all
         ],
-        "recording": None if recording is None else {"exchanges": recording.exchanges},
+        "recording": None if recording is None else {"exchanges": recording.exchanges, "waiting": recording.waiting},
     }

@@ -1,0 +1,47 @@
+"""Room on a disk that nobody else can take."""
+
+import os
+from pathlib import Path
+from tempfile import mkstemp
+
+_BLOCK = 64 * 1024
+"""Bytes more than a file seems to need: file systems count in blocks of their own."""
+_ZEROS = bytes(1024 * 1024)
+
+
+class Reserve:
+    """`size` bytes in `directory`, in a file without a name: whatever ends the process, they are free again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.size = 0
+        self._descriptor, name = mkstemp(prefix=".reserve-", dir=directory)
+        os.unlink(name)
+
+    def grow(self, size: int) -> None:
+        """To `size` at least. Raises OSError if there is no room; what was there by then stays."""
+        if size <= self.size:
+            return
+        try:
+            _allocate(self._descriptor, self.size, size - self.size)
+        except OSError:
+            os.ftruncate(self._descriptor, self.size)
+            raise
+        self.size = size
+
+    def give(self, size: int) -> None:
+        """Makes room for `size` bytes elsewhere, as far as there are that many."""
+        self.size = max(0, self.size - size - _BLOCK)
+        os.ftruncate(self._descriptor, self.size)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _allocate(descriptor: int, start: int, size: int) -> None:
+    # macOS has no such call.
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, start, size)
+        return
+    os.lseek(descriptor, start, os.SEEK_SET)
+    while size > 0:
+        size -= os.write(descriptor, _ZEROS[:size])

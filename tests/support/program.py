@@ -1,0 +1,21 @@
+"""A few lines of Python in a process of their own, which find the package and what tests share."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import xs2a_sandbox
+
+_PATHS = (Path(__file__).parents[1], Path(xs2a_sandbox.__file__).parents[1])
+
+
+def program(lines: str, *arguments: str) -> subprocess.Popen[str]:
+    """Started; what it prints is read from its `stdout`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(lines), *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, _PATHS))},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
