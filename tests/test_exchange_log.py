@@ -27,6 +27,7 @@ def test_json():
         "source": "handler",
         "rule": "list-accounts",
         "warnings": [],
+        "reason": None,
     }
 
 

@@ -29,6 +29,9 @@ class FakeEngine:
     def __init__(self, answer: Any = echo) -> None:
         self.answer = answer
 
+    def refused(self, *_: Any) -> None:
+        """Nobody is told."""
+
     async def close(self) -> None:
         self.closed = True
 

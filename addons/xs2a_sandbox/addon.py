@@ -25,11 +25,10 @@ from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 from OpenSSL import SSL
 
-from xs2a_sandbox import door
-from xs2a_sandbox.door import Answer
+from xs2a_sandbox import door, proxy_log
+from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
-from xs2a_sandbox.pattern import outline
 
 FORCED: dict[str, Any] = {
     "body_size_limit": str(door.TOO_LONG),
@@ -59,13 +58,22 @@ class Guard:
 class Sandbox(Guard):
     """Answers every request of the proxy and the TLS door with `answer`.
 
-    `timeout` in seconds, for one answer; `proxy_auth` as USER:PASS, asked for at the proxy door only.
+    `timeout` in seconds, for one answer; `proxy_auth` as USER:PASS, asked for at the proxy door only; `tell` is told
+    of what is answered here without asking `answer`.
     """
 
     name = "xs2a-sandbox"
 
-    def __init__(self, answer: Answer, *, timeout: float = door.PATIENCE, proxy_auth: str | None = None) -> None:
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        timeout: float = door.PATIENCE,
+        proxy_auth: str | None = None,
+        tell: Tell = door.untold,
+    ) -> None:
         self.answer = answer
+        self.tell = tell
         self.timeout = timeout
         self.draining = False
         self._secret = None if proxy_auth is None else proxy_auth.encode()
@@ -98,6 +106,8 @@ class Sandbox(Guard):
         if known:
             self._tunnels[flow.client_conn.id] = user
         else:
+            authority = flow.request.data.authority.decode("latin-1")
+            self.tell(Request("CONNECT", authority, door="proxy"), door.STRANGER, 0.0, None)
             flow.response = _to_mitmproxy(door.STRANGER, "CONNECT")
 
     def client_disconnected(self, client: Client) -> None:
@@ -110,18 +120,25 @@ class Sandbox(Guard):
         if flow.response or flow.error:
             return
         try:
-            request = self._from_mitmproxy(flow)
-            response = await door.ask(self.answer, request, self.timeout) if request else door.STRANGER
-            response = await door.whole(response, self._large)
+            request, known = self._from_mitmproxy(flow)
+            if known:
+                response = await door.ask(self.answer, request, self.timeout, self.tell)
+                response = await door.whole(request, response, self._large, self.tell)
+            else:
+                response = door.STRANGER
+                self.tell(request, response, 0.0, None)
             self._perform(flow, response)
         except BaseException as error:
             # mitmproxy forwards a request whose hook raised: nothing gets past this line.
             if door.stopping(error):
                 raise
             # Whatever is odd about the flow, this must not fail as well.
-            path = (flow.request.data.path or b"").decode("latin-1")
-            logger.exception("failed on %s %s", flow.request.method, outline(path))
-            flow.response = _to_mitmproxy(door.FAILED, flow.request.method)
+            flow.response = _to_mitmproxy(door.failed(_outlined(flow), error, self.tell), flow.request.method)
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """What mitmproxy refuses without asking."""
+        if flow.error and not flow.response:
+            proxy_log.refused(flow.error.msg, _outlined(flow), self.tell)
 
     def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:
         """The proxy user, and whether it may come in."""
@@ -129,25 +146,23 @@ class Sandbox(Guard):
         user = sent.partition(b":")[0].decode("utf-8", "replace") or None
         return user, self._secret is None or hmac.compare_digest(sent, self._secret)
 
-    def _from_mitmproxy(self, flow: http.HTTPFlow) -> Request | None:
-        """The flow as the engine sees it; None when its proxy user may not come in."""
+    def _from_mitmproxy(self, flow: http.HTTPFlow) -> tuple[Request, bool]:
+        """The flow as the engine sees it, and whether its proxy user may come in."""
         data, client = flow.request.data, flow.client_conn
         pairs = [
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in data.headers.fields
             if name.lower() != b"proxy-authorization"
         ]
-        reverse = isinstance(client.proxy_mode, ReverseMode)
+        reverse, known = isinstance(client.proxy_mode, ReverseMode), True
         if reverse or client.id in self._tunnels:
             user = self._tunnels.get(client.id)
             host = door.hostname(data.authority.decode("latin-1")) or door.named(pairs)
             scheme = "https" if client.tls else "http"
         else:
             user, known = self._login(flow)
-            if not known:
-                return None
             host, scheme = door.hostname(data.host), data.scheme.decode("latin-1")
-        return Request(
+        request = Request(
             method=data.method.decode("latin-1"),
             target=data.path.decode("latin-1"),
             headers=Headers(pairs),
@@ -157,6 +172,7 @@ class Sandbox(Guard):
             door="tls" if reverse else "proxy",
             user=user,
         )
+        return request, known
 
     def _perform(self, flow: http.HTTPFlow, response: Response) -> None:
         message, fault = _to_mitmproxy(response, flow.request.method), response.fault
@@ -238,6 +254,13 @@ def _resumable_context(**parameters: Any) -> SSL.Context:
     context: SSL.Context = _new_context(**parameters)
     context.set_session_id(b"xs2a-sandbox")
     return context
+
+
+def _outlined(flow: http.HTTPFlow) -> Request:
+    """What can be said of any request, however odd."""
+    data, reverse = flow.request.data, isinstance(flow.client_conn.proxy_mode, ReverseMode)
+    method, path = (part.decode("latin-1") for part in (data.method or b"-", data.path or data.authority or b"-"))
+    return Request(method, path, door="tls" if reverse else "proxy")
 
 
 def _to_mitmproxy(response: Response, method: str) -> http.Response:

@@ -36,7 +36,7 @@ class Outcome:
     """What is known of a request by the time it is answered, for the headers and the log.
 
     With `simulated` the sandbox answers it whatever the mode; `beside` is told the answer in mode compare. `personal`:
-    real people's data may be in it.
+    real people's data may be in it. `reason` is why it failed, where the answer itself does not say it to programs.
     """
 
     __slots__ = (
@@ -47,6 +47,7 @@ class Outcome:
         "error",
         "journaled",
         "personal",
+        "reason",
         "rule",
         "session",
         "simulated",
@@ -61,6 +62,7 @@ class Outcome:
         self.source = "sandbox"
         self.rule: str | None = None
         self.error: str | None = None
+        self.reason: str | None = None
         self.delay = 0.0
         self.warnings: Sequence[str] = ()
         self.journaled = True
@@ -291,6 +293,10 @@ class Bank:
     def text(self, error: BankError) -> str:
         """What the error says, in the dialect's words."""
         return to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
+
+    def reason(self, error: BankError) -> str:
+        """The error in a few words, for the log."""
+        return f"{self.interface.errors[error.name].code}: {self.text(error)}"
 
     def show(self, error: BankError, call: Call) -> Response:
         """The error as a page."""

@@ -118,6 +118,10 @@ class Display:
         session, path = _parted(path)
         return session + self._personal().target(path)
 
+    def text(self, text: str, personal: bool) -> str:
+        """A reason, or what an exception says."""
+        return (self._personal() if personal else self._typed()).text(text)
+
     def entry(self, entry: Entry, personal: bool) -> Entry:
         if not personal:
             return self._typed().entry(entry)

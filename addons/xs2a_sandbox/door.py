@@ -11,13 +11,18 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import replace
+from time import perf_counter
 
+from xs2a_sandbox import reason
 from xs2a_sandbox.errors import ConfigError, SandboxError
 from xs2a_sandbox.fault import LONGEST
-from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.messages import Door, Request, Response, to_json
 from xs2a_sandbox.pattern import outline
 
 type Answer = Callable[[Request], Awaitable[Response]]
+
+type Tell = Callable[[Request, Response, float, BaseException | None], None]
+"""Told of every answer that a door gives itself, after how many seconds, and what broke, if something did."""
 
 FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
 """Headers that say where a message ends: the door's own to set."""
@@ -53,8 +58,18 @@ ENDLESS = refusal(
 BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E: the bank broke off in the middle of its answer")
 
 
-async def ask(answer: Answer, request: Request, seconds: float) -> Response:
+def untold(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+    """For a door whose answers nobody logs."""
+
+
+def unread(door: Door) -> Request:
+    """Stands for a request that could not be read."""
+    return Request("-", "-", door=door)
+
+
+async def ask(answer: Answer, request: Request, seconds: float, tell: Tell = untold) -> Response:
     """The engine's answer; its failure is a 500, its silence for `seconds` a 504."""
+    started = perf_counter()
     try:
         async with asyncio.timeout(seconds) as limit:
             response = await answer(request)
@@ -64,20 +79,29 @@ async def ask(answer: Answer, request: Request, seconds: float) -> Response:
         if stopping(error):
             raise
         if limit.expired():
+            tell(request, LATE, perf_counter() - started, None)
             logger.error("no answer to %s %s within %g s", request.method, outline(request.target), seconds)
             return LATE
-        logger.exception("failed on %s %s", request.method, outline(request.target))
-        return FAILED
+        return failed(request, error, tell, perf_counter() - started)
     return response
 
 
-async def whole(response: Response, gate: asyncio.Semaphore) -> Response:
+def failed(request: Request, error: BaseException, tell: Tell, seconds: float = 0.0) -> Response:
+    """The answer to a request on which something broke. Its line comes first, then the traceback."""
+    tell(request, FAILED, seconds, error)
+    text = "failed on %s %s"
+    logger.error(text, request.method, outline(request.target), exc_info=error, extra={"request": request})
+    return FAILED
+
+
+async def whole(request: Request, response: Response, gate: asyncio.Semaphore, tell: Tell = untold) -> Response:
     """The answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
 
     `gate` limits how many large answers are held at a time.
     """
     if response.rest is None:
         return response
+    started = perf_counter()
     held = bytearray(response.body)
     async with gate:
         # What is left of the one before hangs in circles, and would stay until a collector comes by.
@@ -87,9 +111,11 @@ async def whole(response: Response, gate: asyncio.Semaphore) -> Response:
                 async for piece in rest:
                     held += piece
                     if len(held) > TOO_LONG:
+                        tell(request, ENDLESS, perf_counter() - started, None)
                         return ENDLESS
         except SandboxError as error:
-            logger.warning("an answer broke off after %d bytes: %s", len(held), error)
+            tell(request, BROKEN, perf_counter() - started, None)
+            logger.warning("an answer broke off after %d bytes: %s", len(held), reason.of_failure(error))
             return BROKEN
     return replace(response, body=bytes(held), rest=None)
 

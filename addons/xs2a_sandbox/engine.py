@@ -4,12 +4,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox import reason as reasons
 from xs2a_sandbox.attempt import attempted, refusal
 from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.banks import Banks, stranger
@@ -43,13 +45,20 @@ _RETRY_SECONDS = 0.02
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 _OWN_ERRORS = ENGINE_ERRORS - RAISES
 _OWN_PATHS = frozenset({ROOT, sca.PAGES})
+_UNSAID = {
+    "bank": "the bank does not say why",
+    "rule": "the rule answers so",
+    "handler": "the rule answers so",
+    "sandbox": "the answer does not say why",
+}
 
 
 class Engine:
     """Answers requests. It keeps no state of its own: that is the store's.
 
-    Sessions begin with `clock`. `on_exchange` is told of every request once it is answered, with its path as `display`
-    shows it; `public_url` is where browsers reach our pages; nobody controls the sandbox before `admin_token` is set.
+    Sessions begin with `clock`. `on_exchange` is told of every request once it is answered, with its path, and why it
+    failed, as `display` shows them; `public_url` is where browsers reach our pages; nobody controls the sandbox before
+    `admin_token` is set.
     """
 
     def __init__(
@@ -107,14 +116,14 @@ class Engine:
 
     async def answer(self, request: Request) -> Response:
         """Never raises, unless it is cancelled."""
-        started = time.perf_counter()
+        started, failure = time.perf_counter(), None
         outcome = Outcome(self.banks.default)
-        outcome.personal = self.banks.are_personal or self.passage.can_forward
+        outcome.personal = self._may_be_personal
         try:
             response = await self._answer(request, outcome)
-        except Exception:
-            log.exception("the sandbox failed on %s %s", request.method, outline(request.target))
-            response = self._failed(request, outcome)
+        except Exception as error:
+            failure, response = error, self._failed(request, outcome, error)
+        reason = self._reason(request, response, outcome)
         if request.method == "HEAD":
             response = response.without_body()
         if outcome.beside:
@@ -123,26 +132,70 @@ class Engine:
             response = response.with_headers(*outcome.headers)
         if outcome.delay:
             await asyncio.sleep(outcome.delay)
+        self._tell(request, response, outcome, time.perf_counter() - started, reason)
+        if failure:
+            # After its line, which says it in a few words.
+            text = "the sandbox failed on %s %s"
+            more = {"request": request, "personal": outcome.personal}
+            log.error(text, request.method, outline(request.target), exc_info=failure, extra=more)
+        return response
+
+    def refused(self, request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+        """Tells of an answer that a door has given itself; `failure` is why, where something broke."""
+        try:
+            outcome = Outcome(self.banks.default)
+            outcome.personal = self._may_be_personal
+            if failure:
+                outcome.error, outcome.reason = "internal", self._said(failure)
+            with suppress(BankError):
+                outcome.session, segments = session_name(request, split_target(request.target).segments)
+                outcome.journaled = not segments or segments[0] not in _OWN_PATHS
+            self._tell(request, response, outcome, seconds, self._reason(request, response, outcome))
+        except Exception:
+            # However odd the request was, the door has to go on.
+            log.exception("a refused request could not be told of", extra={"request": request})
+
+    def _tell(self, request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None) -> None:
         try:
             exchange = Exchange(
                 session=outcome.session,
                 method=request.method,
                 path=self._shown(request, outcome),
                 status=response.status,
-                milliseconds=(time.perf_counter() - started) * 1000,
+                milliseconds=seconds * 1000,
                 source=outcome.source,
                 rule=outcome.rule,
                 warnings=tuple(outcome.warnings),
                 error=outcome.error,
                 personal=outcome.personal,
+                reason=reason,
             )
             if outcome.journaled:
                 self.journal.add(request, response, exchange)
             if self.on_exchange:
                 self.on_exchange(exchange)
         except Exception:
-            log.exception("the exchange could not be told of")
-        return response
+            log.exception("the exchange could not be told of", extra={"request": request})
+
+    def _reason(self, request: Request, response: Response, outcome: Outcome) -> str | None:
+        """Why a request failed, as it may be shown; None for one that did not."""
+        if response.status < 400:
+            return None
+        text = outcome.reason or reasons.of_answer(response) or _UNSAID[outcome.source]
+        return reasons.shown(text, request, lambda text: self.shown_text(text, outcome.personal))
+
+    @property
+    def _may_be_personal(self) -> bool:
+        return self.banks.are_personal or self.passage.can_forward
+
+    def shown_text(self, text: str, personal: bool | None = None) -> str:
+        """Of an exchange; None where nothing is known of it."""
+        personal = self._may_be_personal if personal is None else personal
+        return self.display.text(text, personal) if self.display else text
+
+    def _said(self, failure: BaseException, where: str | None = None) -> str:
+        code, text = self.interface.errors["internal"].code, reasons.of_failure(failure)
+        return f"{code}: {text}, in {where}" if where else f"{code}: {text}"
 
     def explain(self, request: Request) -> Explanation:
         """What `answer` would say and why; nothing is kept of it. Raises StoreUnavailable."""
@@ -207,8 +260,11 @@ class Engine:
             outcome.error = error.name
             if outcome.rule is None or error.name in _OWN_ERRORS:
                 outcome.source, outcome.rule = "sandbox", None
-            say = outcome.bank.show if seen else outcome.bank.say
-            return say(error, outcome.call or self._stateless(request, target, outcome.session))
+            call = outcome.call or self._stateless(request, target, outcome.session)
+            if not seen:
+                return outcome.bank.say(error, call)
+            outcome.reason = outcome.bank.reason(error)
+            return outcome.bank.show(error, call)
 
     async def _exchange(
         self, request: Request, segments: tuple[str, ...], query: tuple[tuple[str, str], ...], outcome: Outcome
@@ -290,15 +346,18 @@ class Engine:
         page = sca.serve(call, call.sca)
         if isinstance(page, Response):
             return page
-        return show(page, self.interface.errors[page.error.name].status) if page.error else show(page)
+        if page.error is None:
+            return show(page)
+        outcome.reason = outcome.bank.reason(page.error)
+        return show(page, self.interface.errors[page.error.name].status)
 
     def _shown(self, request: Request, outcome: Outcome) -> str:
         path, display = request.target.partition("?")[0], self.display
         return shown(path, lambda path: display.path(path, outcome.personal)) if display else path
 
-    def _failed(self, request: Request, outcome: Outcome) -> Response:
+    def _failed(self, request: Request, outcome: Outcome, failure: Exception) -> Response:
         """What went wrong is in the log."""
-        outcome.delay = 0.0
+        outcome.delay, outcome.reason = 0.0, self._said(failure, outcome.rule)
         error = BankError("internal", reason="the sandbox failed on this request, its log says why")
         outcome.source, outcome.rule, outcome.error = "sandbox", None, error.name
         try:

@@ -16,7 +16,8 @@ class Exchange(NamedTuple):
     """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers.
 
     `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
-    may be in it, as a bank or a recording had a part in it.
+    may be in it, as a bank or a recording had a part in it. `reason` is why the status is 400 or more, as it may be
+    shown.
     """
 
     session: str
@@ -29,6 +30,7 @@ class Exchange(NamedTuple):
     warnings: tuple[str, ...] = ()
     error: str | None = None
     personal: bool = True
+    reason: str | None = None
 
 
 def shown(path: str, redact: Callable[[str], str]) -> str:
@@ -56,6 +58,7 @@ def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> st
             "source": exchange.source,
             "rule": exchange.rule,
             "warnings": list(exchange.warnings),
+            "reason": exchange.reason and _cut(exchange.reason),
         }
         return json.dumps(entry)
     words = [
@@ -69,7 +72,13 @@ def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> st
         _word(exchange.rule or "-"),
     ]
     warnings = "".join(f" warning={json.dumps(_cut(warning))}" for warning in exchange.warnings)
-    return " ".join(words) + warnings
+    reason = f" reason={json.dumps(_cut(exchange.reason), ensure_ascii=False)}" if exchange.reason else ""
+    return printable(" ".join(words) + warnings + reason)
+
+
+def printable(text: str) -> str:
+    """One line, without control characters."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def _word(text: str) -> str:

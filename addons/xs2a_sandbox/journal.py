@@ -31,7 +31,7 @@ class Journaled:
     """One exchange. `time` is when the request came; `origin` where the client sent it, as in `https://bank.example`.
 
     `source` and `rule` are those of the answer's X-Sandbox-… headers. `cut`: of a body only the beginning is kept.
-    `personal`: real people's data may be in it.
+    `personal`: real people's data may be in it. `reason` is why it failed, as it may be shown.
     """
 
     number: int
@@ -52,6 +52,7 @@ class Journaled:
     fault: str | None = None
     cut: bool = False
     personal: bool = True
+    reason: str | None = None
 
     @property
     def path(self) -> str:
@@ -215,6 +216,7 @@ def _entry(kept: _Kept) -> Journaled:
         fault=kept.fault,
         cut=kept.cut,
         personal=exchange.personal,
+        reason=exchange.reason,
     )
 
 

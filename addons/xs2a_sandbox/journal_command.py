@@ -85,7 +85,8 @@ def _whole(one: Mapping[str, Any]) -> Iterator[str]:
 def _line(one: Mapping[str, Any]) -> str:
     time = one["time"].replace("T", " ")
     words = (one["method"], one["target"], one["status"], f"{one['milliseconds']}ms", one["source"], one["rule"] or "-")
-    return " ".join([f"#{one['number']}", time, one["session"], *map(str, words)])
+    reason = [f"reason={json.dumps(one['reason'], ensure_ascii=False)}"] if one["reason"] else []
+    return " ".join([f"#{one['number']}", time, one["session"], *map(str, words), *reason])
 
 
 def _message(message: Mapping[str, Any]) -> Iterator[str]:

@@ -107,6 +107,7 @@ def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
         "rule": shown.rule,
         "milliseconds": round(shown.milliseconds, 1),
         "warnings": list(shown.warnings),
+        "reason": shown.reason,
         "nearest": candidates(entry),
     }
 
@@ -147,6 +148,7 @@ def read(shown: Mapping[str, Any]) -> Journaled:
         warnings=tuple(shown["warnings"]),
         fault=shown["fault"],
         cut=shown["cut"],
+        reason=shown["reason"],
     )
 
 

@@ -186,7 +186,7 @@ class LiveComparison:
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
         except Exception:
-            log.exception("a comparison failed")
+            log.exception("a comparison failed", extra={"request": given.request})
             self.report.skip("the sandbox failed at it, its log says why", asked.operation)
 
     def _comparison(self, asked: Asked) -> Comparison:

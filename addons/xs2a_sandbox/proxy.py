@@ -5,6 +5,7 @@
 
 import asyncio
 import inspect
+import logging
 import os
 import platform
 from collections.abc import Callable
@@ -28,8 +29,9 @@ from mitmproxy.proxy.mode_servers import ServerInstance
 
 from xs2a_sandbox import door
 from xs2a_sandbox.addon import FORCED, Sandbox
-from xs2a_sandbox.door import Answer
+from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.proxy_log import LOGGER, ProxyLog
 
 NOWHERE = "http://127.0.0.1:9"
 """Where the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
@@ -47,17 +49,22 @@ class ProxyDoors:
         tls_port: int | None,
         confdir: Path,
         proxy_auth: str | None = None,
+        tell: Tell = door.untold,
     ) -> None:
         self.host = host
         self.proxy_port = proxy_port
         self.tls_port = tls_port
         self.confdir = confdir
-        self.sandbox = Sandbox(answer, proxy_auth=proxy_auth)
+        self.tell = tell
+        self.sandbox = Sandbox(answer, proxy_auth=proxy_auth, tell=tell)
         self._listening: list[ServerInstance[Any]] = []
 
     async def start(self) -> None:
         """Raises ConfigError for a port that cannot be had; then neither door listens."""
-        ensure_ca(self.confdir)
+        log = logging.getLogger(LOGGER)
+        self._quiet, self._log = log.level, ProxyLog(ensure_ca(self.confdir), self.tell)
+        log.addFilter(self._log)
+        log.setLevel(logging.INFO)
         self._master = Master(Options())
         self._master.addons = _Listeners(self._master)
         self._proxyserver = Proxyserver()
@@ -102,6 +109,9 @@ class ProxyDoors:
                 io.handler.cancel("the sandbox stops")
         await _until(lambda: not connections, 1)
         await self._master.done()
+        log = logging.getLogger(LOGGER)
+        log.removeFilter(self._log)
+        log.setLevel(self._quiet)
 
 
 class _Listeners(AddonManager):

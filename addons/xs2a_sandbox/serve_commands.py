@@ -56,13 +56,23 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.coverage import Tally
     from xs2a_sandbox.run import Run
+    from xs2a_sandbox.serving_log import ServingLog, standing
 
     settings = _load(flags)
     state = found_state(settings)
     consent = valid_consent(assembly.load_testdata(settings).at(settings.clock.today()))
     run, tally = Run(), Tally()
+    clear = ""  # what a line on the standard error has to begin with while there is a line of progress
+
+    def say(text: str) -> None:
+        # Nobody may read it any more; the app still wants its answers.
+        with suppress(OSError):
+            click.echo(clear + text, err=True)
+
+    standing_log = ServingLog(settings.log_format, say)
 
     def built(engine: "Engine") -> None:
+        standing_log.redact = engine.shown_text
         run.begin(engine)
         if engine.passage.comparing:
             engine.passage.comparing.report.say = say
@@ -75,10 +85,11 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         click.echo(announcement(settings, addresses, state, consent))
 
     def log(exchange: "Exchange") -> None:
+        nonlocal clear
         run.add(exchange)
         tally.add(exchange)
         progress = run.progress() if sys.stderr.isatty() else None
-        # Nobody may read the log any more; the app still wants its answers.
+        clear = _CLEAR_LINE if progress else ""
         with suppress(OSError):
             if progress:
                 click.echo(_CLEAR_LINE, nl=False, err=True)
@@ -86,20 +97,18 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             if progress:
                 click.echo(progress, nl=False, err=True)
 
-    def say(text: str) -> None:
-        click.echo(text, err=True)
-
-    asyncio.run(
-        serving.serve(
-            settings,
-            redact=redact,
-            again=lambda: _load(flags),
-            say=say,
-            built=built,
-            ready=ready,
-            on_exchange=log,
+    with standing(standing_log):
+        asyncio.run(
+            serving.serve(
+                settings,
+                redact=redact,
+                again=lambda: _load(flags),
+                say=say,
+                built=built,
+                ready=ready,
+                on_exchange=log,
+            )
         )
-    )
     for line in run.end():
         click.echo(line, err=True)
     if settings.coverage:

@@ -8,14 +8,16 @@ import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from email.utils import formatdate
+from functools import partial
+from typing import Any, cast
 
 import httptools
 import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from xs2a_sandbox import door
-from xs2a_sandbox.door import Answer
+from xs2a_sandbox import door, reason
+from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
 
@@ -27,8 +29,11 @@ logger = logging.getLogger(__name__)
 class DirectDoor:
     """Listens from `start` to `drain`; `port` is the real one from then on."""
 
-    def __init__(self, answer: Answer, *, host: str, port: int, timeout: float = door.PATIENCE) -> None:
+    def __init__(
+        self, answer: Answer, *, host: str, port: int, timeout: float = door.PATIENCE, tell: Tell = door.untold
+    ) -> None:
         self.answer = answer
+        self.tell = tell
         self.host = host
         self.port = port
         self.timeout = timeout
@@ -46,7 +51,7 @@ class DirectDoor:
         self._server = _Server(
             uvicorn.Config(
                 self._app,
-                http=_Protocol,
+                http=cast("type[_Protocol]", partial(_Protocol, self.tell)),
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -72,11 +77,32 @@ class DirectDoor:
     async def _app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
             return
+        more = True
+        try:
+            response, more = await self._answered(scope, receive)
+            fields = _fields(response, scope["method"])
+        except _Gone:
+            return
+        except Exception as error:
+            response = door.failed(Request(scope["method"], scope["path"], door="direct"), error, self.tell)
+            fields = _fields(response, scope["method"])
+        if response.fault:
+            await _fail(response, fields, scope, receive, send)
+            return
+        if more:
+            fields.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": response.status, "headers": fields})
+        await send({"type": "http.response.body", "body": response.body, "more_body": response.rest is not None})
+        if response.rest is not None:
+            await _send_rest(response.rest, scope, send)
+
+    async def _answered(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> tuple[Response, bool]:
+        """And whether there is more of the request than was read. Raises _Gone."""
         body, received, more = bytearray(), 0, True
         while more and received <= door.TOO_LONG:
             message = await receive()
             if message["type"] != "http.request":
-                return
+                raise _Gone
             received += len(message["body"])
             body += message["body"][: MAX_BODY + 1 - len(body)]
             more = message["more_body"]
@@ -91,20 +117,15 @@ class DirectDoor:
             scheme=scope["scheme"],
             door="direct",
         )
-        response = await door.ask(self.answer, request, self.timeout)
-        fields = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in door.framed(response, request.method)]
-        # A real bank has said its own.
-        if not any(name.lower() == b"date" for name, _ in fields):
-            fields.append((b"Date", formatdate(usegmt=True).encode()))
-        if response.fault:
-            await _fail(response, fields, scope, receive, send)
-            return
-        if more:
-            fields.append((b"connection", b"close"))
-        await send({"type": "http.response.start", "status": response.status, "headers": fields})
-        await send({"type": "http.response.body", "body": response.body, "more_body": response.rest is not None})
-        if response.rest is not None:
-            await _send_rest(response.rest, scope, send)
+        return await door.ask(self.answer, request, self.timeout, self.tell), more
+
+
+def _fields(response: Response, method: str) -> list[tuple[bytes, bytes]]:
+    fields = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in door.framed(response, method)]
+    # A real bank has said its own.
+    if not any(name.lower() == b"date" for name, _ in fields):
+        fields.append((b"Date", formatdate(usegmt=True).encode()))
+    return fields
 
 
 async def _send_rest(rest: AsyncGenerator[bytes], scope: HTTPScope, send: ASGISendCallable) -> None:
@@ -114,7 +135,7 @@ async def _send_rest(rest: AsyncGenerator[bytes], scope: HTTPScope, send: ASGISe
             async for piece in rest:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
     except SandboxError as error:
-        logger.warning("an answer broke off: %s", error)
+        logger.warning("an answer broke off: %s", reason.of_failure(error))
         transport: asyncio.Transport = scope["state"][_TRANSPORT]
         transport.abort()
         return
@@ -145,8 +166,21 @@ async def _fail(
         pass
 
 
+class _Gone(Exception):
+    """The client has left in the middle of its request."""
+
+
 class _Protocol(HttpToolsProtocol):
-    """Shows the application its connection, which a fault needs, and stays with HTTP/1.1."""
+    """Shows the application its connection, which a fault needs, stays with HTTP/1.1, and tells of what is no HTTP."""
+
+    def __init__(self, tell: Tell, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._tell = tell
+
+    def send_400_response(self, msg: str) -> None:
+        super().send_400_response(msg)
+        text = msg.replace("Invalid HTTP request", "this is no HTTP", 1)
+        self._tell(door.unread("direct"), door.refusal(400, "FORMAT_ERROR", text), 0.0, None)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

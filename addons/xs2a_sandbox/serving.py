@@ -52,7 +52,7 @@ async def serve(
         built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
-    direct = DirectDoor(engine.answer, host=settings.host, port=settings.port)
+    direct = DirectDoor(engine.answer, host=settings.host, port=settings.port, tell=engine.refused)
     proxy = ProxyDoors(
         engine.answer,
         host=settings.host,
@@ -60,6 +60,7 @@ async def serve(
         tls_port=settings.tls_port,
         confdir=settings.confdir,
         proxy_auth=settings.proxy_auth,
+        tell=engine.refused,
     )
     await direct.start()
     started: list[DirectDoor | ProxyDoors] = [direct]

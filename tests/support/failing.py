@@ -1,0 +1,63 @@
+"""`xs2a-sandbox` in which things break on demand, for who wants to read what it says of that.
+
+What the header `X-Break` names breaks: the engine, or the door's own code. `say-all` as the first word of the command
+line makes it give every warning that the package can give, once all its doors are open.
+"""
+
+import asyncio
+import logging
+import sys
+from typing import Any
+
+from support.warned import calls
+from xs2a_sandbox import addon, cli, door, engine, server, serving
+from xs2a_sandbox.messages import Request, Response
+
+PATIENCE = 0.3
+"""Seconds for an answer."""
+
+
+async def _engine(self: engine.Engine, request: Request) -> Response:
+    match request.headers.get("X-Break"):
+        case "engine":
+            raise RuntimeError(f"the engine is broken, {request.headers.get('Authorization')}")
+        case "silence":
+            await asyncio.Event().wait()
+    return await _answer(self, request)
+
+
+async def _direct(self: server.DirectDoor, scope: Any, receive: Any) -> Any:
+    if (b"x-break", b"door") in scope["headers"]:
+        raise LookupError("the door is broken")
+    return await _answered(self, scope, receive)
+
+
+def _proxy(self: addon.Sandbox, flow: Any) -> Any:
+    if flow.request.headers.get("X-Break") == "door":
+        raise LookupError("the door is broken")
+    return _from_mitmproxy(self, flow)
+
+
+async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
+    def warn(addresses: Any) -> None:
+        for number, call in enumerate(calls()):
+            logging.getLogger(call.logger).log(call.level, "probe %d of %s", number, call.place)
+        ready(addresses)
+
+    await _serve(*arguments, ready=warn, **options)
+
+
+_answer, _answered = engine.Engine.answer, server.DirectDoor._answered
+_from_mitmproxy, _serve = addon.Sandbox._from_mitmproxy, serving.serve
+
+if __name__ == "__main__":
+    engine.Engine.answer = _engine  # type: ignore[method-assign]
+    server.DirectDoor._answered = _direct  # type: ignore[method-assign]
+    addon.Sandbox._from_mitmproxy = _proxy  # type: ignore[method-assign]
+    server.DirectDoor.__init__.__kwdefaults__["timeout"] = PATIENCE
+    addon.Sandbox.__init__.__kwdefaults__["timeout"] = PATIENCE
+    if "--say-all" in sys.argv:
+        sys.argv.remove("--say-all")
+        serving.serve = _loud  # type: ignore[assignment]
+    assert door.PATIENCE > PATIENCE
+    cli.main()

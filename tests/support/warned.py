@@ -1,0 +1,57 @@
+"""Every call of the package that logs something, as it stands in the code."""
+
+import ast
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import xs2a_sandbox
+
+PACKAGE = Path(xs2a_sandbox.__file__).parent
+LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "exception": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+
+
+class Call(NamedTuple):
+    """`logger` is the name of the one that is asked, `text` what it is told, before its values are put in."""
+
+    place: str
+    logger: str
+    level: int
+    text: str
+
+
+def calls() -> list[Call]:
+    return [call for file in sorted(PACKAGE.rglob("*.py")) for call in _calls(file)]
+
+
+def _calls(file: Path) -> Iterator[Call]:
+    tree = ast.parse(file.read_text())
+    module = ".".join(("xs2a_sandbox", *file.relative_to(PACKAGE).with_suffix("").parts))
+    loggers = dict(_loggers(tree, module))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=level)) if name in loggers:
+                if level in LEVELS:
+                    place = f"{file.relative_to(PACKAGE)}:{node.lineno}"
+                    yield Call(place, loggers[name], LEVELS[level], ast.unparse(node.args[0]))
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="logging"), attr=level)) if level in LEVELS:
+                raise AssertionError(f"{file}:{node.lineno}: logging.{level} asks the root logger; name one")
+
+
+def _loggers(tree: ast.Module, module: str) -> Iterator[tuple[str, str]]:
+    """The names under which the module has loggers, and what they are called."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id="logging"), attr="getLogger"), args=[argument]),
+            ):
+                yield name, module if isinstance(argument, ast.Name) else ast.literal_eval(argument)

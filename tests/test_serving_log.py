@@ -1,0 +1,156 @@
+"""Whatever goes wrong while the sandbox serves reaches the standard error, also while mitmproxy listens to the log."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mitmproxy.master import Master
+from mitmproxy.options import Options
+
+from support.serving import served
+from support.warned import Call, calls
+from xs2a_sandbox.messages import Headers, Request
+from xs2a_sandbox.serving_log import ServingLog, standing
+
+log = logging.getLogger("xs2a_sandbox.a_module")
+
+
+def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
+    try:
+        raise error from cause
+    except BaseException as caught:
+        return caught
+
+
+def said_by(work: Callable[[], None], form: str = "text", redact: Callable[[str], str] = str) -> list[str]:
+    said: list[str] = []
+    serving_log = ServingLog(form, said.append)  # type: ignore[arg-type]
+    serving_log.redact = lambda text, personal: redact(text)
+    with standing(serving_log):
+        work()
+    return said
+
+
+def test_a_warning_is_a_line() -> None:
+    (line,) = said_by(lambda: log.warning("the state cannot be used: %s", "disk full\x1b[2J\nforged"))
+    assert line.endswith(" warning the state cannot be used: disk full\\x1b[2J forged")
+    assert line[:4].isdigit()
+
+
+def test_information_is_none() -> None:
+    assert said_by(lambda: log.info("client connect")) == []
+
+
+def test_after_it_nobody_listens() -> None:
+    said: list[str] = []
+    with standing(ServingLog("text", said.append)):
+        pass
+    logging.getLogger("xs2a_sandbox.a_module").error("unheard")
+    assert not said
+
+
+def test_it_is_heard_while_mitmproxy_listens() -> None:
+    """Its master has a handler on the root logger, so that Python does not speak for itself."""
+
+    async def warn() -> None:
+        master = Master(Options())
+        try:
+            log.warning("heard")
+        finally:
+            await master.done()
+
+    (line,) = said_by(lambda: asyncio.run(warn()))
+    assert line.endswith(" warning heard")
+
+
+def test_a_traceback_stands_below_its_line() -> None:
+    (text,) = said_by(lambda: log.error("failed", exc_info=raised(KeyError("accounts"), OSError("first"))))
+    lines = text.splitlines()
+    assert lines[0].endswith(" error failed")
+    assert lines[1] == "Traceback (most recent call last):" or lines[1] == "OSError: first"
+    assert lines[-1] == "KeyError: 'accounts'"
+    assert "OSError: first" in lines
+    assert any(__file__ in line for line in lines)
+
+
+def test_as_json_it_is_a_member_of_one_line() -> None:
+    (text,) = said_by(lambda: log.error("failed", exc_info=raised(KeyError("accounts"))), "json")
+    assert text.isprintable()
+    entry = json.loads(text)
+    assert entry.keys() == {"time", "level", "message", "traceback"}
+    assert (entry["level"], entry["message"]) == ("error", "failed")
+    assert entry["traceback"].startswith("Traceback (most recent call last):\n")
+    assert entry["traceback"].endswith("KeyError: 'accounts'")
+
+
+def test_what_an_exception_says_is_redacted_and_where_it_was_is_not() -> None:
+    error = raised(ValueError("of Anna\nand Bert"), KeyError("Anna"))
+    (text,) = said_by(lambda: log.error("failed", exc_info=error), redact=lambda text: text.replace("Anna", "N."))
+    assert "Anna" not in text
+    assert "KeyError: 'N.'" in text
+    assert "ValueError: of N.\nand Bert" in text
+    assert __file__ in text
+
+
+def test_secrets_of_the_request_are_in_no_traceback() -> None:
+    request = Request("POST", "/x", Headers([("Authorization", "Bearer geheim-123")]), b'{"password": "so-secret"}')
+    error = raised(ValueError("geheim-123, so-secret, plain"))
+    (text,) = said_by(lambda: log.error("failed", exc_info=error, extra={"request": request}))
+    assert text.endswith("ValueError: …, …, plain")
+
+
+def test_a_group_shows_every_exception() -> None:
+    group = ExceptionGroup("several", [ValueError("Anna one"), KeyError("two")])
+    (text,) = said_by(lambda: log.error("x", exc_info=raised(group)), redact=lambda text: text.replace("Anna", "N."))
+    assert "N. one" in text
+    assert "Anna" not in text
+
+
+@pytest.fixture(scope="module")
+def every_warning(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The standard error of a real `serve` that has given every warning that the code can give."""
+    with served(tmp_path_factory.mktemp("all"), "--say-all", entry="support.failing") as serving:
+        return serving.warnings
+
+
+@pytest.mark.parametrize(("number", "call"), enumerate(calls()), ids=lambda value: getattr(value, "place", ""))
+def test_every_warning_of_the_code_reaches_the_standard_error(every_warning: str, number: int, call: Call) -> None:
+    assert call.level >= logging.WARNING, "what is less than a warning is shown to nobody"
+    level = logging.getLevelName(call.level).lower()
+    assert f" {level} probe {number} of {call.place}\n" in every_warning
+
+
+def test_the_warnings_of_the_code_are_found() -> None:
+    texts = {call.text for call in calls()}
+    assert {"'the state cannot be used: %s'", "'an answer broke off: %s'"} <= texts
+    assert len({call.logger for call in calls()}) > 1
+
+
+def test_no_other_module_makes_its_own_way_to_the_log() -> None:
+    """Loggers stand where `calls` finds them: at the top of a module."""
+    from support.warned import PACKAGE
+
+    for file in PACKAGE.rglob("*.py"):
+        lines = [line for line in file.read_text().splitlines() if "getLogger(" in line and not line[0].isspace()]
+        others = [line for line in file.read_text().splitlines() if "getLogger(" in line and line[0].isspace()]
+        allowed = {"addon.py", "proxy.py", "serving_log.py", "trial.py"}
+        assert not others or file.name in allowed, (file, others)
+        assert len(lines) <= 1, file
+
+
+def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    """Who has read the log has gone: the app still gets its answers."""
+
+    def fails(text: str) -> None:
+        raise BrokenPipeError
+
+    serving_log = ServingLog("text", fails)
+    raising, logging.raiseExceptions = logging.raiseExceptions, False
+    try:
+        with standing(serving_log):
+            log.error("unheard")
+    finally:
+        logging.raiseExceptions = raising
