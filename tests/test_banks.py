@@ -2,7 +2,8 @@ import pytest
 
 from writing import SCHEMAS, engine
 from xs2a_sandbox.bank import Bank
-from xs2a_sandbox.banks import Banks, stranger
+from xs2a_sandbox.banks import Banks
+from xs2a_sandbox.clearance import stranger
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Request
 from xs2a_sandbox.real_bank import RealBank

@@ -95,7 +95,8 @@ class Sandbox:
 
 @contextmanager
 def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
-    options = {"bank": url, "mode": "compare", **options}
+    named = (RealBank(url, hosts=("bank.example",)),)
+    options = {"bank": url, "mode": "compare", "banks": named, **options}
     settings = Settings(state="memory:", confdir=confdir, **options)
     with Loop() as loop:
 

@@ -157,11 +157,13 @@ class Sandbox(Guard):
         reverse, known = isinstance(client.proxy_mode, ReverseMode), True
         if reverse or client.id in self._tunnels:
             user = self._tunnels.get(client.id)
-            host = door.hostname(data.authority.decode("latin-1")) or door.named(pairs)
+            host, port = door.asked_for(data.authority.decode("latin-1"), pairs)
             scheme = "https" if client.tls else "http"
+            # In a tunnel mitmproxy says where the CONNECT leads, at the TLS door where nothing is.
+            tunnel = None if reverse else door.address(data.host, data.port)
         else:
             user, known = self._login(flow)
-            host, scheme = door.hostname(data.host), data.scheme.decode("latin-1")
+            host, port, scheme, tunnel = data.host.lower(), data.port, data.scheme.decode("latin-1"), None
         request = Request(
             method=data.method.decode("latin-1"),
             target=data.path.decode("latin-1"),
@@ -171,6 +173,8 @@ class Sandbox(Guard):
             scheme=scheme,
             door="tls" if reverse else "proxy",
             user=user,
+            port=port,
+            tunnel=tunnel,
         )
         return request, known
 

@@ -5,7 +5,7 @@ from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox import requirement
+from xs2a_sandbox import own_path, requirement
 from xs2a_sandbox.answer import JSON, Answer, choose, render_headers, with_content_type, write
 from xs2a_sandbox.call import Call
 from xs2a_sandbox.cassette import Behaviour, Operation, Rule
@@ -16,7 +16,7 @@ from xs2a_sandbox.expression import Scope, render
 from xs2a_sandbox.handlers import HANDLERS
 from xs2a_sandbox.index import Found, Index, Parameters, candidates
 from xs2a_sandbox.interface import Interface
-from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.messages import Response, to_json
 from xs2a_sandbox.pattern import split_target
 from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.replay import Replay
@@ -26,10 +26,6 @@ from xs2a_sandbox.session import DEFAULT
 
 _SEQUENCES = "_sequences"
 SIMULATED = RealBank()
-_OWN_PAGES = (
-    "the sandbox's own pages are at its base URL (--port) alone: send them past the proxy, as with"
-    " NO_PROXY=127.0.0.1,localhost"
-)
 
 
 class Outcome:
@@ -115,11 +111,6 @@ class Bank:
     def is_personal(self) -> bool:
         """Whether real people's data may be in what it is asked, and in what it answers."""
         return self.real.can_be_asked or self.replays_personal
-
-    def is_strange(self, request: Request) -> bool:
-        """Whether a request at the proxy names a host that is not known to be this bank's."""
-        url = urlsplit(self.real.url or "")
-        return request.door == "proxy" and not self.real.hosts and request.host.lower() != url.hostname
 
     def find(self, method: str, segments: tuple[str, ...]) -> Found:
         """What a path leads to. Raises BankError for one that does not begin as it must."""
@@ -262,8 +253,8 @@ class Bank:
         if found.methods:
             offered = ", ".join(sorted(set(found.methods)))
             return BankError("method-not-offered", method=call.request.method, allow=offered)
-        if call.segments[:1] == ("_sandbox",) and call.request.door in ("proxy", "tls"):
-            return BankError("path-unknown", id=call.self_path, hint=_OWN_PAGES)
+        if call.segments[:1] == (own_path.ROOT,) and call.request.door in ("proxy", "tls"):
+            return BankError("path-unknown", id=call.self_path, hint=own_path.hint(call.request))
         return BankError("path-unknown", id=call.self_path)
 
     def say(self, error: BankError, call: Call) -> Response:

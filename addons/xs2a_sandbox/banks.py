@@ -1,10 +1,13 @@
 """The banks that one sandbox stands for, and which of them a request means."""
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank import Bank
+from xs2a_sandbox.clearance import stranger
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Request
+from xs2a_sandbox.origin import host_of
 
 
 class Banks:
@@ -15,28 +18,38 @@ class Banks:
         self.all = (*named, default)
         self.are_personal = any(bank.is_personal for bank in self.all)
         """Whether real people's data may be in what any of them is asked."""
-        self._by_host = {host.lower(): bank for bank in self.all for host in bank.real.hosts}
+        self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.hosts}
+        # Longest first: of banks at one host each is the one whose path the request goes on from.
+        self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
 
     def meant(self, request: Request) -> Bank:
-        """By the host that the request names."""
-        return self._by_host.get(request.host.lower(), self.default)
+        """By the host that the request names; at the proxy that may be the one of the bank's own URL."""
+        return self._by_host.get(request.host.lower()) or self._at(request) or self.default
 
     def choose(self, request: Request) -> Bank:
         """The one that is meant. Raises BankError, at the proxy, for a host that is no bank's."""
-        host = request.host.lower()
-        if host in self._by_host:
-            return self._by_host[host]
-        if self.default.real.hosts and request.door == "proxy":
-            known = ", ".join(sorted(self._by_host))
-            text = f"{request.host} is not the bank, only {known} is (hosts, in xs2a-sandbox.yaml)"
-            raise BankError("path-unknown", id=request.host, hint=f"{text}; {_FORWARD.format(host=host)}")
-        return self.default
+        bank = self.meant(request)
+        if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
+            # Where everything is to be recorded, nothing is made up for hosts that nobody has named.
+            unnamed = bank.real.url is None and bank.real.mode == "record"
+            if unnamed or (bank.real.hosts and not bank.real.is_named_by(request)):
+                raise self.stranger(request)
+        return bank
+
+    def is_for_nobody(self, request: Request, bank: Bank) -> bool:
+        """Whether a request at the proxy is for none of those that are asked, where the sandbox alone has no answer."""
+        return request.door == "proxy" and bank.real.url is None and bank.real.mode not in (None, "simulate")
+
+    def stranger(self, request: Request) -> BankError:
+        """For a request at the proxy that is for none of them."""
+        return stranger(request, *(bank.real for bank in self.all))
+
+    def _at(self, request: Request) -> Bank | None:
+        if request.door != "proxy" or not self._real:
+            return None
+        there = [bank for bank in self._real if bank.real.is_named_by(request)]
+        return next((bank for bank in there if request.target.startswith(_path(bank))), there[-1] if there else None)
 
 
-_FORWARD = "--forward-host {host} passes it on"
-
-
-def stranger(request: Request) -> BankError:
-    """For a request at the proxy that is neither for the real bank's host nor for any path the sandbox knows."""
-    text = f"{request.host} is not the bank, and the sandbox knows no such path; {_FORWARD.format(host=request.host)}"
-    return BankError("path-unknown", id=request.host, hint=text)
+def _path(bank: Bank) -> str:
+    return urlsplit(bank.real.url or "").path + "/"

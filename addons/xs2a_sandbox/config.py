@@ -15,6 +15,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.complaint import Complaint, did_you_mean, explain
 from xs2a_sandbox.document import Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
+from xs2a_sandbox.origin import host_of
 from xs2a_sandbox.real_bank import Mode, RealBank
 from xs2a_sandbox.setting import BY_NAME, PREFIX, SETTINGS, Setting
 from xs2a_sandbox.setting_value import hint
@@ -84,7 +85,7 @@ class Settings:
         rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
         default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
         if self.hosts:
-            default = replace(default, hosts=self.hosts)
+            default = replace(default, hosts=tuple(dict.fromkeys((*self.hosts, *default.hosts))))
         return tuple(replace(bank, mode=bank.mode or self.mode) for bank in (*named, default))
 
 
@@ -211,7 +212,7 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
                 continue
             where = f"the bank of {', '.join(bank.hosts)}" if bank.hosts else f"mode {bank.mode}"
             yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
-        for host in bank.hosts:
+        for host in map(host_of, bank.hosts):
             if host in hosts:
                 yield f"{FILE}: two banks have the host {host}: a request could be meant for either"
             hosts.add(host)

@@ -17,12 +17,12 @@ from xs2a_sandbox.explanation import Explanation, described
 from xs2a_sandbox.guard import Guard
 from xs2a_sandbox.journal import Journal
 from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.own_path import ROOT
 from xs2a_sandbox.session import DEFAULT, is_session_name
 from xs2a_sandbox.store import Store
 
 log = logging.getLogger("xs2a_sandbox")
 
-ROOT = "_sandbox"
 _NAMES = frozenset({"state", "clock", "sessions", "reset", "sca", "status", "explain", "journal"})
 _TRIES = 8
 _RETRY_SECONDS = 0.02

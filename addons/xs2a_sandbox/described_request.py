@@ -27,7 +27,7 @@ def read(value: Mapping[str, Any], session: str | None = None) -> Request:
         raise _wrong("method must be an HTTP method such as GET")
     if session is not None and not (isinstance(session, str) and is_session_name(session)):
         raise _wrong("session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
-    host, scheme, target = _url(value.get("url"))
+    scheme, host, port, target = _url(value.get("url"))
     return Request(
         method=method,
         target=target,
@@ -37,22 +37,23 @@ def read(value: Mapping[str, Any], session: str | None = None) -> Request:
         scheme=scheme,
         door="direct" if host in _LOCAL else "proxy",
         user=session,
+        port=port,
     )
 
 
-def _url(url: Any) -> tuple[str, str, str]:
-    """Host, scheme and target."""
+def _url(url: Any) -> tuple[str, str, int | None, str]:
+    """Scheme, host, port and target."""
     if isinstance(url, str):
         if url.startswith("/"):
-            return "", "http", quote(url.partition("#")[0], safe=_AS_SENT)
+            return "http", "", None, quote(url.partition("#")[0], safe=_AS_SENT)
         try:
             parts = urlsplit(url)
-            host = parts.hostname or ""
+            host, port = parts.hostname or "", parts.port
         except ValueError:
-            host = ""
+            host, port = "", None
         if host and parts.scheme in ("http", "https"):
             target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-            return host, parts.scheme, quote(target, safe=_AS_SENT)
+            return parts.scheme, host, port, quote(target, safe=_AS_SENT)
     raise _wrong("url must be a path such as /v1/accounts, or begin with http:// or https://")
 
 

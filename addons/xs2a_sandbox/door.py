@@ -17,6 +17,7 @@ from xs2a_sandbox import reason
 from xs2a_sandbox.errors import ConfigError, SandboxError
 from xs2a_sandbox.fault import LONGEST
 from xs2a_sandbox.messages import Door, Request, Response, to_json
+from xs2a_sandbox.origin import split_authority
 from xs2a_sandbox.pattern import outline
 
 type Answer = Callable[[Request], Awaitable[Response]]
@@ -147,9 +148,10 @@ def hostname(authority: str) -> str:
     return authority.partition(":")[0].lower()
 
 
-def named(headers: Iterable[tuple[str, str]]) -> str:
-    """What the `Host` header names, without port."""
-    return next((hostname(value) for name, value in headers if name.lower() == "host"), "")
+def asked_for(authority: str, headers: Iterable[tuple[str, str]]) -> tuple[str, int | None]:
+    """Host and port that a request names: in its authority, else in its `Host` header. Without port None."""
+    authority = authority or next((value for name, value in headers if name.lower() == "host"), "")
+    return hostname(authority), (split_authority(authority) or ("", None))[1]
 
 
 def reachable(host: str) -> str:
@@ -157,8 +159,12 @@ def reachable(host: str) -> str:
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
+def address(host: str, port: int) -> str:
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def url(scheme: str, host: str, port: int) -> str:
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"{scheme}://{address(host, port)}"
 
 
 def credentials(header: str) -> bytes:

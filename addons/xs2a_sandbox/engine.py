@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox import clearance
 from xs2a_sandbox import reason as reasons
 from xs2a_sandbox.attempt import attempted, refusal
 from xs2a_sandbox.bank import Outcome
-from xs2a_sandbox.banks import Banks, stranger
+from xs2a_sandbox.banks import Banks
 from xs2a_sandbox.call import Call, Session
 from xs2a_sandbox.clock import REAL, Clock
-from xs2a_sandbox.control import ROOT, Control, is_control
+from xs2a_sandbox.control import Control, is_control
 from xs2a_sandbox.display import Display
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange, shown
@@ -29,6 +30,7 @@ from xs2a_sandbox.interface import ENGINE_ERRORS, Interface
 from xs2a_sandbox.journal import Journal
 from xs2a_sandbox.live_comparison import Asked
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response, header_mistake, is_field_value
+from xs2a_sandbox.own_path import ROOT
 from xs2a_sandbox.passage import Passage
 from xs2a_sandbox.pattern import Target, outline, split_target
 from xs2a_sandbox.sca_page import show
@@ -215,6 +217,7 @@ class Engine:
             if self.passage.forwards(request):
                 return own(call, f"{request.host} is a host to forward to (--forward-host)")
             if mode == "record":
+                clearance.check(bank.real, request)
                 return own(call, f"everything goes to the bank {bank.real.url} (mode record)")
         except BankError as error:
             call = self._stateless(request, target, outcome.session)
@@ -223,9 +226,15 @@ class Engine:
         call = self._call(request, Target(found.segments, target.query), outcome)
         explained = explain(bank.interface, bank.schemas, found, call)
         reply = attempted(call, found, outcome, may_ask=mode == "spy")
-        if reply is None:
-            return replace(explained, message=f"{explained.message}; the bank {bank.real.url} is asked (mode spy)")
-        return replace(explained, reply=reply)
+        if reply is not None:
+            return replace(explained, reply=reply)
+        try:
+            clearance.check(bank.real, request)
+        except BankError as error:
+            return replace(
+                explained, message=f"{explained.message}; {error.values['hint']}", reply=refusal(error, outcome)
+            )
+        return replace(explained, message=f"{explained.message}; the bank {bank.real.url} is asked (mode spy)")
 
     async def _answer(self, request: Request, outcome: Outcome) -> Response:
         target, seen = split_target(request.target), False  # seen by the payment user, in a browser
@@ -274,8 +283,8 @@ class Engine:
         found = bank.find(request.method, segments)
         mode = "simulate" if outcome.simulated else bank.real.mode_of(found.segments)
         outcome.personal = outcome.simulated or mode in ("record", "compare") or bank.replays_personal
-        if mode != "simulate" and not found.known and bank.is_strange(request):
-            raise stranger(request)
+        if not found.known and self.banks.is_for_nobody(request, bank):
+            raise self.banks.stranger(request)
         if mode == "compare":
             turn = await self.passage.compare(
                 Asked(bank, found, request, outcome.session, self.public_url),

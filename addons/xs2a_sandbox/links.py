@@ -8,10 +8,10 @@ from enum import Enum, auto
 
 from xs2a_sandbox.content_encoding import decode
 from xs2a_sandbox.messages import Headers, Response
+from xs2a_sandbox.origin import Origin
 
 HEADERS = frozenset({"location", "content-location"})
-_URL = re.compile(r"(https?)://([^/?#\\]*?)(?::(\d*))?((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
-_PORTS = {"http": "80", "https": "443"}
+_URL = re.compile(r"(https?)://([^/?#\\]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]')
 _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
 
@@ -40,7 +40,7 @@ class _Move:
 
     def __init__(self, source: str, target: str) -> None:
         self._origin, self._path = _taken_apart(source)
-        self.host = self._origin[1]
+        self.host = self._origin.host if self._origin else ""
         self.target = target
 
     def apply(self, url: str) -> str:
@@ -49,19 +49,16 @@ class _Move:
     def measure(self, url: str) -> int:
         """How much of `url` is the source; 0 when it leads elsewhere."""
         origin, rest = _taken_apart(url)
-        if origin != self._origin or not rest.startswith(self._path):
+        if origin is None or origin != self._origin or not rest.startswith(self._path):
             return 0
         rest = rest[len(self._path) :]
         return len(url) - len(rest) if rest[:1] in ("", "/", "?", "#") else 0
 
 
-def _taken_apart(url: str) -> tuple[tuple[str, str, str], str]:
-    """Origin and what follows it. The default port is what no port means; what is no absolute URL has no origin."""
-    found = _URL.fullmatch(url)
-    if not found:
-        return ("", "", ""), url
-    scheme = found[1].lower()
-    return (scheme, found[2].lower(), found[3] or _PORTS[scheme]), found[4]
+def _taken_apart(url: str) -> tuple[Origin | None, str]:
+    """Origin and what follows it; what is no absolute URL has no origin."""
+    match = _URL.fullmatch(url)
+    return (Origin.of(match[1], match[2]), match[3]) if match else (None, url)
 
 
 def _moved(response: Response, move: _Move, containers: Collection[str]) -> bytes | None:

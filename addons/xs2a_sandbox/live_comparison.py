@@ -106,6 +106,9 @@ class LiveComparison:
         # One thread, so that whoever answers the app competes with no more than that.
         self._worker = ThreadPoolExecutor(1, "comparing")
 
+    def is_answered_by_bank(self, asked: Asked) -> bool:
+        return self._answer_from == "bank" and (self._allow_writes or asked.is_read)
+
     async def turn(self, asked: Asked, send: Send, simulate: Ask) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
         real, request = asked.bank.real, asked.request
@@ -122,8 +125,7 @@ class LiveComparison:
         def begin(answer: Response, source: Source) -> None:
             self._begin(_Given(asked, plain, answer, source, sandbox, bank), journey)
 
-        spared = not (self._allow_writes or asked.is_read)
-        if self._answer_from == "sandbox" or spared or journey.side_of(plain) == "sandbox":
+        if not self.is_answered_by_bank(asked) or journey.side_of(plain) == "sandbox":
             return Turn(request, beside=lambda answer: begin(answer, "sandbox"))
         try:
             raw = await bank(plain)

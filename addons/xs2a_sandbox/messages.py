@@ -89,7 +89,8 @@ class Request:
     """What a client asked for.
 
     `target` is the origin form as received (`/v1/accounts?withBalance=true`), percent-encoding untouched;
-    `host` the name asked for, without port; `user` the proxy user name, if any.
+    `host` and `port` are what was asked for, the port None where none was named; `tunnel` is where the CONNECT leads
+    that the request came through; `user` the proxy user name, if any.
     """
 
     method: str
@@ -100,6 +101,8 @@ class Request:
     scheme: str = "http"
     door: Door = "process"
     user: str | None = None
+    port: int | None = None
+    tunnel: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

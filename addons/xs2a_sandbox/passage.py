@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from xs2a_sandbox import links
+from xs2a_sandbox import clearance, links
 from xs2a_sandbox.answered import Ask
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.content_encoding import decode
-from xs2a_sandbox.door import hostname
 from xs2a_sandbox.errors import BankError, RecordingFailed
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.live_comparison import Asked, LiveComparison, Turn
 from xs2a_sandbox.messages import Headers, Request, Response
+from xs2a_sandbox.origin import named
 from xs2a_sandbox.pattern import client_url, cut_target, split_target
 from xs2a_sandbox.real_bank import RealBank
 from xs2a_sandbox.recording import Recording
@@ -51,20 +51,23 @@ class Passage:
         return bool(self._forwarded)
 
     def forwards(self, request: Request) -> bool:
+        """Whether the one place that the request names is at a host to forward to."""
         if not self._forwarded or request.door != "proxy":
             return False
-        named = hostname(request.headers.get("Host") or request.host)
-        return request.host.lower() == named and named in self._forwarded
+        origin, *more = named(request)
+        return origin is not None and not more and origin.host in self._forwarded
 
     async def forward(self, request: Request) -> Response:
         """To the host that the request names, never written down. Raises BankError."""
+        clearance.check_path(request)
         return _of_no_sandbox(await self._upstream.forward(request))
 
     async def ask(self, bank: RealBank, request: Request, segments: int) -> Response:
         """The bank's own answer to the last `segments` of the path, on disk first where it is recorded.
 
-        Raises BankError.
+        Raises BankError, also for what must not go to this bank.
         """
+        clearance.check(bank, request)
         _, target = cut_target(request.target, segments)
         mode = bank.mode_of(split_target(target).segments)
         if self.recording and (mode == "record" or self._spied):
@@ -76,8 +79,17 @@ class Passage:
         return response
 
     async def compare(self, asked: Asked, simulate: Ask) -> Turn:
-        """Who is to answer in mode compare. Raises BankError."""
-        return await self.comparing.turn(asked, self._send, simulate) if self.comparing else Turn(asked.request)
+        """Who is to answer in mode compare: the sandbox alone where the bank must not be asked. Raises BankError."""
+        if self.comparing is None:
+            return Turn(asked.request)
+        try:
+            clearance.check(asked.bank.real, asked.request)
+        except BankError:
+            if not asked.found.known or self.comparing.is_answered_by_bank(asked):
+                raise
+            self.comparing.report.skip("not for the bank", asked.operation)
+            return Turn(asked.request)
+        return await self.comparing.turn(asked, self._send, simulate)
 
     async def close(self) -> None:
         if self.comparing:

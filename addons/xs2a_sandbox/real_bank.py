@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from xs2a_sandbox import setting_value
 from xs2a_sandbox.fault import seconds
+from xs2a_sandbox.messages import Request
+from xs2a_sandbox.origin import Origin, named
 
 Mode = Literal["simulate", "spy", "record", "compare"]
 MODES = ("simulate", "spy", "record", "compare")
@@ -16,8 +18,8 @@ MODES = ("simulate", "spy", "record", "compare")
 class RealBank:
     """`url` ends without a slash; None for a bank that is only simulated. Timeouts are in seconds.
 
-    `hosts` are the names that a TPP knows it by, `modes` say the mode of paths that begin like that, longest first;
-    a `mode` or `dialect` of None is that of the settings.
+    `hosts` are the names that a TPP knows it by, with a port where that is not the scheme's own; `modes` say the mode
+    of paths that begin like that, longest first; a `mode` or `dialect` of None is that of the settings.
     """
 
     url: str | None = None
@@ -38,6 +40,18 @@ class RealBank:
     connect_timeout: float = 10.0
     read_timeout: float = 30.0
     total_timeout: float = 60.0
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it is itself."""
+        return Origin.parse(self.url) if self.url else None
+
+    def is_named_by(self, request: Request) -> bool:
+        """Whether all that the request names is this bank: its own scheme, host and port, or one of `hosts`."""
+        return all(self._is_at(origin) for origin in named(request))
+
+    def _is_at(self, origin: Origin | None) -> bool:
+        return origin is not None and (origin == self.origin or any(origin.fits(entry) for entry in self.hosts))
 
     def mode_of(self, segments: Sequence[str]) -> Mode:
         """The mode of a path that begins where its operation begins."""
@@ -100,7 +114,7 @@ _DURATION = ("a duration such as 500ms, 10s or 2m", _seconds)
 
 _KEYS: Mapping[str, tuple[str, Callable[[Any, Path], Any]]] = {
     "url": ("a URL such as https://api.bank.example/psd2, without query", setting_value.url),
-    "hosts": ("host names", setting_value.hosts),
+    "hosts": ("host names, some with a port", setting_value.named_hosts),
     "mode": (f"one of {', '.join(MODES)}", _mode),
     "modes": (f"a mapping from the beginning of a path to one of {', '.join(MODES)}", _modes),
     "dialect": ("the name of a folder of cassettes", setting_value.text(r"[A-Za-z0-9][A-Za-z0-9._-]*")),

@@ -107,13 +107,15 @@ class DirectDoor:
             body += message["body"][: MAX_BODY + 1 - len(body)]
             more = message["more_body"]
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        host, port = door.asked_for("", headers)
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
         request = Request(
             method=scope["method"],
             target=(scope["raw_path"] + query).decode("latin-1"),
             headers=Headers(headers),
             body=bytes(body),
-            host=door.named(headers),
+            host=host,
+            port=port,
             scheme=scope["scheme"],
             door="direct",
         )

@@ -257,7 +257,7 @@ SETTINGS = (
         "The only host names that are the bank; every host when empty.",
         "host names",
         "[]",
-        setting_value.hosts,
+        setting_value.named_hosts,
     ),
     Setting(
         "base_path",

@@ -13,6 +13,7 @@ from xs2a_sandbox.clock import TOO_FAR, read_time
 from xs2a_sandbox.complaint import did_you_mean
 from xs2a_sandbox.duration import parse_duration
 from xs2a_sandbox.errors import Misspelled
+from xs2a_sandbox.origin import split_authority
 
 REPORTS = (".json", ".xml", ".html")
 """What the file of a report ends in."""
@@ -108,6 +109,20 @@ def url(written: Any, directory: Path) -> str:
 def hosts(written: Any, directory: Path) -> tuple[str, ...]:
     names = written.split(",") if isinstance(written, str) else written
     return tuple(text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")(name, directory).lower().strip("[]") for name in names)
+
+
+def named_hosts(written: Any, directory: Path) -> tuple[str, ...]:
+    """Host names, some with a port."""
+    return tuple(_named_host(name) for name in (written.split(",") if isinstance(written, str) else written))
+
+
+def _named_host(written: str) -> str:
+    host, port = split_authority(written) or (written.strip("[]").lower(), None)
+    if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]*:[0-9a-f:.]*", host):
+        raise ValueError
+    if port is None:
+        return host
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def age(written: Any, directory: Path) -> timedelta | None:

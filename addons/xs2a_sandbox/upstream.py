@@ -1,6 +1,5 @@
 """The only way out: requests to real banks, and to hosts that are named for forwarding."""
 
-import re
 import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from xs2a_sandbox import trust
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.origin import split_authority
 from xs2a_sandbox.real_bank import RealBank
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _ELSEWHERE = RealBank(keep_host=True)
 _HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
 _NOT_AS_RECEIVED = frozenset({"host", "content-length", "expect", "http2-settings"})
 _WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
-_AUTHORITY = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 
 
 def check(bank: RealBank) -> None:
@@ -54,7 +53,7 @@ class Upstream:
     async def forward(self, request: Request) -> Response:
         """The answer of the host that the request names. Raises ValueError for one that is not named for it."""
         authority = request.headers.get("Host") or request.host
-        if not _AUTHORITY.fullmatch(authority) or _host(authority) not in self._forward_hosts:
+        if _host(authority) not in self._forward_hosts:
             raise ValueError("this host is not one to forward to")
         return await self._send(_ELSEWHERE, f"{request.scheme}://{authority}", request, request.target)
 
@@ -111,5 +110,5 @@ def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]
 
 
 def _host(authority: str) -> str:
-    """Without port and in lower case."""
-    return re.sub(r":\d*$", "", authority).lower()
+    """Without port and in lower case; empty for what is no authority."""
+    return (split_authority(authority) or ("", None))[0]

@@ -6,6 +6,7 @@ from pathlib import Path
 from xs2a_sandbox.answer import JSON
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.messages import Request, Response, to_json
+from xs2a_sandbox.own_path import ROOT
 from xs2a_sandbox.store import Store
 
 
@@ -20,7 +21,7 @@ class Pages:
         """None where there is no such page, or not for this door: /_sandbox/ is never reached through a proxy."""
         if not segments or request.method not in ("GET", "HEAD"):
             return None
-        if segments[0] != "_sandbox" or request.door not in ("direct", "process"):
+        if segments[0] != ROOT or request.door not in ("direct", "process"):
             return None
         match segments[1:]:
             case ("health",):

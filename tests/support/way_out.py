@@ -1,0 +1,111 @@
+"""A sandbox with all its doors in this process, and a bank at the far end that keeps all that it is sent."""
+
+import re
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from doors import DEADLINE, Loop, read_all, trusting
+from far_bank import FarBank, ok
+from xs2a_sandbox import assembly, config
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.server import DirectDoor
+
+PROXIED = ("plain", "tunnel", "tunnel-tls")
+"""Roads on which a request says where it wants to go."""
+
+ROADS = (*PROXIED, "tls", "direct")
+
+
+@dataclass
+class WayOut:
+    engine: Engine
+    proxy: ProxyDoors
+    direct: DirectDoor
+    bank: FarBank
+    loop: Loop
+    confdir: Path
+
+    @property
+    def bank_host(self) -> str:
+        return f"127.0.0.1:{self.bank.port}"
+
+    def ask(
+        self,
+        road: str,
+        path: str,
+        host: str = "",
+        *headers: str,
+        method: str = "GET",
+        body: bytes = b"",
+        tunnel: str = "",
+    ) -> bytes:
+        """The whole answer. Without `host` it is the bank at the proxy, else the door; `tunnel` is that of CONNECT."""
+        port = {"tls": self.proxy.tls_port, "direct": self.direct.port}.get(road, self.proxy.proxy_port)
+        host = host or (self.bank_host if road in PROXIED else f"127.0.0.1:{port}")
+        target = f"http://{host}{path}" if road == "plain" else path
+        lines = [f"{method} {target} HTTP/1.1", *([] if _has_host(headers) else [f"Host: {host}"]), *headers]
+        lines += [f"Content-Length: {len(body)}"] if body else []
+        with ExitStack() as stack:
+            raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE))
+            if road.startswith("tunnel"):
+                port = 443 if road.endswith("tls") else 80
+                there = tunnel or (host if re.search(r":\d+$", host) else f"{host}:{port}")
+                raw.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
+                refusal = raw.recv(65536)
+                if b" 200 " not in refusal:
+                    return bytes(refusal)
+            if road.endswith("tls"):
+                raw = stack.enter_context(self._tls.wrap_socket(raw, server_hostname="localhost"))
+            raw.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
+            return read_all(raw)
+
+    @property
+    def _tls(self) -> ssl.SSLContext:
+        context = trusting(self.confdir / "mitmproxy-ca-cert.pem")
+        context.check_hostname = False
+        return context
+
+
+def _has_host(headers: tuple[str, ...]) -> bool:
+    return any(header.lower().startswith("host:") for header in headers)
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+@contextmanager
+def way_out(
+    mode: str, directory: Path, *answers: bytes, write: Callable[[FarBank], str] = lambda bank: "", **flags: Any
+) -> Iterator[WayOut]:
+    """In that mode, with the bank of `--bank`; `write` says what is in `xs2a-sandbox.yaml` beside it."""
+    confdir = ensure_ca(directory / "conf").parent
+    with FarBank(*(answers or (ok(b'{"from": "the bank"}'),))) as bank, Loop() as loop:
+        (directory / config.FILE).write_text(write(bank))
+        given = {"mode": mode, "bank": bank.url, "state": "memory:", "confdir": str(confdir)}
+        given |= {"to": str(directory / "rec"), **flags}
+        settings = config.load({name: value for name, value in given.items() if value}, {}, directory)
+
+        async def start() -> WayOut:
+            engine = assembly.build(settings)
+            proxy = ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir)
+            direct = DirectDoor(engine.answer, host="127.0.0.1", port=0)
+            await proxy.start()
+            await direct.start()
+            engine.admin_token = "the-admin-token"
+            engine.public_url = f"http://127.0.0.1:{direct.port}"
+            return WayOut(engine, proxy, direct, bank, loop, confdir)
+
+        way = loop.run(start())
+        try:
+            yield way
+        finally:
+            loop.run(way.direct.drain(1))
+            loop.run(way.proxy.drain(1))
+            loop.run(way.engine.close())
