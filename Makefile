@@ -14,7 +14,7 @@ help:
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
 	@echo "make check    ruff and mypy"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
-	@echo "make mutants  change the dialect in every single place and see that a test notices, write docs/mutants.md"
+	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
@@ -52,7 +52,8 @@ openapi: $(STAMP)
 	mv docs/openapi.yaml.new docs/openapi.yaml
 
 mutants: $(STAMP)
-	$(BIN)/python tests/mutants.py $(ARGS)
+	$(BIN)/python -m tools.prove --write $(ARGS)
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py $(ARGS)

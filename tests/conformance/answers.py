@@ -33,6 +33,11 @@ def check_answer(answer: "Answer", method: str, request_ids: Sequence[str] = ())
     if not answer.body:
         return
     assert answer.headers["Content-Type"].partition(";")[0].strip() == "application/json"
+    json.loads(answer.body)
+    check_shape(answer)
+
+
+def check_shape(answer: "Answer") -> None:
     name = schema_name(answer)
     complaints = _complaints(name, answer.body)
     assert not complaints, f"{answer.status} is no {name}: {complaints}"

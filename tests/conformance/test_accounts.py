@@ -140,6 +140,15 @@ def test_the_list_of_a_preconfigured_consent(bank: Bank, consent_id: str, path: 
     }
 
 
+@spec("2.1-valid")
+@pytest.mark.parametrize("consent_id", facts.tied().values())
+def test_a_valid_consent_opens_its_account(bank: Bank, consent_id: str) -> None:
+    own = f"/v1/accounts/{facts.covered(consent_id)}"
+
+    for path in ("/v1/accounts/", own, f"{own}/balances", f"{own}/transactions?bookingStatus=both"):
+        assert bank.get(path, consent=consent_id).status == 200
+
+
 @spec("4.1-rule-3")
 @spec("4.3-account-list")
 @spec("reading-account-list-bare")

@@ -256,7 +256,7 @@ def test_a_question_about_funds_has_the_members_of_its_schema(bank: Bank, change
 
 
 @needs_openapi
-@every_card_path
+@pytest.mark.parametrize("path", CARD_PATHS.values())
 def test_card_accounts_have_the_shape_of_the_framework(bank: Bank, path: str) -> None:
     validate(f"/v1/card-accounts{path}", "GET", 200, card(bank, path).json())
 

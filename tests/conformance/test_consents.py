@@ -1,14 +1,14 @@
 """Consents: creation, content, status, deletion."""
 
 import uuid
-from datetime import date
+from collections import Counter
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
 from . import bodies, facts
-from .answers import is_uuid
+from .answers import is_date, is_uuid
 from .doors import Bank
 
 spec = pytest.mark.spec
@@ -95,6 +95,7 @@ def test_a_single_tied_account_answers_its_preconfigured_consent(bank: Bank, iba
     assert bank.get("/v1/accounts/", consent=facts.tied()[iban]).status == 200
 
 
+@spec("2.3-consent-status")
 @spec("3.1-received")
 @spec("2.4-consent-status")
 @spec("reading-consent-other")
@@ -157,7 +158,8 @@ def test_without_a_way_back_there_is_none_in_the_link(bank: Bank) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0]))
 
     assert answer.status == 200
-    query = parse_qs(urlsplit(answer.json()["_links"]["scaRedirect"]["href"]).query, strict_parsing=True)
+    href = urlsplit(answer.json()["_links"]["scaRedirect"]["href"])
+    query = parse_qs(href.query, keep_blank_values=True, strict_parsing=True)
     assert query == {"consent_id": [answer.json()["consentId"]]}
 
 
@@ -201,6 +203,9 @@ def test_each_required_member_is_required(bank: Bank, member: str) -> None:
 
 
 @spec("2.2-access")
+@spec("2.2-access-balances")
+@spec("2.2-access-transactions")
+@spec("2.2-access-available-accounts")
 @spec("2.2-recurring-indicator")
 @spec("2.2-valid-until")
 @spec("2.2-frequency-per-day")
@@ -217,6 +222,7 @@ def test_each_required_member_is_required(bank: Bank, member: str) -> None:
         ("/access/balances", {"access": {"balances": {"iban": facts.covered()}}}),
         ("/access/transactions", {"access": {"transactions": "all"}}),
         ("/access/balances/0", {"access": {"balances": [facts.covered()]}}),
+        ("/access/transactions/1", {"access": {"transactions": [{"iban": facts.covered()}, None]}}),
         ("/access/balances/0/iban", {"access": {"balances": [{}]}}),
         ("/access/balances/0/iban", {"access": {"balances": [{"iban": 7}]}}),
         ("/access/balances/0/iban", {"access": {"balances": [{"iban": facts.wrong_iban()}]}}),
@@ -303,9 +309,19 @@ def test_an_account_of_another_bank_is_refused(bank: Bank, with_known: bool) -> 
         {"balances": [{"iban": facts.untied()[0], "currency": None}], "transactions": []},
         {"balances": [], "transactions": [{"iban": facts.untied()[0]}]},
         {"transactions": [{"iban": facts.untied()[0], "msisdn": "+43 1 234", "maskedPan": "123456xxxxxx1234"}]},
+        {"balances": [{"iban": facts.untied()[0], "bban": "00000010204711", "pan": "5409050000000000"}]},
+        {"balances": [{"iban": facts.untied()[0], "currency": facts.accounts()[facts.untied()[0]]["currency"]}]},
         {"balances": [{"iban": facts.untied()[0]}], "availableAccounts": None},
     ],
-    ids=["null members", "empty transactions", "empty balances", "optional members", "null availableAccounts"],
+    ids=[
+        "null members",
+        "empty transactions",
+        "empty balances",
+        "optional members",
+        "other numbers",
+        "currency",
+        "null availableAccounts",
+    ],
 )
 def test_optional_members_of_access(bank: Bank, access: dict[str, Any]) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(access=access))
@@ -367,6 +383,7 @@ def test_members_that_no_schema_lists_are_ignored(bank: Bank) -> None:
 @spec("2.5-access-restricted-to")
 @spec("2.5-recurring-indicator")
 @spec("2.5-frequency-per-day")
+@spec("2.5-last-action-date")
 @spec("2.5-consent-status")
 @spec("2.5-links")
 @spec("4.1-read-consent")
@@ -391,7 +408,8 @@ def test_the_content_of_a_new_consent(bank: Bank, recurring: bool, frequency: in
             assert all(reference[unused] is None for unused in ("bban", "pan", "maskedPan", "msisdn"))
     for member in ("accounts", "balances", "transactions"):
         del body["access"][member]
-    assert date.fromisoformat(body.pop("lastActionDate"))
+    assert is_date(body["lastActionDate"])
+    assert isinstance(body.pop("lastActionDate"), str)
     assert body == {
         "access": {
             "additionalInformation": None,
@@ -431,11 +449,24 @@ def test_the_content_of_a_consent_for_all_accounts(bank: Bank) -> None:
     assert body["consentStatus"] == "valid"
 
 
+@spec("4.1-read-consent")
 @spec("reading-consent-preconfigured-content")
 @spec("2.1-valid-count")
+@spec("2-nulls")
+@spec("2.5-access-accounts")
+@spec("2.5-access-balances")
+@spec("2.5-access-transactions")
+@spec("2.5-access-additional-information")
+@spec("2.5-access-available-accounts")
+@spec("2.5-access-available-accounts-with-balance")
+@spec("2.5-access-all-psd2")
+@spec("2.5-access-restricted-to")
+@spec("2.5-recurring-indicator")
+@spec("2.5-frequency-per-day")
+@spec("2.5-consent-status")
+@spec("2.5-links")
 @spec("2.5-last-action-date")
 @spec("2.5-valid-until")
-@spec("2.5-access-accounts")
 @pytest.mark.parametrize("consent_id", [id for role in ("valid", "expired") for id, _ in facts.consents(role)])
 def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
     known = facts.testdata()["consents"][consent_id]
@@ -449,13 +480,27 @@ def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
 
     assert before.status == after.status == 200
     assert before.json() == after.json()
-    body = after.json()
-    assert [reference["iban"] for reference in body["access"]["accounts"]] == known["accounts"]
-    assert body["consentStatus"] == known["role"]
-    assert body["validUntil"] == known["validUntil"]
-    assert str(body["frequencyPerDay"]) == known["frequencyPerDay"]
-    assert body["recurringIndicator"] is (known["recurringIndicator"] == "true")
-    assert body["lastActionDate"] == known["lastActionDate"]
+    (iban,) = known["accounts"]
+    reference = {**dict.fromkeys(REFERENCE), "iban": iban, "currency": facts.accounts()[iban]["currency"]}
+    assert after.json() == {
+        "access": {
+            "accounts": [reference],
+            "balances": [],
+            "transactions": [],
+            "additionalInformation": None,
+            "availableAccounts": None,
+            "availableAccountsWithBalance": None,
+            "allPsd2": None,
+            "restrictedTo": None,
+        },
+        "recurringIndicator": known["recurringIndicator"] == "true",
+        "validUntil": known["validUntil"],
+        "frequencyPerDay": int(known["frequencyPerDay"]),
+        "lastActionDate": known["lastActionDate"],
+        "consentStatus": known["role"],
+        "_links": None,
+    }
+    assert isinstance(after.json()["recurringIndicator"], bool)
 
 
 # -- status
@@ -464,11 +509,16 @@ def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
 @spec("2.1-valid-count")
 @spec("2.1-expired-count")
 @spec("2.1-unknown-count")
-def test_the_preconfigured_consents_are_as_many_as_documented() -> None:
-    assert [len(facts.consents(role)) for role in ("valid", "expired", "unknown")] == [4, 1, 1]
-    assert len(facts.tied()) == 4
-    assert set(facts.tied()) <= set(facts.accounts())
-    assert all(is_uuid(consent_id) for consent_id in facts.testdata()["consents"])
+def test_the_preconfigured_consents_are_as_many_as_documented(bank: Bank) -> None:
+    ids = list(facts.testdata()["consents"])
+    answers = [bank.get(f"/v1/consents/{consent_id}/status") for consent_id in ids]
+
+    roles = Counter(answer.json()["consentStatus"] if answer.status == 200 else "unknown" for answer in answers)
+    assert roles == {"valid": 4, "expired": 1, "unknown": 1}
+    valid = [id for id, answer in zip(ids, answers, strict=True) if answer.json().get("consentStatus") == "valid"]
+    tied = [bank.get(f"/v1/consents/{consent_id}").json()["access"]["accounts"] for consent_id in valid]
+    assert len({reference["iban"] for (reference,) in tied}) == 4
+    assert all(is_uuid(consent_id) for consent_id in ids)
 
 
 @spec("2.1-valid-status")

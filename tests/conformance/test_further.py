@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ import pytest
 
 from berlin_group import needs_openapi, validate
 
-from . import facts, resources
+from . import facts, framework, resources
 from .doors import Answer, Bank
+from .framework import misfits
 from .resources import SEVERAL, make
 
 spec = pytest.mark.spec
@@ -175,12 +176,21 @@ SPOKEN = {"4.3-account-list": "account records are the dialect's own (2.6)"}
 """Where the dialect says otherwise."""
 
 
-@needs_openapi
+SHAPED = [id for id, operation in OPERATIONS.items() if operation.status != 204 and id not in SPOKEN]
+
+
 @spec("reading-sca-shapes")
-@pytest.mark.parametrize(
-    "operation", [pytest.param(o, id=id) for id, o in OPERATIONS.items() if o.status != 204 and id not in SPOKEN]
-)
-def test_answers_have_the_shape_of_the_framework(bank: Bank, operation: Operation) -> None:
+@pytest.mark.parametrize("id", SHAPED)
+def test_answers_have_the_shape_of_the_framework(bank: Bank, id: str) -> None:
+    answer = OPERATIONS[id].send(bank)
+
+    assert misfits(answer.json(), framework.ANSWERS[id.removeprefix("4.3-")]) == []
+
+
+@needs_openapi
+@pytest.mark.parametrize("id", SHAPED)
+def test_answers_are_valid_by_the_file_of_the_framework(bank: Bank, id: str) -> None:
+    operation = OPERATIONS[id]
     validate(operation.path, operation.method, operation.status, operation.send(bank).json())
 
 
@@ -193,26 +203,43 @@ STEPS: list[tuple[str, dict[str, str], Any]] = [
 ]
 
 
-@needs_openapi
+every_step = pytest.mark.parametrize(
+    ("status", "headers", "body"), STEPS, ids=[f"{s}-{n}" for n, (s, _, _) in enumerate(STEPS)]
+)
+
+
+def steps(bank: Bank, made: resources.Resource, status: str, headers: dict[str, str], body: Any) -> Iterator[Any]:
+    """The kind, method, status and body of each answer on the way."""
+    started = bank.post(made.starts, headers=headers, json=body or {})
+    assert started.json()["scaStatus"] == status
+    yield "start", "POST", 201, started.json()
+    own = started.headers["Location"]
+    yield "status", "GET", 200, bank.get(own).json()
+    if status == "psuAuthenticated":
+        method = {"authenticationMethodId": resources.methods(SEVERAL)[0]["authenticationMethodId"]}
+        for step in (method, resources.otp(SEVERAL)):
+            yield "update", "PUT", 200, bank.put(own, json=step).json()
+
+
 @spec("reading-sca-shapes")
 @pytest.mark.parametrize("family", resources.FAMILIES)
-@pytest.mark.parametrize(("status", "headers", "body"), STEPS, ids=[f"{s}-{n}" for n, (s, _, _) in enumerate(STEPS)])
+@every_step
 def test_every_step_has_the_shape_of_the_framework(
     bank: Bank, family: str, status: str, headers: dict[str, str], body: Any
 ) -> None:
+    for kind, _, _, answer in steps(bank, make(bank, family), status, headers, body):
+        assert misfits(answer, framework.AUTHORISATIONS[kind]) == [], kind
+
+
+@needs_openapi
+@pytest.mark.parametrize("family", resources.FAMILIES)
+@every_step
+def test_every_step_is_valid_by_the_file_of_the_framework(
+    bank: Bank, family: str, status: str, headers: dict[str, str], body: Any
+) -> None:
     made = make(bank, family)
-    template = made.family.template
-
-    started = bank.post(made.starts, headers=headers, json=body or {})
-
-    assert started.json()["scaStatus"] == status
-    validate(template, "POST", 201, started.json())
-    own = started.headers["Location"]
-    validate(f"{template}/{{authorisationId}}", "GET", 200, bank.get(own).json())
-    if status == "psuAuthenticated":
-        method = {"authenticationMethodId": resources.methods(SEVERAL)[0]["authenticationMethodId"]}
-        for body in (method, resources.otp(SEVERAL)):
-            validate(f"{template}/{{authorisationId}}", "PUT", 200, bank.put(own, json=body).json())
+    for kind, method, code, answer in steps(bank, made, status, headers, body):
+        validate(f"{made.family.template}{'' if kind == 'start' else '/{authorisationId}'}", method, code, answer)
 
 
 ERRORS: list[tuple[str, str, int]] = [

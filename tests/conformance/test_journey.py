@@ -8,6 +8,10 @@ from typing import Any
 import httpx
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
+
+from xs2a_sandbox.loop_thread import LoopThread
+from xs2a_sandbox.transports import requests_adapter
 
 from . import bodies, facts
 from .conftest import Sandbox
@@ -19,13 +23,17 @@ spec = pytest.mark.spec
 class App:
     """A TPP app that knows a base URL and perhaps a proxy."""
 
-    def __init__(self, base: str, *, proxy: str | None, ca_file: str) -> None:
+    def __init__(
+        self, base: str, *, proxy: str | None = None, ca_file: str = "", adapter: HTTPAdapter | None = None
+    ) -> None:
         self._base = base
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.verify = ca_file
         if proxy:
             self._session.proxies = {"http": proxy, "https": proxy}
+        if adapter:
+            self._session.mount("http://", adapter)
         self._session.headers["X-Sandbox-Session"] = f"journey-{uuid.uuid4().hex}"
         self._session.headers["PSU-IP-Address"] = "192.0.2.7"
         self._session.headers["Authorization"] = "Bearer token"
@@ -40,9 +48,16 @@ class App:
         self._session.close()
 
 
-@pytest.fixture(params=["proxy", "tls-proxy", "direct", "direct with a prefix", "tls"])
+@pytest.fixture(params=["proxy", "tls-proxy", "direct", "direct with a prefix", "tls", "process"])
 def app(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[App]:
     addresses = sandbox.addresses
+    if request.param == "process":
+        loop = LoopThread()
+        app = App(f"http://{BANK}", adapter=requests_adapter(sandbox.engine.answer, loop))
+        yield app
+        app.close()
+        loop.close()
+        return
     base, proxy = {
         "proxy": (f"http://{BANK}/xs2a/rest", addresses.proxy),
         "tls-proxy": (f"https://{BANK}/xs2a/rest", addresses.proxy),
@@ -70,11 +85,18 @@ def test_from_consent_to_cancellation(app: App) -> None:
 
     status = app.call("GET", consent["_links"]["status"]["href"])
     assert (status.status_code, status.json()) == (200, {"consentStatus": "valid"})
+    content = app.call("GET", consent["_links"]["self"]["href"])
+    assert (content.status_code, content.json()["consentStatus"]) == (200, "valid")
 
     listed = app.call("GET", "/v1/accounts/", params={"withBalance": "true"}, headers=with_consent)
     assert listed.status_code == 200
     (account,) = listed.json()["accounts"]
     assert account["iban"] == facts.covered()
+
+    single = app.call(
+        "GET", f"/v1/accounts/{account['resourceId']}/", params={"withBalance": "true"}, headers=with_consent
+    )
+    assert (single.status_code, single.json()) == (200, account)
 
     balances = app.call("GET", account["_links"]["balances"]["href"], headers=with_consent)
     assert balances.status_code == 200
@@ -105,6 +127,8 @@ def test_from_consent_to_cancellation(app: App) -> None:
     assert paid.status_code == 200
     links = paid.json()["_Left"]
     assert app.call("GET", links["status"]["href"]).json()["transactionStatus"] == "RCVD"
+    record = app.call("GET", links["self"]["href"])
+    assert (record.status_code, record.json()["transactionStatus"]) == (200, "RCVD")
 
     cancelled = app.call("DELETE", links["self"]["href"])
     assert (cancelled.status_code, cancelled.content) == (204, b"")

@@ -67,7 +67,6 @@ def send(bank: Bank, method: str, path: str, body: Any, **options: Any) -> Answe
 
 @spec("1-v1")
 @spec("9-prefix")
-@spec("9-version")
 @spec("reading-path-prefix")
 @operations
 @pytest.mark.parametrize("prefix", ["", "/rest", "/xs2a/rest/1.84.0", "/v1x", "/a%2Fb", "/"])

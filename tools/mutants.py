@@ -2,10 +2,10 @@
 
 Every status, code, number, text, null, link, key, schema name, `where`, `require`, `otherwise` and `with` in
 cassettes/xs2a-1.84 is changed, one at a time; the tests that need no socket must fail, or the cassettes be refused.
-What survives is listed in docs/mutants.md, and must be explained in tests/mutants-explained.yaml.
+What survives is listed in docs/mutants.md, and must be explained in tools/mutants-explained.yaml.
 
-python tests/mutants.py                 all, exit status 1 when a survivor is not explained
-python tests/mutants.py errors.yaml     those whose name contains the text; writes nothing
+python -m tools.mutants                 all, exit status 1 when a survivor is not explained
+python -m tools.mutants errors.yaml     those whose name contains the text; writes nothing
 """
 
 import json
@@ -23,11 +23,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import certifi
 import pytest
 import yaml
 
-from xs2a_sandbox import document, serving
+from tools.in_process import leave_doors_out, needs_no_door
+from xs2a_sandbox import document
 from xs2a_sandbox.assembly import build
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
@@ -38,11 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DIALECT = "xs2a-1.84"
 SOURCE = ROOT / "cassettes" / DIALECT
 PAGE = ROOT / "docs" / "mutants.md"
-EXPLAINED = ROOT / "tests" / "mutants-explained.yaml"
+EXPLAINED = ROOT / "tools" / "mutants-explained.yaml"
 EXAMPLES = "test_examples.py"
 TESTS = [ROOT / "tests" / "conformance", ROOT / "tests" / EXAMPLES]
-NEED_A_DOOR = "test_the_redirect_link_answers_with_a_page["
-"""Tests that follow a link over a socket whichever door they are about: there are no doors in here."""
 WORKERS = os.cpu_count() or 1
 PATIENCE = 180
 """Seconds for the tests of one mutant, after which it counts as noticed: it made something hang."""
@@ -258,13 +256,6 @@ class Known:
         return sorted(items, key=rank)
 
 
-async def idle(_: Settings, *, ready: Callable[[Any], None], stop: Any, **__: Any) -> None:
-    """Stands in for the doors, which no test in here uses."""
-    nowhere = "http://127.0.0.1:9"
-    ready(serving.Addresses(nowhere, nowhere, nowhere, Path(certifi.where())))
-    await stop.wait()
-
-
 class Hunt:
     """A pytest plugin: collects once, then runs the tests of each mutant in a process forked from there."""
 
@@ -278,12 +269,7 @@ class Hunt:
         items[:] = [item for item in items if self.wanted(item)]
 
     def wanted(self, item: pytest.Item) -> bool:
-        values = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if item.name.startswith(NEED_A_DOOR):
-            return False
-        if "bank" in values:
-            return bool(values["bank"] == "process")
-        return item.path.name in (EXAMPLES, "test_survivors.py")
+        return needs_no_door(item) and item.path.name != "test_index.py"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed = self.failed or report.failed
@@ -298,7 +284,8 @@ class Hunt:
         baseline = self.fork(lambda: self.measure(items), self.place(directory, "baseline", None))
         learnt = json.loads(self.collect({baseline: directory})[baseline] or "{}")
         if failing := learnt.get("broken", ["every test: their run did not end"]):
-            pytest.exit("These must pass first:\n" + "\n".join(failing), returncode=2)
+            print("These must pass first:", *failing, sep="\n", file=sys.stderr)
+            pytest.exit("tests fail without any change", returncode=2)
         self.known.seconds = learnt["seconds"]
         self.known.touches.update({name: set(touched) for name, touched in learnt["touches"].items()})
         print(f"{len(items)} tests in {sum(learnt['seconds'].values()):.1f} s; {len(self.mutants)} mutants", flush=True)
@@ -454,7 +441,7 @@ def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
 
 def main(only: str = "") -> int:
     found = [mutant for mutant in mutants() if only in mutant.id]
-    serving.serve = idle  # type: ignore[assignment]
+    leave_doors_out()
     os.chdir(ROOT)
     hunt = Hunt(found)
     started = monotonic()

@@ -1,0 +1,11 @@
+"""For every statement about the interface: products that break it, and it alone as far as that goes."""
+
+from collections.abc import Mapping, Sequence
+
+from tools.breakers import consents
+from tools.breakers.breaker import Breaker
+
+CATALOGUE: Mapping[str, Sequence[Breaker]] = {**consents.CATALOGUE}
+"""By the id of the statement."""
+
+__all__ = ["CATALOGUE", "Breaker"]

@@ -1,0 +1,28 @@
+"""The conformance tests without sockets: which of them need none, and what stands in for the doors."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import certifi
+import pytest
+
+from xs2a_sandbox import serving
+
+
+def needs_no_door(item: pytest.Item) -> bool:
+    """It is about the door `process`, or about none."""
+    values = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return all(values[name] == "process" for name in ("bank", "app", "door") if name in values)
+
+
+def leave_doors_out() -> None:
+    """Before the tests are collected: their sandbox opens no doors."""
+    serving.serve = _idle  # type: ignore[assignment]
+
+
+async def _idle(_: Any, *, ready: Callable[[Any], None], stop: asyncio.Event, **__: Any) -> None:
+    nowhere = "http://127.0.0.1:9"
+    ready(serving.Addresses(nowhere, nowhere, nowhere, Path(certifi.where())))
+    await stop.wait()
