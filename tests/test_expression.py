@@ -211,6 +211,30 @@ def test_filters_and_functions(text, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{ '2026-10-25T02:30:00+02:00' < '2026-10-25T02:10:00+01:00' }}", True),
+        ("{{ '2026-10-25T02:30:00.5+02:00' <= '2026-10-25T00:30:00Z' }}", False),
+        ("{{ '2026-10-25T02:30:00+02:00' >= '2026-10-25T00:30:00Z' }}", True),
+        ("{{ '2026-10-25T00:00:00Z' < '2026-10-25T02:30:00+02:00' < '2026-10-25T02:10:00+01:00' }}", True),
+        ("{{ '2026-10-25T00:00:00Z' < '2026-10-25T02:30:00+02:00' > '2026-10-25T02:10:00+01:00' }}", False),
+        ("{{ '2026-11-21' < now() }}", True),
+        ("{{ '2026-11-21T07:30:00Z' > now() }}", True),
+        ("{{ '2026-11-21T08:00:00+01:00' == '2026-11-21T07:00:00Z' }}", False),
+        ("{{ '2026-11-21T08:00' < '2026-11-21T09:00' }}", True),
+        ("{{ 'a' < 'b' in 'bcd' }}", True),
+        ("{{ 1 < 2 <= 2 != 3 }}", True),
+        ("{{ 1 < 2 not in [2] }}", False),
+        ("{{ 3 > body.missing }}", None),
+        ("{{ 3 > now() }}", None),
+    ],
+)
+def test_of_two_times_the_earlier_one_is_less(text, expected):
+    """Also in the hour that there is twice."""
+    assert value(text) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "named"),
     [
         ("{{ nope }}", "nope"),

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from conformance import facts
 from xs2a_sandbox import config
 from xs2a_sandbox.assembly import build
 from xs2a_sandbox.bundled import scenarios
+from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.lint import check
 
 CONSENT, OTHER = (id for id, _ in facts.consents("valid")[:2])
@@ -139,6 +141,22 @@ def test_token_expired() -> None:
     assert read("expired").status == 401
     assert client.post("/v1/consents", json={}, headers={"Authorization": "Bearer expired"}).status == 401
     assert client.get("/v1/accounts", consent=CONSENT).status == 200
+
+
+def test_a_token_expires_when_the_clocks_change_too() -> None:
+    """Summer time ends in between: as texts, the token's end stands after the time that it is then."""
+    begins = read_time("2026-10-25T02:58:30+02:00")
+    client = Client(build(replace(settings("token-expired"), frozen_at=begins)))
+    form = b"grant_type=client_credentials&client_id=demo-tpp&client_secret=kletterrose"
+    made = client.post("/as/token.oauth2", body=form, headers={"Content-Type": "application/x-www-form-urlencoded"})
+    headers = {"Authorization": f"Bearer {made.json()['access_token']}"}
+
+    answers = []
+    for seconds in (59, 1, 600):
+        move(client, seconds=seconds)
+        answers.append(client.get("/v1/accounts", consent=CONSENT, headers=headers).status)
+
+    assert answers == [200, 401, 401]
 
 
 def test_consent_revoked() -> None:

@@ -1,6 +1,8 @@
 """The sandbox that expressions are evaluated in: Jinja2's immutable one, with bounds, and null for the missing."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 from urllib.parse import quote
@@ -11,10 +13,16 @@ from jinja2.filters import do_map
 from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from xs2a_sandbox.formats import is_date_time
+
 FILTERS = frozenset(
     "abs capitalize count d default decimal dictsort first int items join last length list lower map max min reject "
     "rejectattr replace reverse round select selectattr sort string sum title trim unique upper urlencode".split()
 )
+
+IN_ORDER = "<"
+"""The filter that comparisons with one of ORDERINGS become; nobody can type its name."""
+ORDERINGS = frozenset({"gt", "gteq", "lt", "lteq"})
 
 MAX_SIZE = 100_000
 """Characters or entries that an expression may produce by multiplying."""
@@ -96,7 +104,33 @@ def _environment() -> _Environment:
         environment.filters[name] = _on_text(environment.filters[name])
     for name in set(environment.filters) - FILTERS:
         del environment.filters[name]
+    environment.filters[IN_ORDER] = _in_order
     return environment
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "gt": operator.gt,
+    "gteq": operator.ge,
+    "in": lambda left, right: left in right,
+    "lt": operator.lt,
+    "lteq": operator.le,
+    "ne": operator.ne,
+    "notin": lambda left, right: left not in right,
+}
+
+
+def _in_order(first: Any, operators: Sequence[str], others: Sequence[Any]) -> bool:
+    """`first < second <= third`. Of two times with an offset the earlier one is less, though as text it need not be."""
+    for name, left, right in zip(operators, (first, *others), others, strict=False):
+        pair = (_time(left), _time(right)) if name in ORDERINGS else (None, None)
+        if not (_OPERATORS[name](left, right) if None in pair else _OPERATORS[name](*pair)):
+            return False
+    return True
+
+
+def _time(value: Any) -> datetime | None:
+    return datetime.fromisoformat(value.upper()) if isinstance(value, str) and is_date_time(value) else None
 
 
 def _size(value: Any) -> int:

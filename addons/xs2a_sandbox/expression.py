@@ -13,7 +13,7 @@ from jinja2 import nodes
 from jinja2.exceptions import TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.visitor import NodeTransformer
 
-from xs2a_sandbox.environment import ENVIRONMENT, FILTERS, is_missing, member, to_text
+from xs2a_sandbox.environment import ENVIRONMENT, FILTERS, IN_ORDER, ORDERINGS, is_missing, member, to_text
 from xs2a_sandbox.errors import ExpressionError
 
 ROOTS = frozenset({"request", "path", "query", "headers", "body", "state", "testdata", "session", "clock"})
@@ -151,7 +151,9 @@ def _unreadable(error: Exception, source: str) -> ExpressionError:
 
 
 class _Exact(NodeTransformer):
-    """Numbers with a point are decimals, and what `~` puts together is text as it is elsewhere: null is empty."""
+    """Numbers with a point are decimals, what `~` puts together is text as it is elsewhere, where null is empty, and
+    times are ordered by when they are.
+    """
 
     def visit_Const(self, node: nodes.Const) -> nodes.Expr:
         if not isinstance(node.value, float):
@@ -161,6 +163,14 @@ class _Exact(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:
         self.generic_visit(node)
         return nodes.Filter(nodes.List(node.nodes, lineno=1), "join", [], [], None, None, lineno=1)
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Expr:
+        self.generic_visit(node)
+        operators = tuple(operand.op for operand in node.ops)
+        if ORDERINGS.isdisjoint(operators):
+            return node
+        values = nodes.List([operand.expr for operand in node.ops], lineno=1)
+        return nodes.Filter(node.expr, IN_ORDER, [nodes.Const(operators), values], [], None, None, lineno=1)
 
 
 def _compile(
