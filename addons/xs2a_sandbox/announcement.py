@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xs2a_sandbox import door
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.real_bank import RealBank
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.serving import Addresses
+    from xs2a_sandbox.front_page import Addresses, FrontPage
 
 _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
@@ -44,6 +45,14 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
         *(["", "Try it:", f"  {command}"] if command else []),
     ]
     return "\n".join([*lines, ""])
+
+
+def front_page(settings: Settings, addresses: "Addresses", consent: str | None) -> "FrontPage":
+    """The same for a browser."""
+    from xs2a_sandbox.front_page import FrontPage
+
+    banks = [bank for bank in settings.real_banks() if bank.url]
+    return FrontPage(addresses, curl(settings, addresses, consent), banks, local=door.is_local(settings.host))
 
 
 def _modes(bank: RealBank) -> str:

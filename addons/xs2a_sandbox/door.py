@@ -9,8 +9,9 @@ import socket
 import struct
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
+from ipaddress import ip_address
 from time import perf_counter
 
 from xs2a_sandbox import reason
@@ -161,6 +162,13 @@ def reachable(host: str) -> str:
 
 def address(host: str, port: int) -> str:
     return f"{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine reaches what listens there."""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def url(scheme: str, host: str, port: int) -> str:

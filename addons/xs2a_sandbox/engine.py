@@ -23,6 +23,7 @@ from xs2a_sandbox.display import Display
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange, shown
 from xs2a_sandbox.explanation import Explanation, explain, own
+from xs2a_sandbox.front_page import FrontPage
 from xs2a_sandbox.guard import Guard
 from xs2a_sandbox.handlers import RAISES, sca
 from xs2a_sandbox.handlers.pages import Pages
@@ -96,6 +97,7 @@ class Engine:
         self._host = host
         self._static = static_data
         self._debug_headers = debug_headers
+        self._front_page: FrontPage | None = None
         self._pages = Pages(ca_file, store)
         self._control = Control(self)
 
@@ -111,6 +113,10 @@ class Engine:
     def use(self, banks: Banks, testdata: TestData, loaded: datetime) -> None:
         """From the next request on; those under way end with what they began with."""
         self.banks, self.testdata, self.files = banks, testdata, Files(loaded)
+
+    def introduce(self, front_page: FrontPage) -> None:
+        """Lets who opens the base URL see this page from now on."""
+        self._front_page = front_page
 
     async def close(self) -> None:
         """Ends what leads out of the sandbox, recordings included."""
@@ -251,7 +257,7 @@ class Engine:
                 return await self.passage.forward(request)
             if not outcome.journaled:
                 outcome.personal = False
-                if page := self._pages.answer(request, segments):
+                if page := self._pages.answer(request, segments) or (segments == (ROOT,) and self._front(request)):
                     return page
                 if is_control(request, segments):
                     guard = Guard(self.admin_token, self._host, self.public_url)
@@ -266,6 +272,11 @@ class Engine:
                         return page
             return await self._exchange(request, segments, target.query, outcome)
         except BankError as error:
+            # The bank's own path, unless nothing of it is there.
+            nothing = error.name == "path-unknown" and not target.segments and not outcome.simulated
+            if nothing and (page := self._front(request)):
+                outcome.journaled = outcome.personal = False
+                return page
             outcome.error = error.name
             if outcome.rule is None or error.name in _OWN_ERRORS:
                 outcome.source, outcome.rule = "sandbox", None
@@ -274,6 +285,13 @@ class Engine:
                 return outcome.bank.say(error, call)
             outcome.reason = outcome.bank.reason(error)
             return outcome.bank.show(error, call)
+
+    def _front(self, request: Request) -> Response | None:
+        """The front page, for who looks at the sandbox's own address; never through the proxy or the TLS door."""
+        if self._front_page is None or request.method not in ("GET", "HEAD") or request.door != "direct":
+            return None
+        guard = Guard(self.admin_token, self._host, self.public_url)
+        return self._front_page.answer(request) if guard.is_ours(request.host) else None
 
     async def _exchange(
         self, request: Request, segments: tuple[str, ...], query: tuple[tuple[str, str], ...], outcome: Outcome

@@ -21,7 +21,7 @@ class Guard:
 
     def check(self, request: Request) -> None:
         """Raises Refused."""
-        if request.door == "direct" and not self._is_ours(request.host):
+        if request.door == "direct" and not self.is_ours(request.host):
             # A page of another site whose name was made to point here sends that name.
             name = request.host or "no host"
             text = f"{name} is not this sandbox: use localhost, or the host of --host or --public-url"
@@ -40,7 +40,8 @@ class Guard:
             text = "the token is not this sandbox's; that is in the file admin-token of its --confdir"
             raise Refused(401, "token-wrong", text, ("WWW-Authenticate", f'{_REALM}, error="invalid_token"'))
 
-    def _is_ours(self, host: str) -> bool:
+    def is_ours(self, host: str) -> bool:
+        """Whether this names the sandbox itself."""
         known = {"localhost", self.host.lower(), (urlsplit(self.public_url).hostname or "").lower()} - {""}
         if host in known:
             return True

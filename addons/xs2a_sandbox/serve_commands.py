@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from xs2a_sandbox.flags import setting_flags
 if TYPE_CHECKING:
     from xs2a_sandbox.engine import Engine
     from xs2a_sandbox.exchange_log import Exchange
-    from xs2a_sandbox.serving import Addresses
+    from xs2a_sandbox.front_page import Addresses, FrontPage
 
 _CLEAR_LINE = "\r\x1b[2K"
 
@@ -51,7 +51,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     import asyncio
 
     from xs2a_sandbox import assembly, exchange_log, serving
-    from xs2a_sandbox.announcement import announcement, found_state, valid_consent
+    from xs2a_sandbox.announcement import announcement, found_state, front_page, valid_consent
     from xs2a_sandbox.authoring_commands import show_coverage
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.coverage import Tally
@@ -70,8 +70,11 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             click.echo(clear + text, err=True)
 
     standing_log = ServingLog(settings.log_format, say)
+    introduce: Callable[[FrontPage], None] | None = None
 
     def built(engine: "Engine") -> None:
+        nonlocal introduce
+        introduce = engine.introduce
         standing_log.redact = engine.shown_text
         run.begin(engine)
         if engine.passage.comparing:
@@ -82,6 +85,8 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     def ready(addresses: "Addresses") -> None:
         # What is there by now stays, and the collector need not look through it again and again while it answers.
         gc.freeze()
+        if introduce:
+            introduce(front_page(settings, addresses, consent))
         click.echo(announcement(settings, addresses, state, consent))
 
     def log(exchange: "Exchange") -> None:

@@ -4,8 +4,6 @@ import asyncio
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 
 from xs2a_sandbox import door
 from xs2a_sandbox.admin_token import ensure_token
@@ -13,19 +11,10 @@ from xs2a_sandbox.assembly import build
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
+from xs2a_sandbox.front_page import Addresses
 from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.reload import Reload
 from xs2a_sandbox.server import DirectDoor
-
-
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """Where the doors are, as URLs; `ca_file` is what a client of the proxy and of the TLS door has to trust."""
-
-    proxy: str
-    direct: str
-    tls: str | None
-    ca_file: Path
 
 
 async def serve(

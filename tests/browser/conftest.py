@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from browser.inspecting import SIZES, Inspector
 from client import Answer, Client, an_engine
 from doors import DEADLINE, Loop, opened
 from xs2a_sandbox.server import DirectDoor
@@ -118,3 +119,21 @@ def pictures(request: pytest.FixtureRequest) -> Path | None:
     place = Path(os.environ["PICTURES"]) / re.sub(r"[^\w-]+", "-", request.node.name).strip("-")
     place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+@pytest.fixture(params=SIZES)
+def size(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def inspector(browser: Any, size: str, scheme: str, pictures: Path | None) -> Iterator[Inspector]:
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=False)
+    yield Inspector(context.new_page(), pictures)
+    context.close()

@@ -1,33 +1,23 @@
 """The payment user's page in a real browser: by keyboard, on a desktop and a phone, without JavaScript."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browser.inspecting import SIZES, Inspector
 from browser.pressing import press
 from client import Client
 from conformance import bodies, facts
 
-SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
 ANNAS = ("AT459880000010204711", "AT449880000010204729")
 ZUZANAS = "AT049880000030577001"
 
-_SMALL = """() => [...document.querySelectorAll('button, a.button, input:not([type=hidden]), .choice')]
-  .map(one => one.closest('.choice') || one)
-  .filter(one => one.getBoundingClientRect().height < 44).map(one => one.outerHTML)"""
 _NAME = """one => {
   const named = (one.labels?.[0] ?? one).cloneNode(true)
   named.querySelectorAll('[aria-hidden]').forEach(hidden => hidden.remove())
   return named.textContent.replace(/\\s+/g, ' ').trim()
 }"""
-_WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
-
-
-@pytest.fixture(params=SIZES)
-def size(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 @pytest.fixture
@@ -166,40 +156,6 @@ def test_the_bank_breaks_down(page: Any, client: Client, app: Any) -> None:
 
 
 # -- looks
-
-
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-class Inspector:
-    """Looks at each page: axe-core finds nothing, nothing is wider than the screen, what is touched is large."""
-
-    def __init__(self, page: Any, pictures: Path | None) -> None:
-        self.page = page
-        self.pictures = pictures
-        self.messages: list[str] = []
-        page.on("console", lambda message: self.messages.append(message.text))
-        page.on("pageerror", lambda error: self.messages.append(str(error)))
-
-    def look(self, name: str) -> None:
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-        if self.pictures:
-            self.page.screenshot(path=self.pictures / f"{name}.png", full_page=True)
-        found = axe.Axe().run(self.page)
-        assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-        assert self.page.evaluate(_SMALL) == []
-        assert not self.page.evaluate(_WIDE)
-        assert not [text for text in self.messages if "status of" not in text], self.messages
-
-
-@pytest.fixture
-def inspector(browser: Any, size: str, scheme: str, pictures: Path | None) -> Iterator[Inspector]:
-    width, height = SIZES[size]
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=False)
-    yield Inspector(context.new_page(), pictures)
-    context.close()
 
 
 def test_every_step_of_a_consent(inspector: Inspector, client: Client, app: Any) -> None:

@@ -184,7 +184,9 @@ def test_every_kind_has_its_number(bank: Bank) -> None:
     ],
 )
 def test_an_unknown_path(bank: Bank, path: str) -> None:
-    for method in ("GET", "POST", "PUT", "DELETE", "PATCH"):
+    # At its own address the sandbox shows who reads / where everything is.
+    own = path == "/" and bank.door == "direct"
+    for method in ("GET", "POST", "PUT", "DELETE", "PATCH")[own:]:
         is_error(bank.request(method, path), 404, "RESOURCE_UNKNOWN")
 
 

@@ -1,0 +1,33 @@
+"""What every page is looked at for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
+_SMALL = """() => [...document.querySelectorAll('button, a.button, input:not([type=hidden]), .choice')]
+  .map(one => one.closest('.choice') || one)
+  .filter(one => one.getBoundingClientRect().height < 44).map(one => one.outerHTML)"""
+_WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+class Inspector:
+    """Looks at each page: axe-core finds nothing, nothing is wider than the screen, what is touched is large."""
+
+    def __init__(self, page: Any, pictures: Path | None) -> None:
+        self.page = page
+        self.pictures = pictures
+        self.messages: list[str] = []
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+
+    def look(self, name: str) -> None:
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+        if self.pictures:
+            self.page.screenshot(path=self.pictures / f"{name}.png", full_page=True)
+        found = axe.Axe().run(self.page)
+        assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+        assert self.page.evaluate(_SMALL) == []
+        assert not self.page.evaluate(_WIDE)
+        assert not [text for text in self.messages if "status of" not in text], self.messages
