@@ -179,3 +179,33 @@ def test_what_answers_is_found_by_its_name(tmp_path):
     assert bank.named("mine") is bank.rules[0]
     assert bank.named("one") is bank.operations["one"]
     assert bank.named("nobody") is None
+
+
+def test_what_every_request_must_bring(tmp_path):
+    """Beside what an operation asks for itself; of one header its own counts alone, and a later layer's of both."""
+    text = """
+    cassette: 1
+    every_request: {headers: {X-One: {format: ip}, X-Two: {any: [{absent: true}, {equals: two}]}}}
+    operations:
+      - {id: own, method: GET, path: /v1/own, require: {headers: {x-one: {exists: true}}}, respond: {body: 1}}
+    """
+
+    read, found = check(tmp_path, {"every.yaml": text})
+    assert not found
+    assert read is not None
+
+    def asked(id):
+        return {str(one.place): one.spec for one in read.operations[id].require.constraints}
+
+    two = {"any": [{"absent": True}, {"equals": "two"}]}
+    assert asked("one") == {"headers.x-one": {"format": "ip"}, "headers.x-two": two}
+    assert asked("own") == {"headers.x-one": {"exists": True}, "headers.x-two": two}
+
+    read, _ = check(tmp_path / "later", {"every.yaml": text}, {"e.yaml": "cassette: 1\nevery_request: {headers: {}}\n"})
+    assert asked("one") == {}
+
+
+def test_a_mistake_in_what_every_request_must_bring(tmp_path):
+    (problem,) = problems(tmp_path, {"e.yaml": "cassette: 1\nevery_request: {headers: {X-One: {regex: '('}}}\n"})
+
+    assert (problem.line, problem.code) == (2, "matcher")

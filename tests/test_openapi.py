@@ -78,7 +78,8 @@ def test_what_an_operation_asks_for_and_answers(written: dict[str, Any]) -> None
     required = {name for name in named if parts["parameters"][name]["required"]}
     answer = parts["responses"][operation["responses"]["200"]["$ref"].rpartition("/")[2]]
 
-    assert named == ["X-Request-ID", "Consent-ID", "bookingStatus", "dateFrom", "dateTo"]
+    everywhere = ["PSU-IP-Address", "TPP-Redirect-URI", "TPP-Nok-Redirect-URI"]
+    assert named == ["X-Request-ID", "Consent-ID", "bookingStatus", "dateFrom", "dateTo", *everywhere]
     assert required == {"X-Request-ID", "Consent-ID", "bookingStatus"}
     assert parts["parameters"]["bookingStatus"]["schema"]["enum"] == ["both", "booked", "pending", "information"]
     assert answer["content"]["application/json"]["schema"] == {

@@ -82,6 +82,9 @@ class Changes:
         for name, error in self.value.get("errors", {}).items():
             self.error(("errors", name), error)
         self.about = frozenset()
+        for name, matcher in self.value.get("every_request", {}).get("headers", {}).items():
+            self.change("require", ("every_request", "headers", name), REMOVED)
+            self.matcher(("every_request", "headers", name), matcher)
         for name in ("every_answer", "every_error"):
             if name in self.value:
                 self.answer((name,), self.value[name])

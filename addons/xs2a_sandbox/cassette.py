@@ -1,7 +1,7 @@
 """One cassette: operations, errors and rules as they were written."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from operator import getitem
@@ -60,6 +60,12 @@ class Requirement:
     constraints: tuple[Constraint, ...] = ()
     schema: str | None = None
     optional: bool = False
+
+    def with_every(self, every: "Requirement") -> "Requirement":
+        """And what every request must bring, where this one does not ask something of the same place itself."""
+        places = {constraint.place for constraint in self.constraints}
+        added = tuple(constraint for constraint in every.constraints if constraint.place not in places)
+        return replace(self, constraints=self.constraints + added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,7 @@ class Cassette:
     operations: tuple[Operation, ...]
     rules: tuple[Rule, ...]
     errors: tuple[ErrorAnswer, ...]
+    every_request: Requirement | None
     every_answer: Answer | None
     every_error: Answer | None
     recorded: Recorded | None = None

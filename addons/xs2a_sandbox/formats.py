@@ -1,15 +1,26 @@
-"""The formats that matchers and schemas name: uuid, ip, iban, bic, date, date-time, currency, amount, country."""
+"""The formats that matchers and schemas name: uuid, ip, iban, bic, date, date-time, currency, amount, country,
+redirect-uri.
+"""
 
 import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, datetime
 from functools import cache, lru_cache
+from urllib.parse import urlsplit
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})")
 _AMOUNT = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,3})?", re.ASCII)
+_PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|$)")
+_URI = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
+WEB = ("http", "https")
+_NO_APPS = frozenset(
+    "about blob chrome content data devtools file filesystem ftp intent javascript jar mailto resource res "
+    "sms tel urn vbscript view-source ws wss".split()
+)
+"""Schemes that run something, read something, or lead nowhere; any other that is not the web is an app's own."""
 _LONGEST = 100
 """Characters of what is remembered: longer texts are no IBAN, BIC or address, and would fill the memory."""
 
@@ -92,6 +103,22 @@ def is_country(text: str) -> bool:
     return text in _countries()
 
 
+def is_redirect_uri(text: str) -> bool:
+    """Where a browser may be sent back to: a URI (RFC 3986) of the web, or of an app's own scheme."""
+    if not _URI.fullmatch(text):
+        return False
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if parts.scheme in WEB:
+        return bool(host)
+    after = text[len(parts.scheme) + 1 :]
+    forgotten = _PORT.match(after) is not None  # localhost:3000/back has no scheme
+    return bool(parts.scheme and after) and parts.scheme not in _NO_APPS and not forgotten
+
+
 @cache
 def _currencies() -> frozenset[str]:
     import pycountry
@@ -115,5 +142,6 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "date-time": is_date_time,
     "iban": is_iban,
     "ip": is_ip,
+    "redirect-uri": is_redirect_uri,
     "uuid": is_uuid,
 }

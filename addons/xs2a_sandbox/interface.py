@@ -1,12 +1,12 @@
 """The bank's interface: cassettes in layers, put together and checked as one."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xs2a_sandbox import document, reader
 from xs2a_sandbox.answer import Answer
-from xs2a_sandbox.cassette import Cassette, ErrorAnswer, Operation, Origin, Rule, answers
+from xs2a_sandbox.cassette import Cassette, ErrorAnswer, Operation, Origin, Requirement, Rule, answers
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.overlap import clashes, overlaps
 from xs2a_sandbox.schema import Schemas
@@ -95,7 +95,7 @@ def check(
     heights: dict[str, int] = {}
     rules: dict[str, Layered] = {}
     errors: dict[str, ErrorAnswer] = {}
-    every_answer, every_error = Answer(), None
+    every_request, every_answer, every_error = Requirement(), Answer(), None
     for number, layer in enumerate(parsed):
         for found in (_unique(layer, lambda c: (*c.operations, *c.rules), problems), _unique_errors(layer, problems)):
             for entry in found:
@@ -107,8 +107,13 @@ def check(
                 else:
                     errors[entry.name] = entry
         for one in layer:
+            every_request = one.every_request or every_request
             every_answer = one.every_answer or every_answer
             every_error = one.every_error or every_error
+    operations = {
+        id: replace(operation, require=operation.require.with_every(every_request))
+        for id, operation in operations.items()
+    }
     dangling = _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank)
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]

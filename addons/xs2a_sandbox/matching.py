@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -83,12 +83,14 @@ def compile_matcher(spec: Any, textual: bool, check_schema: Callable[[str], Call
             on_all.append(_negation(compile_matcher(operand, textual, check_schema)))
         elif operator in ("any", "all"):
             tests = [compile_matcher(entry, textual, check_schema) for entry in operand]
-            on_all.append(_combination(any if operator == "any" else all, tests))
+            on_all.append(_combination(operator == "any", tests))
         else:
             on_value.append(_on_value(operator, operand, textual, check_schema))
     if not on_all and len(on_value) == 1:
         only = on_value[0]
         return lambda values: any(map(only, values))
+    if not on_value and len(on_all) == 1:
+        return on_all[0]
 
     def fits(values: Sequence[Any]) -> bool:
         if on_value and not any(all(test(value) for test in on_value) for value in values):
@@ -172,8 +174,16 @@ def _negation(test: Test) -> Test:
     return lambda values: not test(values)
 
 
-def _combination(combine: Callable[[Iterable[bool]], bool], tests: Sequence[Test]) -> Test:
-    return lambda values: combine(test(values) for test in tests)
+def _combination(wanted: bool, tests: Sequence[Test]) -> Test:
+    """Whether any test holds where that is wanted, else whether all do; a loop, since every request comes by here."""
+
+    def fits(values: Sequence[Any]) -> bool:
+        for test in tests:
+            if test(values) is wanted:
+                return wanted
+        return not wanted
+
+    return fits
 
 
 def _on_value(

@@ -17,7 +17,7 @@ from xs2a_sandbox.cassette import ErrorAnswer, Operation
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.handlers import HANDLERS, RAISES
 from xs2a_sandbox.interface import Interface
-from xs2a_sandbox.requirement import fill_name
+from xs2a_sandbox.requirement import fill_name, header_name
 from xs2a_sandbox.schema import SUFFIX, Schemas
 
 RAISED = {
@@ -107,10 +107,10 @@ class Writer:
         found: dict[str, Json] = {}
         for constraint in (c for c in operation.require.constraints if c.place.part != "body"):
             part, name = constraint.place.part, constraint.place.name
-            place = {"name": name, "in": "query"} if part == "query" else {"name": _header(name), "in": "header"}
+            place = {"name": name, "in": "query"} if part == "query" else {"name": header_name(name), "in": "header"}
             found[name] = {**place, "required": not constraint.fits(()), "schema": _matched(constraint.spec)}
         for name in re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str)):
-            found.setdefault(name, {"name": _header(name), "in": "header", "schema": {"type": "string"}})
+            found.setdefault(name, {"name": header_name(name), "in": "header", "schema": {"type": "string"}})
         for parameter in found.values():
             same = self.components["parameters"].setdefault(parameter["name"], parameter) == parameter
             yield {"$ref": f"#/components/parameters/{parameter['name']}"} if same else parameter
@@ -192,6 +192,8 @@ def _matched(spec: Mapping[str, Any]) -> Json:
     known = {words[operator]: operand for operator, operand in spec.items() if operator in words}
     if known.get("format") == "ip":
         known = {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
+    elif known.get("format") == "redirect-uri":
+        known = {"format": "uri"}
     return {"type": "string", **known}
 
 
@@ -199,10 +201,6 @@ def _said(error: ErrorAnswer) -> str:
     numbers = ", ".join(n if by == "default" else f"{n} on {by}" for by, n in error.numbers.items())
     text = re.sub(r"\{\{ *([\w.]+) *\}\}", r"<\1>", error.origin.written["text"])
     return f"{error.code}, {numbers}: {text}"
-
-
-def _header(name: str) -> str:
-    return "-".join(part.upper() if len(part) <= 3 else part.capitalize() for part in name.split("-"))
 
 
 def bundled_document(dialect: str = Settings().dialect) -> Json:

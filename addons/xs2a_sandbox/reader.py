@@ -42,7 +42,7 @@ def parse(document: Document, schemas: Schemas, problems: list[Problem]) -> Cass
     found = complaints(document, cassette_schema())
     problems += found
     if any(not problem.code.startswith("warning") for problem in found):
-        return Cassette(document.file, (), (), (), None, None)
+        return Cassette(document.file, (), (), (), None, None, None)
     return _Reader(document, schemas, problems).cassette()
 
 
@@ -68,6 +68,7 @@ class _Reader:
             tuple(self.operation(spec, ("operations", i)) for i, spec in enumerate(value.get("operations", ()))),
             tuple(self.rule(spec, ("rules", i)) for i, spec in enumerate(value.get("rules", ()))),
             tuple(self.error(name, spec) for name, spec in value.get("errors", {}).items()),
+            self.requirement(value["every_request"], ("every_request",)) if "every_request" in value else None,
             self.answer(value["every_answer"], ("every_answer",), ROOTS) if "every_answer" in value else None,
             self.every_error(value["every_error"]) if "every_error" in value else None,
             self.tape,

@@ -10,6 +10,7 @@ from xs2a_sandbox.matching import Constraint
 from xs2a_sandbox.schema import Schemas
 
 _FORMAT_WORDS = {"uuid": "a UUID", "ip": "an IP address", "iban": "an IBAN", "date": "a date (YYYY-MM-DD)"}
+_FORMAT_WORDS["redirect-uri"] = "an http or https URL, or one of an app's own scheme"
 
 
 def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:

@@ -18,6 +18,7 @@ _OF_FORMAT = {
     "date-time": "2030-01-31T09:00:00+01:00",
     "iban": "AT459880000010204711",
     "ip": "192.0.2.1",
+    "redirect-uri": "https://tpp.example/back",
     "uuid": "0cae8c3e-1111-4222-8333-444455556666",
 }
 _WORDS = (TEXT, TEXT.upper(), "1", "12", "1234", "12.50", "/")

@@ -79,12 +79,47 @@ def test_strange_header_values_do_no_harm(bank: Bank, name: str, value: str) -> 
 
 
 def test_a_way_back_is_no_expression(bank: Bank) -> None:
-    headers = {"TPP-Redirect-URI": "https://tpp.example/{{ 7 * 7 }}?a=%s"}
+    headers = {"TPP-Redirect-URI": "https://tpp.example/%7B%7B7*7%7D%7D?a=%25s"}
 
     answer = bank.post(SEPA, json=bodies.payment(bodies.SEPA), headers=headers)
 
     query = parse_qs(urlsplit(answer.json()["_Left"]["scaRedirect"]["href"]).query)
     assert query["redirectBackUrl"] == [headers["TPP-Redirect-URI"]]
+
+
+NO_REDIRECTS = (
+    "",
+    "javascript:alert(1)",
+    "JavaScript:alert(1)",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "vbscript:x",
+    "nonsense",
+    "/back",
+    "//tpp.example/back",
+    "https://",
+    "https://tpp.example/a b",
+    "https://tpp.example/{{ 7 * 7 }}",
+    "localhost:3000/back",
+)
+
+
+@spec("reading-redirect-uri")
+@spec("5-tpp-redirect-uri")
+@pytest.mark.parametrize("header", ["TPP-Redirect-URI", "TPP-Nok-Redirect-URI"])
+@pytest.mark.parametrize("path", ["/v1/consents", *(f"/v1/{product}" for product in bodies.PRODUCTS)])
+def test_addresses_that_no_browser_may_be_sent_to(bank: Bank, header: str, path: str) -> None:
+    body = bodies.consent(facts.covered()) if path == "/v1/consents" else bodies.payment(path.removeprefix("/v1/"))
+
+    for address in NO_REDIRECTS:
+        answer = bank.post(path, json=body, headers={header: address})
+
+        refused(answer, 400, "FORMAT_ERROR")
+        assert answer.error["text"] == (
+            f"{{sensitive}} XS2A901E: the header {header} must be absent or an http or https URL, "
+            "or one of an app's own scheme"
+        )
+    assert bank.post(path, json=body, headers={header: "com.example.app:/back"}).status == 200
 
 
 @spec("reading-content-type")

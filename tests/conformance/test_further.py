@@ -153,6 +153,22 @@ def test_every_operation_asks_for_a_request_id(bank: Bank, operation: Operation,
     assert "XS2A901E: the header X-Request-ID " in answer.error["text"]
 
 
+@spec("reading-psu-ip-address")
+@spec("reading-redirect-uri")
+@every_operation
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PSU-IP-Address", "garbage"), ("TPP-Redirect-URI", "javascript:x"), ("TPP-Nok-Redirect-URI", "garbage")],
+)
+def test_every_operation_looks_at_the_form_of_these_headers(
+    bank: Bank, operation: Operation, name: str, value: str
+) -> None:
+    answer = operation.send(bank, **{name: value})
+
+    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
+    assert f"XS2A901E: the header {name} must be " in answer.error["text"]
+
+
 @every_operation
 def test_no_operation_minds_a_slash_at_the_end(bank: Bank, operation: Operation) -> None:
     path, options = operation.ask(bank)

@@ -175,6 +175,26 @@ def test_psu_ip_address_is_required_on_initiation_only(bank: Bank, method: str, 
         assert answer.status < 300
 
 
+@spec("5-psu-ip-address")
+@spec("reading-psu-ip-address")
+@spec("reading-redirect-uri")
+@operations
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PSU-IP-Address", "garbage"),
+        ("PSU-IP-Address", "192.0.2.7:443"),
+        ("PSU-IP-Address", ""),
+        ("TPP-Redirect-URI", "javascript:alert(1)"),
+        ("TPP-Nok-Redirect-URI", "garbage"),
+    ],
+)
+def test_every_operation_looks_at_the_form_of_these_headers(
+    bank: Bank, method: str, path: str, body: Any, name: str, value: str
+) -> None:
+    refused(send(bank, method, path, body, headers={name: value}), 400, "FORMAT_ERROR")
+
+
 @spec("5-authorization")
 @spec("reading-authorization")
 @operations

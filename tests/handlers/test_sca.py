@@ -305,10 +305,10 @@ EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}'&amp;"
 def test_everything_is_escaped(client: Client) -> None:
     change(client, "accounts", ANNAS[0], product=EVIL, name=EVIL)
     change(client, "psus", "anna", name=EVIL, methods=[{"authenticationMethodId": EVIL, "name": EVIL}] * 2)
-    visit = a_consent(client, headers={"TPP-Redirect-URI": f"https://x.example/{EVIL}"})
-    other = a_payment(
-        client, creditorName=EVIL, remittanceInformationUnstructured=EVIL, headers={"TPP-Redirect-URI": EVIL}
-    )
+    visit = a_consent(client)
+    other = a_payment(client, creditorName=EVIL, remittanceInformationUnstructured=EVIL)
+    for id in authorisations(client):
+        change(client, "authorisations", id, ok=EVIL, nok=f"https://x.example/{EVIL}")
 
     def pages() -> Iterator[str]:
         for one in (visit, other):
