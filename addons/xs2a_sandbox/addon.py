@@ -43,6 +43,11 @@ FORCED: dict[str, Any] = {
 REFUSED = ("allow_hosts", "ignore_hosts", "tcp_hosts", "udp_hosts", "stream_large_bodies", "server_replay", "map_local")
 """Options that let mitmproxy pass bytes on, or answer, without asking us."""
 
+PAGES_URL = "http://xs2a-sandbox.invalid"
+"""Where the pages for the payment user are when there is no direct door: at a host that only this proxy knows, so that
+a browser which does not use it finds no bank there (RFC 6761).
+"""
+
 logger = logging.getLogger(__name__)
 
 
@@ -231,7 +236,9 @@ def from_environment() -> Sandbox:
 
     try:
         settings = config.load({}, os.environ, Path.cwd())
-        return Script(assembly.build(settings).answer, proxy_auth=settings.proxy_auth)
+        engine = assembly.build(settings)
+        engine.public_url = settings.public_url or PAGES_URL
+        return Script(engine.answer, proxy_auth=settings.proxy_auth)
     except UserMistake as mistake:
         sys.exit(f"xs2a-sandbox: {mistake}")
     except Exception:
