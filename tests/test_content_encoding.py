@@ -1,11 +1,13 @@
 import gzip
 import zlib
 
+import brotli
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.content_encoding import LARGEST, decode
+from xs2a_sandbox.content_encoding import LARGEST, decode, readable
 from xs2a_sandbox.messages import Headers
 
 
@@ -26,6 +28,10 @@ def raw_deflate(body: bytes) -> bytes:
         ("X-GZIP", gzip.compress),
         ("deflate", zlib.compress),
         ("deflate", raw_deflate),
+        ("br", brotli.compress),
+        ("zstd", zstandard.compress),
+        ("zstd", lambda body: zstandard.compress(body[:7]) + zstandard.compress(body[7:])),
+        ("br, gzip", lambda body: gzip.compress(brotli.compress(body))),
         ("identity", bytes),
         ("", bytes),
         ("gzip", lambda body: gzip.compress(body[:7]) + gzip.compress(body[7:])),
@@ -43,13 +49,54 @@ def test_without_the_header_a_body_is_what_it_is():
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("br", b"x"),
+        ("compress", b"x"),
+        ("br", b"not brotli"),
+        ("br", brotli.compress(bytes(range(256)) * 9)[:-5]),
+        ("br", brotli.compress(b"\0" * (LARGEST + 1))),
+        ("zstd", b"not zstd"),
+        ("zstd", zstandard.compress(bytes(range(256)) * 9)[:-5]),
+        ("zstd", zstandard.compress(b"x" * 1000) + zstandard.compress(bytes(range(256)) * 9)[:-5]),
+        ("zstd", zstandard.compress(b"\0" * (LARGEST + 1))),
         ("gzip", b"not gzip"),
         ("gzip", gzip.compress(b"x" * 1000)[:-9]),
         ("gzip", gzip.compress(b"\0" * (LARGEST + 1))),
     ],
     # Compressed bodies hold the time of day, so they are no names.
-    ids=["brotli", "no gzip", "cut off", "too large"],
+    ids=[
+        "unknown",
+        "no brotli",
+        "brotli cut off",
+        "brotli too large",
+        "no zstd",
+        "zstd cut off",
+        "second frame of zstd cut off",
+        "zstd too large",
+        "no gzip",
+        "cut off",
+        "too large",
+    ],
 )
 def test_what_cannot_be_decoded_is_none(encoding, body):
     assert decode(named(encoding), body) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        ("gzip, deflate, br, zstd", "gzip, deflate, br, zstd"),
+        ("gzip;q=1.0, identity; q=0.5", "gzip;q=1.0, identity; q=0.5"),
+        ("", ""),
+        ("gzip, dcb, br;q=0.8, *;q=0.1", "gzip, br;q=0.8"),
+        ("*", "identity"),
+        ("dcz", "identity"),
+    ],
+)
+def test_no_more_is_asked_for_than_can_be_read(asked: str, sent: str) -> None:
+    headers = Headers([("Accept", "*/*"), ("Accept-Encoding", asked)])
+    assert readable(headers).get("accept-encoding") == sent
+    assert readable(headers).get("accept") == "*/*"
+
+
+def test_who_asks_for_no_encoding_still_does_not() -> None:
+    headers = Headers([("Accept", "*/*")])
+    assert readable(headers) is headers

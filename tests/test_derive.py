@@ -1,6 +1,7 @@
 """Recordings become rules that give the recorded answers again."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taping import again, derived, replay, rules, same_body, tape, taped
+from taping import again, bank_of_things, derived, replay, rules, same_body, tape, taped
 from writing import rule_of
 from xs2a_sandbox.derive import derive
 from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.messages import Response
+from xs2a_sandbox.replay import left_out
 
 A, B, C = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "123")
 
@@ -384,3 +386,52 @@ def test_large_bodies_are_answered_byte_for_byte(tmp_path: Path) -> None:
     large = b'{"a": "' + b"x" * 70_000 + b'"}'
     derived(tmp_path, sent("/v1/things/a", large))
     assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == large
+
+
+# What is not recorded
+
+
+XML = b"<!-- application/xml, 12 bytes, not recorded -->"
+
+
+def test_what_is_not_recorded_gets_no_rule_and_is_named_in_its_file(tmp_path: Path) -> None:
+    bank_of_things(tmp_path)
+    lost = replace(taped("/v1/things/a?secret=1"), answer_body=XML)
+    tape(tmp_path / "tape", taped("/v1/things"), lost, lost, taped("/v1/others", answer_headers=()))
+    made = derive(tmp_path / "tape", None)
+    assert made.rules == 2
+    assert len(made.left_out) == 2
+    text = (tmp_path / "tape/cassettes/things.yaml").read_text()
+    line = "GET /v1/things/a: the body of its answer is not recorded (application/xml, 12 bytes)"
+    assert text.count(line) == 1
+    assert "left_out" not in (tmp_path / "tape/cassettes/others.yaml").read_text()
+    engine = replay(tmp_path)
+    assert [line for line in left_out(engine.interface) if "lacks GET /v1/things/a: the body" in line]
+
+
+def test_a_resource_of_which_nothing_is_recorded_has_a_file_that_says_so(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", replace(taped("/v1/things"), answer_body=XML), name="20261120T101112Z")
+    assert derive(tmp_path / "tape", None).rules == 0
+    file = tmp_path / "tape/cassettes/things.yaml"
+    assert "GET /v1/things: the body" in file.read_text()
+    before = file.read_text()
+    derive(tmp_path / "tape", None)
+    assert file.read_text() == before
+
+
+def test_what_is_recorded_later_is_not_missed_any_more(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", replace(taped("/v1/things"), answer_body=XML), name="20261120T101112Z")
+    derive(tmp_path / "tape", None)
+    tape(tmp_path / "tape", taped("/v1/things"), name="20261121T101112Z")
+    assert derive(tmp_path / "tape", None).rules == 1
+    assert "left_out" not in (tmp_path / "tape/cassettes/things.yaml").read_text()
+
+
+def test_many_that_are_missed_are_counted(tmp_path: Path) -> None:
+    bank_of_things(tmp_path)
+    lost = [replace(taped(f"/v1/things/{n}"), answer_body=XML) for n in range(9)]
+    tape(tmp_path / "tape", *lost, taped("/v1/things"))
+    derive(tmp_path / "tape", None)
+    lines = list(left_out(replay(tmp_path).interface))
+    assert len(lines) == 6
+    assert "lacks 4 more" in lines[-1]

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import brotli
 import httpx
 import pytest
 import yaml
+import zstandard
 
 from doors import DEADLINE, opened
 from far_bank import FarBank, ok, repeated
@@ -93,6 +95,22 @@ def test_the_apps_other_traffic_is_passed_on_and_never_written_down(here: Path) 
     assert (passed.body, source(passed)) == (b"elsewhere", "bank")
     assert (asked.status, len(bank.seen), len(other.seen)) == (200, 1, 1)
     assert recorded(here) == ["/v1/accounts"]
+
+
+@pytest.mark.parametrize("name", ["br", "zstd"])
+def test_what_the_app_may_be_sent_can_be_written_down(here: Path, name: str) -> None:
+    encoded = {"br": brotli.compress, "zstd": zstandard.compress}[name](b'{"n":1}')
+    lines = (b"Content-Type: application/json", b"Content-Encoding: " + name.encode())
+    with FarBank(ok(encoded, *lines)) as bank:
+        engine = configured(here, bank, bank={"mode": "record"}, to="rec")
+        headers = Headers([("Accept-Encoding", "dcb, br, zstd")])
+        (answer,) = ask(engine, Request("GET", "/v1/accounts", headers))
+        assert bank.sent("Accept-Encoding") == [b"br, zstd"]
+    assert answer.body == encoded
+    (file,) = raw_files(here / "rec")
+    (entry,) = read_raw(file)
+    assert (entry.answer_body, entry.answer_headers.get("content-encoding")) == (b'{"n":1}', None)
+    assert entry.headers.get("accept-encoding") == "dcb, br, zstd"
 
 
 def test_a_host_to_forward_to_is_one_at_the_proxy_only(here: Path) -> None:

@@ -156,7 +156,7 @@ def test_each_kind_of_file_is_known_by_what_it_holds(home: Path) -> None:
 def test_what_is_left_out_is_listed(home: Path) -> None:
     result = run("import", har(home, taped("/v1/a", cut=True), taped("/v1/b")), "--to", "tape", "--no-redact")
     assert "left out: GET /v1/a at 2026-11-21T10:11:12+00:00: its answer was not recorded to the end\n" in result.stdout
-    assert "1 rule in 1 file:" in result.stdout
+    assert "1 rule in 2 files:" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,7 @@ def warnings(settings: Settings, engine: Engine) -> list[str]:
     """What is not as it should be with the recordings that answer."""
     found: list[str] = []
     for said in [bank.interface for bank in engine.banks.all]:
+        found += replay.left_out(said)
         found += replay.outdated(said, Clock().now(), settings.max_age)
         if any(rule.tape for rule in said.rules):
             found += replay.of_another_key(said, pseudonym.fingerprint(pseudonym.ensure_key(settings.confdir)))

@@ -42,12 +42,14 @@ class Origin:
 class Recorded:
     """Where a cassette's answers come from: the bank's URL, when, and the fingerprint of the pseudonyms' key.
 
-    `redacted` is None where the recording holds what really went over the wire.
+    `redacted` is None where the recording holds what really went over the wire; `left_out` are requests whose answer no
+    rule can give, and why.
     """
 
     bank: str
     at: datetime
     redacted: str | None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,46 @@
 """Bodies without their Content-Encoding."""
 
 import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from io import BytesIO
+
+import brotli
+import zstandard
 
 from xs2a_sandbox.messages import Headers
 
 LARGEST = 16 * 1024 * 1024
 """Bytes that a body may grow to: what stops a gzip bomb."""
 
-# Some send deflate without its header.
-_WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+_WINDOW = 8 * 1024 * 1024
+"""Bytes of memory that a zstd body may ask for (RFC 9659)."""
 
 
 def decode(headers: Headers, body: bytes) -> bytes | None:
-    """None where the encoding is not gzip or deflate, or the body is not what it says, or too large."""
-    encodings = [word.strip().lower() for value in headers.all("Content-Encoding") for word in value.split(",")]
-    for encoding in reversed(encodings):
+    """None where the encoding is not a known one, or the body is not what it says, or too large."""
+    for encoding in reversed(_listed(headers, "Content-Encoding")):
         if encoding in ("", "identity"):
             continue
-        inflated = next((found for w in _WINDOWS.get(encoding, ()) if (found := _inflate(body, w)) is not None), None)
-        if inflated is None:
+        plain = _DECODERS[encoding](body) if encoding in _DECODERS else None
+        if plain is None:
             return None
-        body = inflated
+        body = plain
     return body
+
+
+def readable(headers: Headers) -> Headers:
+    """The same request, which asks for no encoding that is not known here."""
+    asked = _listed(headers, "Accept-Encoding")
+    if all(one.partition(";")[0].strip() in _ASKED for one in asked):
+        return headers
+    kept = [one for one in asked if one.partition(";")[0].strip() in _ASKED] or ["identity"]
+    pairs = [pair for pair in headers if pair[0].lower() != "accept-encoding"]
+    return Headers([*pairs, ("Accept-Encoding", ", ".join(kept))])
+
+
+def _listed(headers: Headers, name: str) -> list[str]:
+    return [word.strip().lower() for value in headers.all(name) for word in value.split(",")]
 
 
 def _inflate(body: bytes, window: int) -> bytes | None:
@@ -37,3 +56,47 @@ def _inflate(body: bytes, window: int) -> bytes | None:
             return None
         body = stream.unused_data
     return plain
+
+
+def _deflated(body: bytes) -> bytes | None:
+    """Some send it without its header."""
+    plain = _inflate(body, 15)
+    return _inflate(body, -15) if plain is None else plain
+
+
+def _brotli(body: bytes) -> bytes | None:
+    stream = brotli.Decompressor()
+    try:
+        plain: bytes = stream.process(body, output_buffer_limit=LARGEST + 1)
+    except brotli.error:
+        return None
+    return plain if stream.is_finished() and len(plain) <= LARGEST else None
+
+
+def _zstd(body: bytes) -> bytes | None:
+    engine = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    try:
+        with engine.stream_reader(BytesIO(body), read_across_frames=True) as reader:
+            plain = reader.read(LARGEST + 1)
+        if len(plain) > LARGEST:
+            return None
+        # That reader takes a frame that breaks off for one that ends.
+        while body:
+            frame = engine.decompressobj()
+            frame.decompress(body)
+            if not frame.eof:
+                return None
+            body = frame.unused_data
+    except zstandard.ZstdError:
+        return None
+    return plain
+
+
+_DECODERS: Mapping[str, Callable[[bytes], bytes | None]] = {
+    "gzip": partial(_inflate, window=31),
+    "x-gzip": partial(_inflate, window=31),
+    "deflate": _deflated,
+    "br": _brotli,
+    "zstd": _zstd,
+}
+_ASKED = {*_DECODERS, "identity", ""}

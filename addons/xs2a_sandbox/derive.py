@@ -1,12 +1,11 @@
 """From recorded exchanges to rules: `raw/*.har.jsonl` → `cassettes/<resource>.yaml`."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,12 @@ from xs2a_sandbox.overlap import overlaps
 from xs2a_sandbox.recording import RAW, raw_files, replace_file
 from xs2a_sandbox.route import Routes, slug
 from xs2a_sandbox.schema import Schemas
-from xs2a_sandbox.taped import Taped, named, newest, read
+from xs2a_sandbox.taped import LeftOut, Taped, newest, read
 from xs2a_sandbox.taped_answer import BODIES, taped_answer
 from xs2a_sandbox.yaml_text import exactly, yaml_text
+
+type _Home = tuple[str, str | None]
+"""The resource that a rule is for, and the key of its pseudonyms: rules of one home stand in one file."""
 
 _OWN_BODY = re.compile(r"[0-9a-f]{16}\.(json|txt|bin)")
 
@@ -37,8 +39,8 @@ class _Made:
     taped: tuple[Taped, ...]
 
     @property
-    def home(self) -> tuple[str, str | None]:
-        return self.taped[0].route.resource, self.taped[0].redacted
+    def home(self) -> "_Home":
+        return _home(self.taped[0])
 
 
 def derive(directory: Path, interface: Interface | None) -> Derived:
@@ -51,14 +53,14 @@ def derive(directory: Path, interface: Interface | None) -> Derived:
     if not raw_files(directory):
         raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
     cassettes = directory / CASSETTES
-    left_out: list[str] = []
+    left_out: list[LeftOut] = []
     taped, said = read(directory, Routes(interface), left_out)
     bodies: dict[str, bytes] = {}
     made = [rule for group in newest(taped, left_out) for rule in _rules(group, said, bodies)]
     existing = _existing(cassettes)
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
-    texts = _texts(cassettes, made, existing)
+    texts = _texts(cassettes, made, existing, _unanswered(taped, left_out))
     theirs, ours = _referenced(one.value for one in kept), _referenced(one.value for one in made)
     used = ours | theirs
     for name in sorted(ours - theirs):
@@ -72,7 +74,7 @@ def derive(directory: Path, interface: Interface | None) -> Derived:
         if _OWN_BODY.fullmatch(leftover.name) and f"{BODIES}/{leftover.name}" not in used:
             leftover.unlink()
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
-    return Derived(len(made), len(kept), written, tuple(left_out))
+    return Derived(len(made), len(kept), written, tuple(map(str, left_out)))
 
 
 def _rules(group: Sequence[Taped], said: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
@@ -111,7 +113,7 @@ def _existing(cassettes: Path) -> list[DerivedFile]:
 
 
 def _beside(
-    made: Sequence[_Made], existing: Sequence[DerivedFile], operations: Mapping[str, Operation], left_out: list[str]
+    made: Sequence[_Made], existing: Sequence[DerivedFile], operations: Mapping[str, Operation], left_out: list[LeftOut]
 ) -> list[_Made]:
     """With ids that nobody has, and without those that are in the way of somebody's."""
     kept = [rule for file in existing for rule in file.kept]
@@ -132,7 +134,7 @@ def _beside(
             value = _identified(f"{name}-{counts[name]}", one.value)
         if other := _in_the_way(value, theirs, operations):
             text = f"{other.id!r} in {other.origin.document.file.name} was edited and answers the same requests"
-            left_out.append(f"{named(one.taped[0].entry)}: {text}")
+            left_out.append(LeftOut(one.taped[0], text))
         else:
             found.append(replace(one, value=value))
     return found
@@ -172,27 +174,48 @@ def _rank(rule: Rule, operations: Mapping[str, Operation]) -> tuple[int, int, tu
     return Layered(rule, 0).rank(operations) if rule.operation or rule.pattern else None
 
 
-def _texts(cassettes: Path, made: Sequence[_Made], existing: Sequence[DerivedFile]) -> dict[Path, str | None]:
+def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
+    """Of what was left out that which no newer recording has an answer to."""
+    newest_files = {(one.route.path, one.route.method): one.file for one in taped}
+    found: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
+    for one in left_out:
+        if one.lacking and newest_files.get((one.taped.route.path, one.taped.route.method), -1) <= one.taped.file:
+            found[_home(one.taped)].append(one)
+    return found
+
+
+def _texts(
+    cassettes: Path, made: Sequence[_Made], existing: Sequence[DerivedFile], unanswered: Mapping[_Home, list[LeftOut]]
+) -> dict[Path, str | None]:
     """What each file becomes; None: it goes. Files that have nothing generated and get nothing are not named."""
     texts: dict[Path, str | None] = {}
     by_file = {file.file: file for file in existing}
-    for (resource, redacted), group in groupby(
-        sorted(made, key=lambda one: _order(one.home)), key=lambda one: one.home
-    ):
-        rules = list(group)
+    rules: defaultdict[_Home, list[_Made]] = defaultdict(list)
+    for one in made:
+        rules[one.home].append(one)
+    for home in sorted({*rules, *unanswered}, key=_order):
+        resource, redacted = home
         file = _file(cassettes, resource, redacted, by_file, texts)
-        latest = max((taped for one in rules for taped in one.taped), key=lambda taped: taped.number).entry
+        without = unanswered.get(home, [])
+        every = [*(taped for rule in rules[home] for taped in rule.taped), *(one.taped for one in without)]
+        latest = max(every, key=lambda taped: taped.number).entry
         at = latest.started.astimezone(UTC).isoformat(timespec="seconds")
-        recorded = {"bank": latest.bank, "at": at, "redacted": redacted or False}
+        recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": redacted or False}
+        if without:
+            recorded["left_out"] = sorted({one.without_time for one in without})
         title = f"{resource.replace('-', ' ').capitalize()}, recorded"
-        texts[file] = derived_file.compose(by_file.get(file), title, recorded, [one.value for one in rules])
+        texts[file] = derived_file.compose(by_file.get(file), title, recorded, [rule.value for rule in rules[home]])
     for file, old in by_file.items():
-        if old.generated and file not in texts:
+        if file not in texts and (old.generated or (old.is_derived and old.is_nothing_but_generated)):
             texts[file] = None if old.is_nothing_but_generated else derived_file.compose(old, "", None, [])
     return texts
 
 
-def _order(home: tuple[str, str | None]) -> tuple[str, str]:
+def _home(taped: Taped) -> _Home:
+    return taped.route.resource, taped.redacted
+
+
+def _order(home: _Home) -> tuple[str, str]:
     return home[0], home[1] or ""
 
 

@@ -10,7 +10,7 @@ CASSETTES = "cassettes"
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """`left_out` says for each exchange without a rule which one it is, and why."""
+    """`left_out` says of which exchanges something is left out, and why."""
 
     rules: int
     kept: int

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from xs2a_sandbox import document, reader
 from xs2a_sandbox.answer import Answer
-from xs2a_sandbox.cassette import Cassette, ErrorAnswer, Operation, Origin, Requirement, Rule, answers
+from xs2a_sandbox.cassette import Cassette, ErrorAnswer, Operation, Origin, Recorded, Requirement, Rule, answers
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.overlap import clashes, overlaps
 from xs2a_sandbox.schema import Schemas
@@ -43,7 +43,8 @@ class Layered:
 class Interface:
     """Everything the cassettes say. `rules` are in order: the first that fits a request answers it.
 
-    `layers` are the numbers of the layers that rules stand in, by id; a higher one wins.
+    `layers` are the numbers of the layers that rules stand in, by id; a higher one wins. `tapes` says of derived files
+    what they were derived from.
     """
 
     operations: Mapping[str, Operation]
@@ -52,6 +53,7 @@ class Interface:
     every_answer: Answer
     every_error: Answer
     layers: Mapping[str, int] = field(default_factory=dict)
+    tapes: Mapping[Path, Recorded] = field(default_factory=dict)
 
     def named(self, id: str) -> Operation | Rule | None:
         """What X-Sandbox-Rule names."""
@@ -134,7 +136,9 @@ def check(
     # Of operations with one path the index takes the first: that of the later layer.
     operations = {id: operations[id] for id in sorted(operations, key=lambda id: -heights[id])}
     numbers = {r.rule.id: r.layer for r in ordered}
-    return Interface(operations, tuple(r.rule for r in ordered), errors, every_answer, every_error, numbers), problems
+    in_order = tuple(r.rule for r in ordered)
+    tapes = {one.file: one.recorded for layer in parsed for one in layer if one.recorded}
+    return Interface(operations, in_order, errors, every_answer, every_error, numbers, tapes), problems
 
 
 def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, tuple[int, ...], int]:

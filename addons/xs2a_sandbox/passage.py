@@ -9,7 +9,7 @@ from datetime import datetime
 from xs2a_sandbox import clearance, links
 from xs2a_sandbox.answered import Ask
 from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.content_encoding import decode
+from xs2a_sandbox.content_encoding import decode, readable
 from xs2a_sandbox.errors import BankError, RecordingFailed
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.live_comparison import Asked, LiveComparison, Turn
@@ -105,7 +105,8 @@ class Passage:
         try:
             async with recording.room(len(request.body)):
                 started, clock = Clock().now(), time.perf_counter()
-                response = await self._send(bank, request, target)
+                asked = replace(request, headers=readable(request.headers))
+                response = await self._send(bank, asked, target)
                 milliseconds = (time.perf_counter() - clock) * 1000
                 await self._write(recording, _entry(bank, request, target, response, started, milliseconds))
                 return response

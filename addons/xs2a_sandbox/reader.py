@@ -77,7 +77,8 @@ class _Reader:
     def recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:
         if spec is None:
             return None
-        return Recorded(spec["bank"], datetime.fromisoformat(spec["at"].upper()), spec["redacted"] or None)
+        at = datetime.fromisoformat(spec["at"].upper())
+        return Recorded(spec["bank"], at, spec["redacted"] or None, tuple(spec.get("left_out", ())))
 
     def every_error(self, spec: Mapping[str, Any]) -> Answer:
         if (name := spec.get("schema")) and name not in self.schemas:

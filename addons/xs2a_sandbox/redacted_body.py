@@ -19,7 +19,7 @@ MAX_INFLATED = 16 * 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
 _MEDIA = re.compile(r"(?:application|audio|font|image|message|model|multipart|text|video)/[a-z0-9][a-z0-9.+-]{0,60}")
 _NOTE = re.compile(
-    rb'(?:<!-- |\{"notRecorded":")?(?:[a-z]+/[a-z0-9.+-]+|body), \d+ bytes(?:, not recorded(?: -->)?|"\})'
+    rb'(?:<!-- |\{"notRecorded": ?")?(?P<what>(?:[a-z]+/[a-z0-9.+-]+|body), \d+ bytes)(?:, not recorded(?: -->)?|"\})'
 )
 _GZIP = b"\x1f\x8b"
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
@@ -30,6 +30,12 @@ class _Number(str):
     """A number as it was written: no digit is lost, however many there are."""
 
     __slots__ = ()
+
+
+def unrecorded(body: bytes) -> str | None:
+    """What the body was of which there is only a note, such as `text/html, 1234 bytes`; None for any other body."""
+    note = _NOTE.fullmatch(body)
+    return note["what"].decode() if note else None
 
 
 def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules, *, readable: bool = False) -> bytes:

@@ -18,6 +18,8 @@ from xs2a_sandbox.messages import Request, Response, to_json
 from xs2a_sandbox.pattern import LITERAL, client_url, cut_target, split_target
 
 _BETWEEN = re.compile(r"[/?&=#]")
+_TOLD = 5
+"""Requests without an answer that are named, of each file."""
 _ENDLESS = 9000
 """The year from which a date means "for ever"."""
 
@@ -106,6 +108,14 @@ def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
         if tape.redacted and tape.redacted != fingerprint:
             text = "requests with real IBANs and names will not fit its rules"
             yield f"{file} was redacted with another key ({tape.redacted}, not {fingerprint}): {text}"
+
+
+def left_out(interface: Interface) -> Iterator[str]:
+    """Lines that name what was recorded and is not answered as it was, some of each file."""
+    for file, tape in sorted(interface.tapes.items()):
+        yield from (f"{file} lacks {line}" for line in tape.left_out[:_TOLD])
+        if (more := len(tape.left_out) - _TOLD) > 0:
+            yield f"{file} lacks {more} more, listed in it under recorded.left_out"
 
 
 def _tapes(interface: Interface) -> list[tuple[Path, Recorded]]:

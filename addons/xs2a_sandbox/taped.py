@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 
+from xs2a_sandbox import content
+from xs2a_sandbox.content_encoding import decode
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.messages import MAX_BODY
 from xs2a_sandbox.recording import raw_files, read_head, read_raw
+from xs2a_sandbox.redacted_body import unrecorded
 from xs2a_sandbox.route import Route, Routes
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -30,7 +33,24 @@ class Taped:
     route: Route
 
 
-def read(directory: Path, routes: Routes, left_out: list[str]) -> tuple[list[Taped], dict[str, int]]:
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An exchange of which something is left out, and why; `lacking` if the recording does not have it."""
+
+    taped: Taped
+    reason: str
+    lacking: bool = False
+
+    def __str__(self) -> str:
+        return f"{named(self.taped.entry)}: {self.reason}"
+
+    @property
+    def without_time(self) -> str:
+        """The same of the same request recorded again."""
+        return f"{self.taped.entry.method} {self.taped.entry.target.partition('?')[0]}: {self.reason}"
+
+
+def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[Taped], dict[str, int]]:
     """What rules can be made of, and what the bank was the first to say, with the number of the exchange."""
     taped: list[Taped] = []
     clients: set[str] = set()
@@ -43,11 +63,14 @@ def read(directory: Path, routes: Routes, left_out: list[str]) -> tuple[list[Tap
             clients |= _tokens(entry.target, entry.headers.pairs, entry.body) - banks.keys()
             for token in _tokens("", entry.answer_headers.pairs, entry.answer_body) - clients:
                 banks.setdefault(token, number)
+            key = None if redacted is None else str(redacted)
+            one = Taped(number, position, key, entry, routes.find(entry.method, entry.target))
             if reason := _unfit(entry):
-                left_out.append(f"{named(entry)}: {reason}")
-            else:
-                key = None if redacted is None else str(redacted)
-                taped.append(Taped(number, position, key, entry, routes.find(entry.method, entry.target)))
+                left_out.append(LeftOut(one, reason, lacking=True))
+                continue
+            taped.append(one)
+            if entry.status >= 400 and (reason := _unreadable(entry)):
+                left_out.append(LeftOut(one, f"{reason}, so the rule answers without it", lacking=True))
     return taped, banks
 
 
@@ -59,6 +82,9 @@ def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set
 def _unfit(entry: Entry) -> str | None:
     if entry.cut:
         return "its answer was not recorded to the end"
+    # A redirect leads on, and an error is one, without a body as well.
+    if entry.status < 300 and (reason := _unreadable(entry)):
+        return reason
     if not 200 <= entry.status <= 599:
         return f"an answer with status {entry.status} is none that could be given"
     if entry.method not in METHODS:
@@ -70,12 +96,27 @@ def _unfit(entry: Entry) -> str | None:
     return None
 
 
+def _unreadable(entry: Entry) -> str | None:
+    """Why the body of the answer cannot be given again."""
+    if what := unrecorded(entry.answer_body):
+        return f"the body of its answer is not recorded ({what})"
+    encoding = entry.answer_headers.get("content-encoding")
+    # Browsers write a body into a HAR without its encoding, which they name all the same.
+    if (
+        encoding
+        and decode(entry.answer_headers, entry.answer_body) is None
+        and content.read(entry.answer_body).kind == "bytes"
+    ):
+        return f"the body of its answer cannot be read (Content-Encoding {encoding})"
+    return None
+
+
 def named(entry: Entry) -> str:
     path = entry.target.partition("?")[0]
     return f"{entry.method} {path} at {entry.started.astimezone(UTC).isoformat(timespec='seconds')}"
 
 
-def newest(taped: Sequence[Taped], left_out: list[str]) -> Iterator[list[Taped]]:
+def newest(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:
     """For each method and path, in a stable order, the exchanges of the newest file that has any."""
     by_route: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
     for one in taped:
@@ -85,5 +126,5 @@ def newest(taped: Sequence[Taped], left_out: list[str]) -> Iterator[list[Taped]]
         together = [one for one in group if one.file == last.file]
         others = [one for one in together if one.entry.bank != last.entry.bank]
         text = f"{last.entry.bank} answered the same later; give each bank a directory of its own"
-        left_out += [f"{named(one.entry)} to {one.entry.bank}: {text}" for one in others]
+        left_out += [LeftOut(one, f"it went to {one.entry.bank}; {text}") for one in others]
         yield [one for one in together if one.entry.bank == last.entry.bank]

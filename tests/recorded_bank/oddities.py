@@ -5,6 +5,9 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
+import brotli
+import zstandard
+
 from recorded_bank.holdings import HOLDER, OWN, PSU_ID
 from recorded_bank.planted import at
 
@@ -115,6 +118,9 @@ def _made() -> Mapping[str, Answer]:
         (("Content-Type", js), ("Content-Encoding", "deflate")),
         zlib.compress(_json(_of("/odd/deflate"))),
     )
+    for name, encode in (("br", brotli.compress), ("zstd", zstandard.compress)):
+        encoded = (("Content-Type", js), ("Content-Encoding", name))
+        made[f"/odd/{name}"] = (200, encoded, encode(_json(_of(f"/odd/{name}"))))
     made["/odd/not-gzip"] = (200, gzipped, _json(_of("/odd/not-gzip")))
     made["/odd/gzip-unsaid"] = (
         200,
