@@ -92,6 +92,23 @@ def test_what_the_link_to_the_page_holds(bank: Bank, family: str, back: str | No
     assert made.id in [value for (value,) in query.values()]
 
 
+@spec("reading-empty")
+@spec("reading-unlisted-members")
+@every_family
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"psuData": "", "authenticationMethodId": "", "scaAuthenticationData": "", "confirmationCode": ""},
+        {"somethingElse": 1},
+    ],
+    ids=["empty", "unlisted"],
+)
+def test_members_that_ask_for_no_step(bank: Bank, family: str, body: dict[str, Any]) -> None:
+    answer = bank.post(make(bank, family).starts, json=body, headers={"PSU-ID": SEVERAL, **EMBEDDED})
+
+    assert (answer.status, answer.json()["scaStatus"]) == (201, "psuIdentified")
+
+
 @spec("reading-sca-link")
 @every_family
 def test_an_update_gives_the_same_link_to_the_page(bank: Bank, family: str) -> None:

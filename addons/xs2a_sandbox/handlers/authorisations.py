@@ -46,7 +46,7 @@ def start(call: Call) -> dict[str, Any]:
     check_startable(call, family, id, resource)
     body = call.body if call.request.body.strip() else {}
     authorisation_id, authorisation = begin(call, family, id, implicit=False)
-    if body:
+    if _steps(body):
         authorisation = _update(call, authorisation_id, authorisation, body)
     return _result(call, authorisation_id, authorisation, f"{call.self_path}/{authorisation_id}")
 
@@ -157,11 +157,7 @@ def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, A
 
 
 def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any]) -> Document:
-    steps = [
-        name
-        for name in ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
-        if body.get(name)
-    ]
+    steps = _steps(body)
     if len(steps) > 1:
         raise BankError("format-error", path=f"/{steps[1]}", expected=f"one step at a time, not {' and '.join(steps)}")
     if steps == ["confirmationCode"]:
@@ -185,6 +181,12 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
     if (approach := offered(call.state.get("psus", psu_id), EMBEDDED)) != EMBEDDED:
         raise BankError("service-invalid", path="/psuData", approach=approach, step="psuData")
     return authenticate(call, id, authorisation, psu_id, body["psuData"]["password"])
+
+
+def _steps(body: Mapping[str, Any]) -> list[str]:
+    """The names of the steps that the body asks for."""
+    names = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
+    return [name for name in names if body.get(name)]
 
 
 def _identify(call: Call, id: str, authorisation: Document) -> Document:
