@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from xs2a_sandbox.announcement import announcement, found_state, valid_consent
+from support.serving import served
+from xs2a_sandbox.announcement import announcement, exposure, found_state, valid_consent
 from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import UserMistake
@@ -130,3 +131,46 @@ def test_a_state_file_that_is_something_else(tmp_path: Path) -> None:
 
     with pytest.raises(UserMistake, match="cannot be used"):
         found_state(Settings(state=f"sqlite:{file}"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "LOCALHOST"])
+def test_of_this_machines_own_addresses_nobody_is_warned(host: str) -> None:
+    assert exposure(Settings(host=host)) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            Settings(host="0.0.0.0"),
+            "listening on every address of this machine: whoever reaches it can use the sandbox; ",
+        ),
+        (Settings(host="::"), "listening on every address of this machine"),
+        (Settings(host="192.0.2.1"), "listening on 192.0.2.1: whoever"),
+        (Settings(host="sandbox.lan"), "listening on sandbox.lan: whoever"),
+        (
+            Settings(host="0.0.0.0", bank="https://b.example", mode="spy"),
+            "the sandbox, its way to https://b.example with",
+        ),
+    ],
+)
+def test_of_any_other_it_is_said_what_it_means(settings: Settings, words: str) -> None:
+    text = exposure(settings)
+    assert text
+    assert words in text
+    assert "--proxy-auth" in text
+    assert text.endswith("--host 127.0.0.1 lets nobody else in")
+
+
+def test_a_bank_that_is_not_asked_is_not_in_danger() -> None:
+    assert "b.example" not in str(exposure(Settings(host="0.0.0.0", bank="https://b.example")))
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_serve_warns_of_listening_everywhere(form: str, tmp_path: Path) -> None:
+    with served(tmp_path, "--host", "0.0.0.0", "--log-format", form) as serving:
+        line = serving.warning("listening on every address")
+        if form == "json":
+            assert json.loads(line).keys() == {"time", "level", "message"}
+        else:
+            assert " warning listening on every address of this machine: whoever reaches it" in line

@@ -83,7 +83,7 @@ def test_the_refusal_names_the_way_out(way: WayOut, road: str) -> None:
     else:
         # Operations answer for every host, as they do in `simulate`.
         assert status(known) == 400
-        assert b"X-Sandbox-Source: sandbox" in known
+        assert b"x-sandbox-source: sandbox" in known.lower()
 
 
 @pytest.mark.parametrize("road", ["plain", "tunnel"])
@@ -117,6 +117,102 @@ def test_at_a_base_url_no_bank_is_named_and_the_one_is_asked(way: WayOut, road: 
     mode = way.engine.banks.default.real.mode
     assert status(way.ask(road, "/elsewhere")) == (200 if mode in ("spy", "record") else 404)
     assert bool(sent(way)) == (mode != "simulate")
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Origin: https://evil.example",),
+        ("Origin: null",),
+        ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"),
+        ("Sec-Fetch-Site: same-site", "Origin: http://localhost:3000"),
+        ("Sec-Fetch-Site: cross-site", "Referer: https://evil.example/"),
+    ],
+)
+def test_web_pages_of_other_sites_do_not_get_to_the_bank(way: WayOut, road: str, headers: tuple[str, ...]) -> None:
+    mode = way.engine.banks.default.real.mode
+    answer = way.ask(road, f"/elsewhere?x={CANARY}", "", *headers, SECRET)
+    read = way.ask(road, "/v1/accounts", "", *headers, SECRET)
+    assert not sent(way)
+    # The scheme inside that tunnel makes it another place, which is said first.
+    refused = 403 if mode in ("spy", "record") and road != "tunnel-tls" else 404
+    assert status(answer) == refused
+    if refused == 403:
+        assert b"--allow-origin" in answer
+        assert b"x-sandbox-source: sandbox" in answer.lower()
+    assert status(read) == ((404 if road == "tunnel-tls" else 403) if mode == "record" else 400)
+
+
+def test_who_comes_under_a_borrowed_name_does_not_get_to_the_bank(way: WayOut) -> None:
+    mode = way.engine.banks.default.real.mode
+    port = way.direct.port
+    for host in (
+        "evil.example",
+        f"evil.example:{port}",
+        f"localhost:{port}@evil.example",
+        f"{way.bank_host}.evil.example",
+    ):
+        answer = way.ask("direct", f"/elsewhere?x={CANARY}", host, SECRET)
+        assert status(answer) == (403 if mode in ("spy", "record") else 404), host
+    browser = "Sec-Fetch-Site: same-origin"
+    assert status(way.ask("tls", "/elsewhere", "evil.example:8443", browser)) in (403, 404)
+    assert not sent(way)
+
+
+def test_the_admin_token_does_not_get_to_the_bank(way: WayOut) -> None:
+    for road in ROADS:
+        for path in ("/elsewhere", "/_sandbx/reset", "/sandbox/state", "/v1/accounts"):
+            way.ask(road, path, "", "Authorization: Bearer the-admin-token")
+            way.ask(road, f"{path}?token=the-admin-token")
+    assert "the-admin-token" not in sent(way)
+
+
+@pytest.mark.parametrize("mode", ASKED)
+def test_pages_of_ones_own_web_app_get_to_the_bank(mode: str, tmp_path: Path) -> None:
+    with way_out(mode, tmp_path, allow_origin=("http://localhost:3000", "http://sandbox:8081")) as way:
+        page = ("Origin: http://localhost:3000", "Sec-Fetch-Site: cross-site")
+        for road in ("plain", "tunnel", "tls", "direct"):
+            before = len(sent(way))
+            way.ask(road, "/elsewhere", "", *page)
+            assert len(sent(way)) > before, road
+        before = len(sent(way))
+        way.ask("direct", "/elsewhere", "sandbox:8081")
+        assert len(sent(way)) > before
+
+
+def test_where_the_bank_is_not_asked_beside_the_sandbox_that_is_told(tmp_path: Path) -> None:
+    with way_out("compare", tmp_path) as way:
+        accounts = ("X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721",)
+        assert status(way.ask("direct", "/v1/accounts", "", *accounts, "Origin: https://evil.example")) == 400
+        assert status(way.ask("plain", "/v1/accounts", "login.other-bank.example", *accounts)) == 400
+        assert not sent(way)
+        comparing = way.engine.passage.comparing
+        assert comparing
+        assert {line.strip() for line in comparing.report.end()} >= {
+            "skipped 1: from a web page of another site, or with the admin token",
+            "skipped 1: for another host or port than the bank's",
+        }
+
+
+@pytest.mark.parametrize(
+    ("answer", "path", "expected"), [("bank", "/v1/accounts", 403), ("sandbox", "/v1/accounts", 400)]
+)
+def test_the_banks_side_of_a_comparison_is_refused(answer: str, path: str, expected: int, tmp_path: Path) -> None:
+    with way_out("compare", tmp_path, answer_from=answer) as way:
+        assert status(way.ask("direct", path, "", "Origin: https://evil.example")) == expected
+        elsewhere = way.ask("plain", path, "login.other-bank.example")
+        assert status(elsewhere) == (404 if answer == "bank" else 400)
+        assert (b"banks[].hosts" in elsewhere) == (answer == "bank")
+        assert not sent(way)
+
+
+def test_web_pages_of_other_sites_are_not_passed_on_either(tmp_path: Path) -> None:
+    with way_out("record", tmp_path, forward_host=("localhost",)) as way, FarBank() as login:
+        host = f"localhost:{login.port}"
+        assert status(way.ask("plain", "/token", host, "Origin: https://evil.example")) == 403
+        assert status(way.ask("plain", "/_sandbox/reset", host)) == 404
+        assert login.connections == 0
 
 
 OWN = [

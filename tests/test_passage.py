@@ -247,7 +247,7 @@ def test_a_large_answer_goes_through_to_a_slow_reader(here: Path) -> None:
         engine = configured(here, bank, bank={"mode": "record"}, to="rec")
         with served(engine) as port, socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as app:
             app.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-            app.sendall(b"GET /v1/accounts HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            app.sendall(b"GET /v1/accounts HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             head = b""
             while b"\r\n\r\n" not in head:
                 head += app.recv(16384)

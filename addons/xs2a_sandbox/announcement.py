@@ -55,6 +55,18 @@ def front_page(settings: Settings, addresses: "Addresses", consent: str | None) 
     return FrontPage(addresses, curl(settings, addresses, consent), banks, local=door.is_local(settings.host))
 
 
+def exposure(settings: Settings) -> str | None:
+    """What it means to listen on more than this machine's own addresses; None where nobody else gets in."""
+    if door.is_local(settings.host):
+        return None
+    where = "every address of this machine" if settings.host in ("0.0.0.0", "::") else settings.host
+    banks = [bank.url for bank in settings.real_banks() if bank.url and bank.can_be_asked]
+    way = f", its way to {', '.join(banks)} with the certificates and recordings of that included" if banks else ""
+    proxy = "" if settings.proxy_auth else "; --proxy-auth USER:PASS has the proxy ask for a password"
+    everybody = f"listening on {where}: whoever reaches it can use the sandbox{way}{proxy}"
+    return f"{everybody}; --host 127.0.0.1 lets nobody else in"
+
+
 def _modes(bank: RealBank) -> str:
     # Who names a bank expects that it is asked.
     if not bank.can_be_asked:

@@ -74,6 +74,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         static_data=settings.static_data,
         debug_headers=settings.debug_headers,
         ca_file=settings.confdir / CA_FILE,
+        allow_origin=settings.allow_origin,
     )
 
 

@@ -2,7 +2,7 @@
 
 from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.call import Call
-from xs2a_sandbox.errors import BankError, StoreUnavailable
+from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explanation import Reply
 from xs2a_sandbox.index import Found
 
@@ -18,7 +18,9 @@ def attempted(call: Call, found: Found, outcome: Outcome, *, may_ask: bool) -> R
     return Reply(response.status) if response else None
 
 
-def refusal(error: BankError, outcome: Outcome) -> Reply:
-    """As the bank of this request says it."""
+def refusal(error: BankError | Refused, outcome: Outcome) -> Reply:
+    """As the bank of this request says it, or the sandbox itself."""
+    if isinstance(error, Refused):
+        return Reply(error.status, error.error, str(error))
     bank = outcome.bank
     return Reply(bank.interface.errors[error.name].status, error.name, bank.text(error))

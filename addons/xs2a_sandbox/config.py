@@ -15,7 +15,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.complaint import Complaint, did_you_mean, explain
 from xs2a_sandbox.document import Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
-from xs2a_sandbox.origin import host_of
+from xs2a_sandbox.origin import Origin, host_of
 from xs2a_sandbox.real_bank import Mode, RealBank
 from xs2a_sandbox.setting import BY_NAME, PREFIX, SETTINGS, Setting
 from xs2a_sandbox.setting_value import hint
@@ -54,6 +54,7 @@ class Settings:
     mode: Mode = "simulate"
     bank: str | None = None
     forward_host: tuple[str, ...] = ()
+    allow_origin: tuple[Origin, ...] = ()
     to: Path | None = None
     answer_from: Literal["sandbox", "bank"] = "sandbox"
     allow_writes: bool = False

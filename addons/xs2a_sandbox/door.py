@@ -38,11 +38,16 @@ PATIENCE = LONGEST + 30
 logger = logging.getLogger(__name__)
 
 
-def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
-    """An answer of the door itself, in the shape of spec 7."""
+def error(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
+    """One in the shape of spec 7, that no dialect says."""
     message = {"category": "ERROR", "code": code, "path": None, "text": f"{{sensitive}} {text}"}
-    marks = (("Content-Type", "application/json"), ("X-Sandbox-Source", "sandbox"))
-    return Response(status, (*marks, *headers), to_json({"tppMessages": [message], "_links": None}))
+    content = to_json({"tppMessages": [message], "_links": None})
+    return Response(status, (("Content-Type", "application/json"), *headers), content)
+
+
+def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
+    """An answer of the door itself."""
+    return error(status, code, text, ("X-Sandbox-Source", "sandbox"), *headers)
 
 
 FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E: the sandbox failed on this request, its log says why")
@@ -168,7 +173,7 @@ def is_local(host: str) -> bool:
     """Whether only this machine reaches what listens there."""
     with suppress(ValueError):
         return ip_address(host).is_loopback
-    return host == "localhost"
+    return host.lower() == "localhost"
 
 
 def url(scheme: str, host: str, port: int) -> str:

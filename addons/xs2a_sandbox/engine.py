@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox import clearance
+from xs2a_sandbox import clearance, door
 from xs2a_sandbox import reason as reasons
 from xs2a_sandbox.attempt import attempted, refusal
 from xs2a_sandbox.bank import Outcome
@@ -20,7 +20,7 @@ from xs2a_sandbox.call import Call, Session
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.control import Control, is_control
 from xs2a_sandbox.display import Display
-from xs2a_sandbox.errors import BankError, StoreUnavailable
+from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.exchange_log import Exchange, shown
 from xs2a_sandbox.explanation import Explanation, explain, own
 from xs2a_sandbox.front_page import FrontPage
@@ -31,6 +31,7 @@ from xs2a_sandbox.interface import ENGINE_ERRORS, Interface
 from xs2a_sandbox.journal import Journal
 from xs2a_sandbox.live_comparison import Asked
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response, header_mistake, is_field_value
+from xs2a_sandbox.origin import Origin
 from xs2a_sandbox.own_path import ROOT
 from xs2a_sandbox.passage import Passage
 from xs2a_sandbox.pattern import Target, outline, split_target
@@ -60,8 +61,8 @@ class Engine:
     """Answers requests. It keeps no state of its own: that is the store's.
 
     Sessions begin with `clock`. `on_exchange` is told of every request once it is answered, with its path, and why it
-    failed, as `display` shows them; `public_url` is where browsers reach our pages; nobody controls the sandbox before
-    `admin_token` is set.
+    failed, as `display` shows them; `public_url` is where browsers reach our pages, `allow_origin` which others may use
+    the way to a bank; nobody controls the sandbox before `admin_token` is set.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Engine:
         debug_headers: bool = True,
         ca_file: Path = Path("mitmproxy-ca-cert.pem"),
         journal: Journal | None = None,
+        allow_origin: Collection[Origin] = (),
     ) -> None:
         self.store = store
         self.testdata = testdata
@@ -95,6 +97,7 @@ class Engine:
         self._clock = clock
         self._started = clock.today()
         self._host = host
+        self._allowed = frozenset(allow_origin)
         self._static = static_data
         self._debug_headers = debug_headers
         self._front_page: FrontPage | None = None
@@ -205,9 +208,15 @@ class Engine:
         code, text = self.interface.errors["internal"].code, reasons.of_failure(failure)
         return f"{code}: {text}, in {where}" if where else f"{code}: {text}"
 
+    @property
+    def _guard(self) -> Guard:
+        return Guard(self.admin_token, self._host, self.public_url, self._allowed)
+
     def explain(self, request: Request) -> Explanation:
         """What `answer` would say and why; nothing is kept of it. Raises StoreUnavailable."""
         outcome, target = Outcome(self.banks.default), split_target(request.target)
+        # Whoever describes a path alone means it as it would be asked for.
+        request = replace(request, host=request.host or "localhost")
         try:
             outcome.session, segments = session_name(request, target.segments)
             if mistake := header_mistake(request.headers):
@@ -223,23 +232,27 @@ class Engine:
             if self.passage.forwards(request):
                 return own(call, f"{request.host} is a host to forward to (--forward-host)")
             if mode == "record":
-                clearance.check(bank.real, request)
+                clearance.check(bank.real, request, self._guard)
                 return own(call, f"everything goes to the bank {bank.real.url} (mode record)")
         except BankError as error:
             call = self._stateless(request, target, outcome.session)
             refused = own(call, error.values.get("hint") or "the sandbox refuses this before it looks for rules")
             return replace(refused, reply=refusal(error, outcome))
+        except Refused as error:
+            return replace(own(call, str(error)), reply=refusal(error, outcome))
         call = self._call(request, Target(found.segments, target.query), outcome)
         explained = explain(bank.interface, bank.schemas, found, call)
         reply = attempted(call, found, outcome, may_ask=mode == "spy")
         if reply is not None:
             return replace(explained, reply=reply)
         try:
-            clearance.check(bank.real, request)
+            clearance.check(bank.real, request, self._guard)
         except BankError as error:
             return replace(
                 explained, message=f"{explained.message}; {error.values['hint']}", reply=refusal(error, outcome)
             )
+        except Refused as refused:
+            return replace(explained, message=f"{explained.message}; {refused}", reply=refusal(refused, outcome))
         return replace(explained, message=f"{explained.message}; the bank {bank.real.url} is asked (mode spy)")
 
     async def _answer(self, request: Request, outcome: Outcome) -> Response:
@@ -254,15 +267,14 @@ class Engine:
                 raise BankError("body-too-large", limit=MAX_BODY)
             if self.passage.forwards(request):
                 outcome.source = "bank"
-                return await self.passage.forward(request)
+                return await self.passage.forward(request, self._guard)
             if not outcome.journaled:
                 outcome.personal = False
                 if page := self._pages.answer(request, segments) or (segments == (ROOT,) and self._front(request)):
                     return page
                 if is_control(request, segments):
-                    guard = Guard(self.admin_token, self._host, self.public_url)
                     return await self._control.answer(
-                        request, segments, guard, lambda: self._call(request, target, outcome)
+                        request, segments, self._guard, lambda: self._call(request, target, outcome)
                     )
                 outcome.bank = self.banks.meant(request)
                 # A bank that is recorded has pages of its own.
@@ -285,13 +297,15 @@ class Engine:
                 return outcome.bank.say(error, call)
             outcome.reason = outcome.bank.reason(error)
             return outcome.bank.show(error, call)
+        except Refused as refused:
+            outcome.error, outcome.source, outcome.rule = refused.error, "sandbox", None
+            return door.error(refused.status, "SERVICE_BLOCKED", f"XS2A987E: {refused}")
 
     def _front(self, request: Request) -> Response | None:
         """The front page, for who looks at the sandbox's own address; never through the proxy or the TLS door."""
         if self._front_page is None or request.method not in ("GET", "HEAD") or request.door != "direct":
             return None
-        guard = Guard(self.admin_token, self._host, self.public_url)
-        return self._front_page.answer(request) if guard.is_ours(request.host) else None
+        return self._front_page.answer(request) if self._guard.is_ours(request.host) else None
 
     async def _exchange(
         self, request: Request, segments: tuple[str, ...], query: tuple[tuple[str, str], ...], outcome: Outcome
@@ -307,6 +321,7 @@ class Engine:
             turn = await self.passage.compare(
                 Asked(bank, found, request, outcome.session, self.public_url),
                 lambda other: self._simulate(other, Outcome(bank)),
+                self._guard,
             )
             outcome.beside = turn.beside
             if turn.response is None:
@@ -323,7 +338,7 @@ class Engine:
             if said:
                 return said
         outcome.source, outcome.personal = "bank", True
-        return await self.passage.ask(bank.real, request, len(found.segments))
+        return await self.passage.ask(bank.real, request, len(found.segments), self._guard)
 
     async def _simulate(self, request: Request, outcome: Outcome) -> Response:
         outcome.simulated = True

@@ -7,7 +7,7 @@ SandboxError
 │   └── Unreadable          cassettes, test data or schemas with problems, all of them at once
 ├── BankError               an answer from the dialect's table of errors, by name
 ├── InvalidResponse         an answer that would not be valid HTTP
-├── Refused                 an answer of the control interface that is an error
+├── Refused                 an answer of the control interface that is an error, or what must not go to a bank
 ├── ExpressionError         an expression that cannot be compiled
 ├── Misspelled              a value of a setting that is near another one; also a ValueError
 ├── StoreUnavailable        the state cannot be read or written right now
@@ -86,7 +86,10 @@ class BankError(SandboxError):
 
 
 class Refused(SandboxError):
-    """The control interface's `{"error": …, "message": …}` with this status, and further members `more`."""
+    """The control interface's `{"error": …, "message": …}` with this status, and further members `more`.
+
+    Where it is about the way to a bank, the message alone, in an error of the bank's shape.
+    """
 
     def __init__(self, status: int, error: str, message: str, *headers: tuple[str, str], **more: Any) -> None:
         super().__init__(message)

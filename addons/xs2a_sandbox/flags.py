@@ -19,7 +19,7 @@ def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., 
                 doc = setting.doc if value else f"No {setting.doc[0].lower()}{setting.doc[1:]}"
                 option = click.option(setting.flag, setting.name, flag_value=value, default=None, help=doc)
             else:
-                several = setting.name in ("cassettes", "forward_host", "ignore", "report")
+                several = setting.name in ("cassettes", "forward_host", "allow_origin", "ignore", "report")
                 default = (
                     ""
                     if several or setting.example.startswith(("my-", "http", '"', "recordings"))

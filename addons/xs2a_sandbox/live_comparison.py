@@ -109,6 +109,18 @@ class LiveComparison:
     def is_answered_by_bank(self, asked: Asked) -> bool:
         return self._answer_from == "bank" and (self._allow_writes or asked.is_read)
 
+    def spare(self, asked: Asked, why: str) -> Turn:
+        """The sandbox answers, and the bank is not asked."""
+        _, target = cut_target(asked.request.target, len(asked.found.segments))
+        journey, plain = self._journey(asked), replace(asked.request, target=target)
+
+        def beside(answer: Response) -> None:
+            self.report.skip(why, asked.operation)
+            if not asked.is_read and answer.rest is None:
+                journey.keep(plain, answer, "sandbox")
+
+        return Turn(asked.request, beside=beside)
+
     async def turn(self, asked: Asked, send: Send, simulate: Ask) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
         real, request = asked.bank.real, asked.request
@@ -169,7 +181,7 @@ class LiveComparison:
             return
         self.report.skip(why, asked.operation)
         if not asked.is_read and answer.rest is None:
-            journey.keep(given)
+            journey.keep(given.request, given.answer, given.source)
 
     async def _compare(self, given: _Given, journey: "_Journey") -> None:
         asked = given.asked
@@ -178,12 +190,12 @@ class LiveComparison:
                 if journey.side_of(given.request):
                     self.report.skip("about what only one side has", asked.operation)
                     if not asked.is_read:
-                        journey.keep(given)
+                        journey.keep(given.request, given.answer, given.source)
                     return
                 comparison = self._comparison(asked).on_journey(journey.counterparts, given.sandbox, given.bank)
                 compared = await comparison.beside(given.request, given.answer, given.source, self._worker)
                 if compared and compared.trouble and not asked.is_read:
-                    journey.keep(given)
+                    journey.keep(given.request, given.answer, given.source)
             if compared:
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
@@ -225,15 +237,15 @@ class _Journey:
         self.lock = asyncio.Lock()
         self._one_sided: dict[str, Source] = {}
 
-    def keep(self, given: _Given) -> None:
+    def keep(self, request: Request, answer: Response, source: Source) -> None:
         """What this write has made is there on one side only."""
-        body = decode(Headers(given.answer.headers), given.answer.body)
-        named = set(_names(given.request))
+        body = decode(Headers(answer.headers), answer.body)
+        named = set(_names(request))
         for identifier in _identifiers(content.read(body or b"").value):
             if identifier not in named:
                 if len(self._one_sided) >= _ONE_SIDED:
                     del self._one_sided[next(iter(self._one_sided))]
-                self._one_sided[identifier] = given.source
+                self._one_sided[identifier] = source
 
     def side_of(self, request: Request) -> Source | None:
         """The only side that has what the request names, if there is only one."""

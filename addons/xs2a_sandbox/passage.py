@@ -10,7 +10,8 @@ from xs2a_sandbox import clearance, links
 from xs2a_sandbox.answered import Ask
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.content_encoding import decode, readable
-from xs2a_sandbox.errors import BankError, RecordingFailed
+from xs2a_sandbox.errors import BankError, RecordingFailed, Refused
+from xs2a_sandbox.guard import Guard
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.live_comparison import Asked, LiveComparison, Turn
 from xs2a_sandbox.messages import Headers, Request, Response
@@ -21,6 +22,9 @@ from xs2a_sandbox.recording import Recording
 from xs2a_sandbox.upstream import Upstream
 
 log = logging.getLogger("xs2a_sandbox")
+
+NOT_ITS_OWN = "for another host or port than the bank's"
+NOT_LET_OUT = "from a web page of another site, or with the admin token"
 
 
 class Passage:
@@ -57,17 +61,17 @@ class Passage:
         origin, *more = named(request)
         return origin is not None and not more and origin.host in self._forwarded
 
-    async def forward(self, request: Request) -> Response:
-        """To the host that the request names, never written down. Raises BankError."""
-        clearance.check_path(request)
+    async def forward(self, request: Request, guard: Guard) -> Response:
+        """To the host that the request names, never written down. Raises BankError, Refused."""
+        clearance.check_forwarding(request, guard)
         return _of_no_sandbox(await self._upstream.forward(request))
 
-    async def ask(self, bank: RealBank, request: Request, segments: int) -> Response:
+    async def ask(self, bank: RealBank, request: Request, segments: int, guard: Guard) -> Response:
         """The bank's own answer to the last `segments` of the path, on disk first where it is recorded.
 
-        Raises BankError, also for what must not go to this bank.
+        Raises BankError, and that or Refused for what must not go to this bank.
         """
-        clearance.check(bank, request)
+        clearance.check(bank, request, guard)
         _, target = cut_target(request.target, segments)
         mode = bank.mode_of(split_target(target).segments)
         if self.recording and (mode == "record" or self._spied):
@@ -78,17 +82,20 @@ class Passage:
             return links.rewrite(response, bank.url, client_url(request, segments))
         return response
 
-    async def compare(self, asked: Asked, simulate: Ask) -> Turn:
-        """Who is to answer in mode compare: the sandbox alone where the bank must not be asked. Raises BankError."""
+    async def compare(self, asked: Asked, simulate: Ask, guard: Guard) -> Turn:
+        """Who is to answer in mode compare: the sandbox alone where the bank must not be asked.
+
+        Raises BankError, Refused.
+        """
         if self.comparing is None:
             return Turn(asked.request)
         try:
-            clearance.check(asked.bank.real, asked.request)
-        except BankError:
-            if not asked.found.known or self.comparing.is_answered_by_bank(asked):
+            clearance.check(asked.bank.real, asked.request, guard)
+        except (BankError, Refused) as error:
+            is_elsewhere = isinstance(error, BankError)
+            if self.comparing.is_answered_by_bank(asked) or (is_elsewhere and not asked.found.known):
                 raise
-            self.comparing.report.skip("not for the bank", asked.operation)
-            return Turn(asked.request)
+            return self.comparing.spare(asked, NOT_ITS_OWN if is_elsewhere else NOT_LET_OUT)
         return await self.comparing.turn(asked, self._send, simulate)
 
     async def close(self) -> None:

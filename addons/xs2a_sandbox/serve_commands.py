@@ -1,6 +1,7 @@
 """`serve`, and `record`, which is `serve` in mode record."""
 
 import gc
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from xs2a_sandbox.engine import Engine
     from xs2a_sandbox.exchange_log import Exchange
     from xs2a_sandbox.front_page import Addresses, FrontPage
+
+logger = logging.getLogger("xs2a_sandbox")
 
 _CLEAR_LINE = "\r\x1b[2K"
 
@@ -51,7 +54,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     import asyncio
 
     from xs2a_sandbox import assembly, exchange_log, serving
-    from xs2a_sandbox.announcement import announcement, found_state, front_page, valid_consent
+    from xs2a_sandbox.announcement import announcement, exposure, found_state, front_page, valid_consent
     from xs2a_sandbox.authoring_commands import show_coverage
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.coverage import Tally
@@ -87,6 +90,8 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         gc.freeze()
         if introduce:
             introduce(front_page(settings, addresses, consent))
+        if exposed := exposure(settings):
+            logger.warning("%s", exposed)
         click.echo(announcement(settings, addresses, state, consent))
 
     def log(exchange: "Exchange") -> None:

@@ -190,6 +190,15 @@ SETTINGS = (
         "--forward-host",
     ),
     Setting(
+        "allow_origin",
+        "Origin of one's own web app, whose pages may use the way to a real bank. May be repeated.",
+        "origins such as http://localhost:3000",
+        "[]",
+        setting_value.origins,
+        "ORIGIN",
+        "--allow-origin",
+    ),
+    Setting(
         "to",
         "Folder that recordings are written into.",
         "a folder",

@@ -13,7 +13,7 @@ from xs2a_sandbox.clock import TOO_FAR, read_time
 from xs2a_sandbox.complaint import did_you_mean
 from xs2a_sandbox.duration import parse_duration
 from xs2a_sandbox.errors import Misspelled
-from xs2a_sandbox.origin import split_authority
+from xs2a_sandbox.origin import Origin, split_authority
 
 REPORTS = (".json", ".xml", ".html")
 """What the file of a report ends in."""
@@ -123,6 +123,16 @@ def _named_host(written: str) -> str:
     if port is None:
         return host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def origins(written: Any, directory: Path) -> tuple[Origin, ...]:
+    """As browsers write them: without a path."""
+    texts = written.split(",") if isinstance(written, str) else written
+    read = [Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in texts]
+    known = tuple(origin for origin in read if origin)
+    if len(known) < len(read):
+        raise ValueError
+    return known
 
 
 def age(written: Any, directory: Path) -> timedelta | None:
