@@ -7,7 +7,7 @@ Shapes of answers are not checked against schemas/ meanwhile: whoever breaks an 
 python -m tools.prove                 all; exit status 1 when something is not as docs/conformance.md says
 python -m tools.prove 2.11 8-unlim    the statements whose ids begin with one of these
 python -m tools.prove --part 1/2      every second one
-python -m tools.prove --write         all, and writes docs/broken-products.md
+python -m tools.prove --write         writes docs/broken-products.md; of statements not chosen it keeps what it says
 """
 
 import argparse
@@ -15,7 +15,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
@@ -171,8 +171,10 @@ def main(arguments: Sequence[str]) -> int:
         print(f"the tests could not be run (pytest's status {status})", file=sys.stderr)
         return 2
     problems = [line for result in proof.results for line in judge(result)]
-    if options.write and len(chosen) == len(checked()):
-        PAGE.write_text(page(proof.results))
+    if options.write:
+        kept = {key: test for key, test in listed(PAGE.read_text()).items() if key[0] not in chosen}
+        found = {(result.statement, name): test for result in proof.results for name, test in result.noticed.items()}
+        PAGE.write_text(page(kept | found))
     print(*problems, sep="\n")
     print(*(reason for result in proof.results for reason in result.reasons), sep="\n\n")
     count = sum(len(CATALOGUE.get(id, ())) for id in chosen)
@@ -180,8 +182,8 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if problems else 0
 
 
-def page(results: Sequence[Result]) -> str:
-    by_statement = {result.statement: result for result in results}
+def page(noticed: Mapping[tuple[str, str], str]) -> str:
+    """`noticed` says which test noticed a product first, by statement and product."""
     lines = [
         "# Broken products",
         "",
@@ -191,16 +193,15 @@ def page(results: Sequence[Result]) -> str:
         "| Statement | Product | Noticed by |",
         "|---|---|---|",
     ]
-    for id in checked():
-        for breaker in CATALOGUE.get(id, ()):
-            test = by_statement[id].noticed.get(breaker.name)
-            lines.append(f"| `{id}` | `{breaker.name}` | {f'`{test}`' if test else '**nobody**'} |")
+    products = [(id, breaker.name) for id in checked() for breaker in CATALOGUE.get(id, ())]
+    lines += [f"| `{id}` | `{name}` | `{noticed[id, name]}` |" for id, name in products if (id, name) in noticed]
     return "\n".join(lines) + "\n"
 
 
-def listed(text: str) -> list[tuple[str, str]]:
-    """The statements and products of a page."""
-    return re.findall(r"^\| `([^`]*)` \| `([^`]*)` \|", text, re.MULTILINE)
+def listed(text: str) -> dict[tuple[str, str], str]:
+    """What the text of a page says was noticed."""
+    rows = re.findall(r"^\| `([^`]*)` \| `([^`]*)` \| `([^`]*)`", text, re.MULTILINE)
+    return {(id, name): test for id, name, test in rows}
 
 
 def judge(result: Result) -> list[str]:

@@ -1,6 +1,7 @@
 """Accounts, balances and transactions."""
 
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -81,6 +82,44 @@ def everything(bank: Bank) -> str:
     return answer.json()["consentId"]
 
 
+def documented(iban: str) -> dict[str, Any]:
+    """The account's record, without balances."""
+    known = facts.accounts()[iban]
+    return {
+        "resourceId": iban,
+        "iban": iban,
+        "currency": known["currency"],
+        "name": known["name"],
+        "product": known["product"],
+        "cashAccountType": None,
+        "status": None,
+        "bic": known["bic"],
+        "linkedAccounts": None,
+        "usage": None,
+        "details": None,
+        "_links": {
+            "balances": {"href": f"/v1/accounts/{iban}/balances"},
+            "transactions": {"href": f"/v1/accounts/{iban}/transactions"},
+        },
+    }
+
+
+def documented_balances(iban: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "balanceAmount": {
+                "currency": facts.accounts()[iban]["currency"],
+                "amount": known["balanceAmount"]["amount"],
+            },
+            "balanceType": known["balanceType"],
+            "lastChangeDateTime": None,
+            "referenceDate": known["referenceDate"],
+            "lastCommittedTransaction": None,
+        }
+        for known in facts.accounts()[iban]["balances"]
+    ]
+
+
 def transactions(bank: Bank, iban: str, consent: str, status: str, **dates: str) -> Any:
     answer = bank.get(f"/v1/accounts/{iban}/transactions", consent=consent, query={"bookingStatus": status, **dates})
     assert answer.status == 200
@@ -111,33 +150,10 @@ def numbers(records: list[Any]) -> list[str]:
 @pytest.mark.parametrize("consent_id", facts.tied().values())
 @pytest.mark.parametrize("path", ["/v1/accounts/", "/v1/accounts", "/v1/accounts/?withBalance=false"])
 def test_the_list_of_a_preconfigured_consent(bank: Bank, consent_id: str, path: str) -> None:
-    iban = facts.covered(consent_id)
-    known = facts.accounts()[iban]
-
     answer = bank.get(path, consent=consent_id)
 
     assert answer.status == 200
-    assert answer.json() == {
-        "accounts": [
-            {
-                "resourceId": iban,
-                "iban": iban,
-                "currency": known["currency"],
-                "name": known["name"],
-                "product": known["product"],
-                "cashAccountType": None,
-                "status": None,
-                "bic": known["bic"],
-                "linkedAccounts": None,
-                "usage": None,
-                "details": None,
-                "_links": {
-                    "balances": {"href": f"/v1/accounts/{iban}/balances"},
-                    "transactions": {"href": f"/v1/accounts/{iban}/transactions"},
-                },
-            }
-        ]
-    }
+    assert answer.json() == {"accounts": [documented(facts.covered(consent_id))]}
 
 
 @spec("2.1-valid")
@@ -162,16 +178,24 @@ def test_the_list_is_what_the_consent_covers(bank: Bank, everything: str) -> Non
 
 @spec("4.1-account")
 @spec("2.6-resource-id")
+@spec("2.6-iban")
+@spec("2.6-currency")
+@spec("2.6-name")
+@spec("2.6-product")
+@spec("2.6-nulls")
+@spec("2.6-bic")
+@spec("2.6-links-balances")
+@spec("2.6-links-transactions")
+@spec("2-nulls")
 @spec("reading-account-bare")
 @spec("reading-trailing-slash")
 @pytest.mark.parametrize("tail", ["", "/", "?withBalance=false", "/?withBalance=false"])
 def test_one_account_is_the_bare_object(bank: Bank, tail: str) -> None:
-    listed = bank.get("/v1/accounts/", consent=facts.consent()).json()["accounts"]
-
-    answer = bank.get(f"/v1/accounts/{facts.covered()}{tail}", consent=facts.consent())
-
-    assert answer.status == 200
-    assert answer.json() == listed[0]
+    for consent_id in facts.tied().values():
+        iban = facts.covered(consent_id)
+        answer = bank.get(f"/v1/accounts/{iban}{tail}", consent=consent_id)
+        assert answer.status == 200
+        assert answer.json() == documented(iban)
 
 
 @spec("2.6-balances")
@@ -179,25 +203,34 @@ def test_one_account_is_the_bare_object(bank: Bank, tail: str) -> None:
 @pytest.mark.parametrize("tail", ["?withBalance=true", "/?withBalance=true"])
 def test_with_balance_adds_the_balances(bank: Bank, tail: str) -> None:
     iban = facts.covered()
-    bare = bank.get(f"/v1/accounts/{iban}/", consent=facts.consent()).json()
-    balances = bank.get(f"/v1/accounts/{iban}/balances", consent=facts.consent()).json()["balances"]
 
     listed = bank.get(f"/v1/accounts{tail}", consent=facts.consent())
     single = bank.get(f"/v1/accounts/{iban}{tail}", consent=facts.consent())
 
     assert single.status == listed.status == 200
-    assert single.json() == {**bare, "balances": balances}
-    assert listed.json() == {"accounts": [{**bare, "balances": balances}]}
+    assert single.json() == {**documented(iban), "balances": documented_balances(iban)}
+    assert listed.json() == {"accounts": [single.json()]}
 
 
 @spec("2.6-balances")
+@spec("2.7-currency")
+@spec("2.7-amount")
+@spec("2.7-balance-type")
+@spec("2.7-last-change")
+@spec("2.7-reference-date")
+@spec("2.7-last-committed")
+@spec("2-amounts")
+@spec("2-currencies")
+@spec("2-dates")
+@spec("2-nulls")
 def test_with_balance_for_every_account(bank: Bank, everything: str) -> None:
-    listed = bank.get("/v1/accounts/", consent=everything, query={"withBalance": "true"}).json()["accounts"]
+    query = {"withBalance": "true"}
+    listed = bank.get("/v1/accounts/", consent=everything, query=query).json()["accounts"]
 
-    assert all(account.keys() == {*ACCOUNT, "balances"} for account in listed)
-    for account in listed:
-        amounts = [balance["balanceAmount"]["amount"] for balance in account["balances"]]
-        assert amounts == [known["balanceAmount"]["amount"] for known in facts.accounts()[account["iban"]]["balances"]]
+    records = [{**documented(iban), "balances": documented_balances(iban)} for iban in facts.accounts()]
+    assert sorted(listed, key=itemgetter("iban")) == sorted(records, key=itemgetter("iban"))
+    for record in records:
+        assert bank.get(f"/v1/accounts/{record['iban']}", consent=everything, query=query).json() == record
 
 
 @spec("reading-with-balance")
@@ -220,27 +253,14 @@ def test_with_balance_is_true_or_false(bank: Bank, path: str, value: str) -> Non
 @spec("2.7-last-committed")
 @spec("2-amounts")
 @spec("2-currencies")
+@spec("2-dates")
+@spec("2-nulls")
 @spec("4.1-balances")
 def test_balances(bank: Bank, everything: str) -> None:
     for iban, account in facts.accounts().items():
         answer = bank.get(f"/v1/accounts/{iban}/balances", consent=everything)
         assert answer.status == 200
-        assert answer.json() == {
-            "account": None,
-            "balances": [
-                {
-                    "balanceAmount": {
-                        "currency": account["currency"],
-                        "amount": known["balanceAmount"]["amount"],
-                    },
-                    "balanceType": known["balanceType"],
-                    "lastChangeDateTime": None,
-                    "referenceDate": known["referenceDate"],
-                    "lastCommittedTransaction": None,
-                }
-                for known in account["balances"]
-            ],
-        }
+        assert answer.json() == {"account": None, "balances": documented_balances(iban)}
         assert {known["balanceType"] for known in account["balances"]} <= {"forwardAvailable", "interimAvailable"}
         assert all(is_date(balance["referenceDate"]) for balance in answer.json()["balances"])
         assert bank.get(f"/v1/accounts/{iban}/balances/", consent=everything).json() == answer.json()
@@ -288,6 +308,8 @@ def test_one_kind_of_transactions(bank: Bank, everything: str, status: str) -> N
 
 @spec("4.1-rule-1")
 @spec("2.8-account-both")
+@spec("2.8-balances")
+@spec("2.8-links")
 @spec("2.8-information-both")
 @spec("2.8-links-account-both")
 @spec("2.8-booked")
@@ -401,40 +423,59 @@ def test_debits_are_negative(bank: Bank, everything: str) -> None:
 @spec("2.8-standing-order-day")
 @spec("2.8-standing-order-nulls")
 def test_standing_orders(bank: Bank, everything: str) -> None:
-    orders = [
-        record["additionalInformationStructured"]
-        for iban in facts.accounts()
-        for record in transactions(bank, iban, everything, "information")["transactions"]["information"] or []
-    ]
-    assert orders
-    for order in orders:
-        assert order.keys() == {"standingOrderDetails"}
+    orders, known = {}, {}
+    for iban in facts.accounts():
+        known |= {record["transactionId"]: record for record in facts.booked(iban, "information")}
+        for record in transactions(bank, iban, everything, "information")["transactions"]["information"] or []:
+            orders[record["transactionId"]] = record["additionalInformationStructured"]
+    assert orders.keys() == known.keys()
+    for id, order in orders.items():
+        details = known[id]["additionalInformationStructured"]["standingOrderDetails"]
+        assert order == {"standingOrderDetails": {**dict.fromkeys(STANDING_ORDER), **details}}
+    for order in orders.values():
         details = order["standingOrderDetails"]
-        assert details.keys() == STANDING_ORDER
         assert all(isinstance(details[member], str) and is_date(details[member]) for member in ("startDate", "endDate"))
         assert details["startDate"] < details["endDate"]
+        assert details["frequency"]
         assert isinstance(details["frequency"], str)
+        assert details["executionRule"]
         assert isinstance(details["executionRule"], str)
+        assert details["monthsOfExecution"]
         assert all(isinstance(month, str) and 1 <= int(month) <= 12 for month in details["monthsOfExecution"])
         assert isinstance(details["dayOfExecution"], str)
         assert 1 <= int(details["dayOfExecution"]) <= 31
         assert [details[member] for member in ("withinAMonthFlag", "multiplicator", "limitAmount")] == [None] * 3
-    assert "Monthly" in [order["standingOrderDetails"]["frequency"] for order in orders]
-    assert "preceding" in [order["standingOrderDetails"]["executionRule"] for order in orders]
+    assert "Monthly" in [order["standingOrderDetails"]["frequency"] for order in orders.values()]
+    assert "preceding" in [order["standingOrderDetails"]["executionRule"] for order in orders.values()]
 
 
 @spec("reading-testdata")
 def test_the_bank_is_rich(bank: Bank, everything: str) -> None:
-    known = facts.accounts()
+    """Seen through the interface, and as much as the test data say of customers."""
+    listed = bank.get("/v1/accounts/", consent=everything, query={"withBalance": "true"}).json()["accounts"]
+    entries = {
+        account["iban"]: {
+            kind: transactions(bank, account["iban"], everything, kind)["transactions"][kind] or [] for kind in KINDS
+        }
+        for account in listed
+    }
 
-    assert len({account["psuId"] for account in known.values()}) >= 4
-    assert all(is_iban(iban) for iban in known)
-    assert any(account["currency"] != "EUR" for account in known.values())
-    lengths = [len(transactions(bank, iban, everything, "booked")["transactions"]["booked"] or []) for iban in known]
-    assert max(lengths) > 300
-    assert any(not any(facts.booked(iban, kind) for kind in KINDS) for iban in known)
-    assert any(facts.booked(iban, "pending") for iban in known)
-    assert 0 <= facts.available(facts.low()) < 100
+    assert len({account["psuId"] for account in facts.accounts().values()}) >= 4
+    assert len({account["name"] for account in listed}) >= 4
+    assert all(is_iban(account["iban"]) for account in listed)
+    assert any(account["currency"] != "EUR" for account in listed)
+    assert max(len(kinds["booked"]) for kinds in entries.values()) > 300
+    assert any(not any(kinds.values()) for kinds in entries.values())
+    assert all(any(kinds[kind] for kinds in entries.values()) for kind in KINDS)
+    amounts = [entry["transactionAmount"]["amount"] for kinds in entries.values() for entry in kinds["booked"]]
+    assert {amount.startswith("-") for amount in amounts} == {True, False}
+    available = [
+        Decimal(balance["balanceAmount"]["amount"])
+        for account in listed
+        for balance in account["balances"]
+        if balance["balanceType"] == "forwardAvailable"
+    ]
+    assert any(0 <= amount < 100 for amount in available)
 
 
 @spec("reading-booking-status")
