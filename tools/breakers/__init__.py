@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from tools.breakers import accounts, consents
+from tools.breakers import accounts, consents, payments
 from tools.breakers.breaker import Breaker
 
-CATALOGUE: Mapping[str, Sequence[Breaker]] = {**consents.CATALOGUE, **accounts.CATALOGUE}
+CATALOGUE: Mapping[str, Sequence[Breaker]] = {**consents.CATALOGUE, **accounts.CATALOGUE, **payments.CATALOGUE}
 """By the id of the statement."""
 
 __all__ = ["CATALOGUE", "Breaker"]

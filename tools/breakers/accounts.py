@@ -87,13 +87,13 @@ def _balance(pointer: str, *values: Any) -> list[Breaker]:
     ]
 
 
-def _record(pointer: str, *values: Any, kinds: Sequence[str] = ("both", *KINDS)) -> list[Breaker]:
-    """The last entry of each kind."""
+def _record(pointer: str, *values: Any, kinds: Sequence[str] = ()) -> list[Breaker]:
+    """The last entry of each kind; without `kinds` all of them lose the member, and booked ones have it changed."""
     return [
         says(TRANSACTIONS, f"/transactions/{'booked' if kind == 'both' else kind}/-1{pointer}", value, when=when)
-        for kind in kinds
-        for when in (asking_for(kind),)
         for value in values
+        for kind in kinds or (("both", *KINDS) if value is REMOVED else ["booked"])
+        for when in (asking_for(kind),)
     ]
 
 
