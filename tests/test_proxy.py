@@ -401,6 +401,27 @@ print(ensure_ca(pathlib.Path({str(tmp_path / "conf")!r})).read_text())
     assert "BEGIN CERTIFICATE" in certificate
 
 
+@pytest.mark.parametrize("mode", [0o644, 0o666])
+def test_a_key_that_others_could_read_is_closed_to_them(
+    tmp_path: Path, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificate, key = ensure_ca(tmp_path).read_bytes(), tmp_path / "mitmproxy-ca.pem"
+    key.chmod(mode)
+
+    assert ensure_ca(tmp_path).read_bytes() == certificate
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert "could be read by others" in caplog.text
+
+
+def test_a_key_is_not_handed_out_wherever_it_stands_in_its_file(tmp_path: Path) -> None:
+    """One's own CA may have its certificate first."""
+    certificate, key = ensure_ca(tmp_path), tmp_path / "mitmproxy-ca.pem"
+    key.write_bytes(certificate.read_bytes() + key.read_bytes().partition(b"-----BEGIN CERTIFICATE-----")[0])
+
+    assert ensure_ca(tmp_path).read_bytes() == certificate.read_bytes()
+    assert b"PRIVATE" not in certificate.read_bytes()
+
+
 def test_a_broken_ca(tmp_path: Path) -> None:
     (tmp_path / "mitmproxy-ca.pem").write_text("what?")
     with pytest.raises(ConfigError, match=r"mitmproxy-ca\.pem is not a CA"):

@@ -1,10 +1,24 @@
+import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from xs2a_sandbox import secret_file
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.secret_file import ensure_file, read_file
+
+
+def fits(text: str) -> bool:
+    return "diary" not in text
+
+
+def ensure_file(file: Path, what: str, make: Callable[[], str]) -> str:
+    return secret_file.ensure_file(file, what, make, fits)
+
+
+def read_file(file: Path, what: str) -> str | None:
+    return secret_file.read_file(file, what, fits)
 
 
 def test_it_is_made_once_and_read_by_its_owner_only(tmp_path: Path) -> None:
@@ -25,13 +39,83 @@ def test_those_who_start_at_once_agree(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
-def test_one_that_others_can_read_is_closed_to_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o644, 0o666, 0o640, 0o660, 0o604])
+def test_one_that_others_can_read_is_closed_to_them_and_that_is_said(
+    tmp_path: Path, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "secret"
     file.write_text("mine\n")
-    file.chmod(0o644)
+    file.chmod(mode)
 
     assert ensure_file(file, "secret", lambda: "other") == "mine"
     assert file.stat().st_mode & 0o777 == 0o600
+    assert f"the secret {file} could be read by others (mode {mode:04o})" in caplog.text
+    caplog.clear()
+    assert ensure_file(file, "secret", lambda: "other") == "mine"
+    assert not caplog.records
+
+
+def test_what_only_has_the_name_of_a_secret_is_left_as_it_is(tmp_path: Path) -> None:
+    """Whose it is says its content: it is read before anything is changed."""
+    file = tmp_path / "secret"
+    file.write_text("Dear diary")
+    file.chmod(0o666)
+
+    assert ensure_file(file, "secret", lambda: "other") == "Dear diary"
+    assert file.stat().st_mode & 0o777 == 0o666
+
+
+def test_what_a_link_leads_to_is_left_as_it_is(tmp_path: Path) -> None:
+    target, file = tmp_path / "target", tmp_path / "secret"
+    target.write_text("mine")
+    target.chmod(0o644)
+    file.symlink_to(target)
+
+    with pytest.raises(
+        ConfigError, match=rf"can be read by others \(mode 0644\), and it is behind a link: .* {target}"
+    ):
+        ensure_file(file, "secret", lambda: "other")
+
+    assert target.stat().st_mode & 0o777 == 0o644
+    target.chmod(0o600)
+    assert ensure_file(file, "secret", lambda: "other") == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+def test_a_link_that_another_user_has_made(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("planted")
+    (tmp_path / "target").chmod(0o600)
+    (tmp_path / "secret").symlink_to(tmp_path / "target")
+    os.chown(tmp_path / "secret", 12345, 12345, follow_symlinks=False)
+
+    with pytest.raises(ConfigError, match=r"is a link that another user has made \(uid 12345\): remove it"):
+        ensure_file(tmp_path / "secret", "secret", lambda: "other")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_secret_that_is_another_user_s_and_open(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("planted")
+    (tmp_path / "secret").chmod(0o644)
+    os.chown(tmp_path / "secret", 12345, 12345)
+
+    with pytest.raises(ConfigError, match="and it is not yours: chmod 600"):
+        read_file(tmp_path / "secret", "secret")
+
+
+def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "secret").symlink_to(tmp_path / "nowhere")
+
+    with pytest.raises(ConfigError, match="is a link that leads nowhere: remove it"):
+        ensure_file(tmp_path / "secret", "secret", lambda: "other")
+
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "secret")
+
+    with pytest.raises(ConfigError, match="it is no regular file"):
+        read_file(tmp_path / "secret", "secret")
 
 
 def test_where_there_is_none(tmp_path: Path) -> None:

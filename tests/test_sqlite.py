@@ -152,7 +152,149 @@ def test_a_directory_that_is_read_only(file: Path) -> None:
     assert is_explained(mistake, file)
 
 
+@pytest.mark.parametrize("statement", ["create table books (title text)", "pragma application_id = 7"])
+def test_another_program_s_database_is_left_as_it_is(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("create table documents (title text)")
+        other.execute(statement)
+    before = file.read_bytes()
+
+    with pytest.raises(UserMistake, match="is another program's database") as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+    assert file.read_bytes() == before
+
+
+def test_a_file_of_a_newer_sandbox_is_left_as_it_is(file: Path) -> None:
+    SqliteStore(file).close()
+    with closing(sqlite3.connect(file)) as newer:
+        newer.execute("pragma user_version = 2")
+    before = file.read_bytes()
+
+    with pytest.raises(UserMistake, match="has the format 2 of a newer xs2a-sandbox, and this one knows 1") as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+    assert file.read_bytes() == before
+
+
+def test_a_file_says_whose_it_is(file: Path) -> None:
+    SqliteStore(file).close()
+
+    with closing(sqlite3.connect(file)) as opened:
+        assert opened.execute("pragma application_id").fetchone() == (int.from_bytes(b"XS2A"),)
+        assert opened.execute("pragma user_version").fetchone() == (1,)
+
+
+def test_a_file_of_before_that_is_taken_over(file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 1}})
+    with closing(sqlite3.connect(file)) as before:
+        before.execute("pragma application_id = 0")
+        before.execute("pragma user_version = 0")
+
+    with closing(SqliteStore(file)) as store:
+        assert store.read("a", *KEY)[1] == {"n": 1}
+    with closing(sqlite3.connect(file)) as opened:
+        assert opened.execute("pragma user_version").fetchone() == (1,)
+
+
 # -- while it cannot be used
+
+
+@pytest.mark.parametrize("name", ["state.db", "state.db-wal"])
+def test_into_a_file_that_was_deleted_nothing_is_acknowledged(store: SqliteStore, file: Path, name: str) -> None:
+    client = Client(an_engine(store))
+    assert create(client).status == 200
+    kept, gone = file.with_name(name), file.with_name("elsewhere")
+    kept.rename(gone)
+
+    refused = create(client)
+
+    assert is_unavailable(refused)
+    assert not_ready(client).startswith(f"the state file {name} was deleted while the sandbox runs")
+    with pytest.raises(StoreUnavailable, match="was deleted"):
+        store.reset()
+    # What is there can still be read.
+    assert client.get(f"/v1/consents/{facts.consent()}/status").status == 200
+    gone.rename(kept)
+    assert create(client).status == 200
+    assert client.get("/_sandbox/ready").status == 200
+
+
+def test_into_a_file_that_is_another_now_nothing_is_acknowledged(store: SqliteStore, file: Path) -> None:
+    client = Client(an_engine(store))
+    file.rename(file.with_name("elsewhere"))
+    SqliteStore(file).close()
+
+    assert is_unavailable(create(client))
+    assert "was replaced while the sandbox runs" in not_ready(client)
+
+
+def test_a_file_named_from_the_working_directory_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with closing(SqliteStore(Path("state.db"))) as store:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        store.check()
+
+
+def test_what_was_acknowledged_is_there_after_others_have_closed_it(store: SqliteStore, file: Path) -> None:
+    """Another process that ends takes nothing away that this one has open."""
+    with closing(SqliteStore(file)) as other:
+        other.commit("a", {}, {}, {KEY: {"n": 1}})
+    store.check()
+    assert store.commit("a", {}, {}, {("payments", "p2"): {"n": 2}})
+
+
+def test_a_disk_that_is_full(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        f_bavail, f_frsize = 3, 4096
+
+    monkeypatch.setattr(os, "statvfs", lambda place: Full)
+
+    assert not_ready(Client(an_engine(store))) == "the disk is full: 12288 bytes are free, and 1048576 are needed"
+
+
+def test_a_limit_on_the_size_of_files(file: Path) -> None:
+    """A real one: the process may write no more."""
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from client import Client, an_engine
+from xs2a_sandbox.sqlite import SqliteStore
+
+client = Client(an_engine(SqliteStore(Path(sys.argv[1]))))
+print(client.get("/_sandbox/ready").status)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (16384, resource.RLIM_INFINITY))
+print(max(client.get("/_sandbox/ready").status for _ in range(20)))
+"""
+    tests = str(Path(__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": tests},
+        check=False,
+    )
+    assert done.stdout.split() == ["200", "503"], done.stderr
+
+
+def test_why_is_said_once(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
+    """However often it was tried."""
+    client = Client(an_engine(store))
+    store.close()
+
+    assert is_unavailable(create(client))
+
+    assert caplog.messages == ["the state cannot be used: Cannot operate on a closed database."]
+    (exchange,) = client.engine.journal.entries()
+    assert (exchange.reason or "").endswith(": Cannot operate on a closed database.")
 
 
 def test_another_process_that_writes(store: SqliteStore, file: Path) -> None:
@@ -284,12 +426,21 @@ print(kept + 1)
         assert store.counts() == {"payments": int(done.stdout)}
 
 
+def not_ready(client: Client) -> str:
+    """Why."""
+    answer = client.get("/_sandbox/ready")
+    assert answer.status == 503
+    body = answer.json()
+    assert (body["status"], body["error"]) == ("not ready", "state-unusable")
+    return str(body["message"])
+
+
 def test_ready_says_whether_it_can_be_used(store: SqliteStore) -> None:
     client = Client(an_engine(store))
     assert client.get("/_sandbox/ready").status == 200
 
     store.close()
 
-    assert is_unavailable(client.get("/_sandbox/ready"))
+    assert not_ready(client)
     assert client.get("/_sandbox/health").status == 200
     assert is_unavailable(client.get(f"/v1/consents/{facts.consent()}/status"))

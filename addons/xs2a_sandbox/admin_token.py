@@ -15,12 +15,13 @@ _WHAT = "admin token"
 
 def ensure_token(confdir: Path) -> str:
     """The token in `confdir`; made when there is none yet. Raises ConfigError."""
-    return _checked(ensure_file(confdir / FILE, _WHAT, lambda: secrets.token_urlsafe(32)), confdir)
+    token = ensure_file(confdir / FILE, _WHAT, lambda: secrets.token_urlsafe(32), _TOKEN.fullmatch)
+    return _checked(token, confdir)
 
 
 def read_token(confdir: Path) -> str | None:
     """None where no sandbox has made one. Raises ConfigError for a file that holds something else."""
-    token = read_file(confdir / FILE, _WHAT)
+    token = read_file(confdir / FILE, _WHAT, _TOKEN.fullmatch)
     return None if token is None else _checked(token, confdir)
 
 

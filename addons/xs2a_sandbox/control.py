@@ -86,6 +86,7 @@ class Control:
         try:
             guard.check(request)
             endpoint = self._endpoint(request.method, segments)
+            trouble = f"others changed it each of {_TRIES} times"
             for attempt in range(_TRIES):
                 if attempt:
                     await asyncio.sleep(_RETRY_SECONDS * attempt)
@@ -97,8 +98,9 @@ class Control:
                 except BankError as error:
                     raise Refused(409, error.name, f"the bank's logic refuses this: {error.name}") from None
                 except StoreUnavailable as error:
-                    log.warning("the state cannot be used: %s", error)
-            raise Refused(503, "busy", "the state cannot be read or written right now; the log says why")
+                    trouble = str(error)
+            log.warning("the state cannot be used: %s", trouble)
+            raise Refused(503, "busy", f"the state cannot be read or written right now: {trouble}")
         except Refused as refused:
             value = {"error": refused.error, "message": str(refused), **refused.more}
             return _said(refused.status, value, *refused.headers)

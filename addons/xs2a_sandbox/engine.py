@@ -101,7 +101,7 @@ class Engine:
         self._static = static_data
         self._debug_headers = debug_headers
         self._front_page: FrontPage | None = None
-        self._pages = Pages(ca_file, store)
+        self._pages = Pages(ca_file, store, self.passage.recording)
         self._control = Control(self)
 
     @property
@@ -349,6 +349,7 @@ class Engine:
         self, request: Request, target: Target, outcome: Outcome, work: Callable[[Call], R]
     ) -> R:
         """What `work` answers, once all that it has written is kept. Raises BankError."""
+        trouble = f"others changed it each of {COMMIT_TRIES} times"
         for attempt in range(COMMIT_TRIES):
             if attempt:
                 await asyncio.sleep(_RETRY_SECONDS * attempt)
@@ -364,8 +365,10 @@ class Engine:
                 if (request.method == "HEAD" and target.segments[:1] == (sca.PAGES,)) or call.state.commit():
                     return response
             except StoreUnavailable as error:
-                log.warning("the state cannot be used: %s", error)
+                trouble = str(error)
+        log.warning("the state cannot be used: %s", trouble)
         outcome.call, outcome.delay = None, 0.0
+        outcome.reason = f"{self.interface.errors['busy'].code}: the state cannot be used: {trouble}"
         raise BankError("busy")
 
     def _call(self, request: Request, target: Target, outcome: Outcome) -> Call:

@@ -8,6 +8,7 @@ import inspect
 import logging
 import os
 import platform
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -32,9 +33,13 @@ from xs2a_sandbox.addon import FORCED, Sandbox
 from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.proxy_log import LOGGER, ProxyLog
+from xs2a_sandbox.secret_file import read_file
 
 NOWHERE = "http://127.0.0.1:9"
 """Where the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
+
+
+_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 class ProxyDoors:
@@ -147,16 +152,18 @@ def ensure_ca(confdir: Path) -> Path:
     try:
         confdir.mkdir(mode=0o700, parents=True, exist_ok=True)
         confdir.chmod(0o700)
-        if not key.exists():
+        if not os.path.lexists(key):
             with TemporaryDirectory(dir=confdir) as workshop:
                 name = f"xs2a-sandbox CA ({platform.node()})"[:64]
                 CertStore.create_store(Path(workshop), CONF_BASENAME, KEY_SIZE, organization="xs2a-sandbox", cn=name)
                 # Of several processes that start at once the first one wins.
                 with suppress(FileExistsError):
                     os.link(Path(workshop) / key.name, key)
+        # Before anybody else looks at it: it is closed to others, if it is a key.
+        pem = read_file(key, "key of the CA", lambda text: "PRIVATE KEY-----" in text) or ""
         CertStore.from_store(confdir, CONF_BASENAME, KEY_SIZE)
-        pem = key.read_bytes()
-        _write(certificate, pem[pem.index(b"-----BEGIN CERTIFICATE-----") :])
+        # Wherever the key stands in the file, it is not for others.
+        _write(certificate, "".join(f"{one}\n" for one in _CERTIFICATE.findall(pem)).encode())
     except OSError as error:
         raise ConfigError(
             f"cannot keep the CA in {confdir}: {error.strerror}. Name another directory: --confdir DIR"

@@ -50,7 +50,7 @@ _ROUNDS = 8
 def ensure_key(confdir: Path) -> bytes:
     """The key in `confdir`; made when there is none yet. Raises ConfigError."""
     file = confdir / FILE
-    text = ensure_file(file, "key of the pseudonyms", lambda: secrets.token_hex(32))
+    text = ensure_file(file, "key of the pseudonyms", lambda: secrets.token_hex(32), _KEY.fullmatch)
     if not _KEY.fullmatch(text):
         raise ConfigError(
             f"{file} holds no key of 64 hexadecimal digits. Put back the one that your recordings were made with, or "

@@ -1,6 +1,8 @@
 """A file with a secret: made once, whoever starts first, and readable by its owner only."""
 
+import logging
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -8,13 +10,23 @@ from tempfile import TemporaryDirectory
 
 from xs2a_sandbox.errors import ConfigError
 
+_LONGEST = 64 * 1024
+"""Bytes that are read of what should be a secret."""
 
-def ensure_file(file: Path, what: str, make: Callable[[], str]) -> str:
-    """Its text; what `make` gives when there is none yet. `what` names it in messages. Raises ConfigError."""
+_OTHERS = 0o077
+
+log = logging.getLogger(__name__)
+
+
+def ensure_file(file: Path, what: str, make: Callable[[], str], fits: Callable[[str], object]) -> str:
+    """Its text; what `make` gives when there is none yet. Raises ConfigError.
+
+    `what` names it in messages, and `fits` knows such a secret from other text.
+    """
     folder = file.parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not file.exists():
+        if not os.path.lexists(file):
             with TemporaryDirectory(dir=folder) as workshop:
                 made = Path(workshop) / file.name
                 with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as written:
@@ -22,23 +34,60 @@ def ensure_file(file: Path, what: str, make: Callable[[], str]) -> str:
                 # Of several processes that start at once the first one wins.
                 with suppress(FileExistsError):
                     os.link(made, file)
-        if file.stat().st_mode & 0o077:
-            file.chmod(0o600)
     except OSError as error:
         raise ConfigError(
             f"cannot keep the {what} in {folder}: {error.strerror}. Name another directory: --confdir DIR"
         ) from error
-    text = read_file(file, what)
+    text = read_file(file, what, fits)
     if text is None:
         raise ConfigError(f"{file} is gone as soon as it is made. Name another directory: --confdir DIR")
     return text
 
 
-def read_file(file: Path, what: str) -> str | None:
-    """Its text without blanks around it; None where there is no such file. Raises ConfigError."""
+def read_file(file: Path, what: str, fits: Callable[[str], object]) -> str | None:
+    """Its text without blanks around it; None where there is no such file. Raises ConfigError.
+
+    A secret that others could read is its owner's alone from then on. Nothing else is changed: not a file that only
+    has the name of one, not one that a link leads to.
+    """
     try:
-        return file.read_text(errors="replace").strip()
-    except FileNotFoundError:
+        # Nobody waits for the other end of a pipe.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        if file.is_symlink():
+            raise ConfigError(f"the {what} {file} is a link that leads nowhere: remove it") from error
         return None
     except OSError as error:
         raise ConfigError(f"the {what} {file} cannot be read: {error.strerror}") from None
+    try:
+        return _read(descriptor, file, what, fits)
+    except OSError as error:
+        raise ConfigError(f"the {what} {file} cannot be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, file: Path, what: str, fits: Callable[[str], object]) -> str:
+    opened, link = os.fstat(descriptor), os.lstat(file)
+    is_link = stat.S_ISLNK(link.st_mode)
+    if not stat.S_ISREG(opened.st_mode):
+        raise ConfigError(f"the {what} {file} cannot be read: it is no regular file")
+    if is_link and link.st_uid not in (0, os.geteuid()):
+        raise ConfigError(f"the {what} {file} is a link that another user has made (uid {link.st_uid}): remove it")
+    text = os.read(descriptor, _LONGEST).decode(errors="replace").strip()
+    mode = stat.S_IMODE(opened.st_mode)
+    if mode & _OTHERS and fits(text):
+        if is_link or opened.st_uid != os.geteuid():
+            raise ConfigError(
+                f"the {what} {file} can be read by others (mode {mode:04o}), and it is "
+                f"{'behind a link' if is_link else 'not yours'}: chmod 600 {file.resolve()}"
+            )
+        os.fchmod(descriptor, mode & ~_OTHERS)
+        log.warning(
+            "the %s %s could be read by others (mode %04o); it is yours alone now, but if others use this machine, "
+            "remove it: a new one is made at the next start",
+            what,
+            file,
+            mode,
+        )
+    return text

@@ -47,7 +47,7 @@ def session_clock(transaction: Transaction, begins: Clock) -> Clock:
 
 
 def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
-    """The day that the session's relative dates count from: today by the clock it begins with, kept when first asked.
+    """The day that the session's relative dates count from: today by its first clock, kept with what it first keeps.
 
     `default` counts from `started`, the start of the process, so that a sandbox with kept state does not grow stale.
     """
@@ -56,7 +56,7 @@ def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
     kept = transaction.get_own(*_TIME) or {}
     if "anchor" not in kept:
         kept = {**kept, "anchor": begins.today().isoformat()}
-        transaction.put(*_TIME, kept)
+        transaction.put_beside(*_TIME, kept)
     return date.fromisoformat(kept["anchor"])
 
 

@@ -3,7 +3,8 @@
 import json
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
@@ -27,11 +28,25 @@ select documents.session, collection, id, documents.version, json, lists.session
 from documents join lists using (collection), versions limit 0
 """
 """Fails on tables of the same names that are somebody else's."""
+_APPLICATION = int.from_bytes(b"XS2A")
+"""Marks the file as ours, where SQLite has a place for that."""
+
+_FORMAT = 1
+"""Of the tables, kept in the file. One that a later version has made otherwise is not touched."""
+
+_NAMES = frozenset({"documents", "lists", "versions"})
 _BUSY_SECONDS = 0.05
+_ROOM = 1024 * 1024
+"""Bytes that have to be free: a log file of this much is what a few hundred requests write."""
+
+_ELSE = "name another one with --state sqlite:FILE, or keep no state with --state memory:"
 
 
 class SqliteStore:
     """`sqlite:FILE`; 0600, write-ahead log. The engine tries again when another process holds the file.
+
+    What is written counts only while the file is where it was: into one that was deleted, or replaced, while it was
+    open nothing is acknowledged.
 
     Raises:
         UserMistake: the file cannot be opened or is something else.
@@ -45,15 +60,32 @@ class SqliteStore:
             self._connection = sqlite3.connect(
                 file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._connection.execute("pragma journal_mode = wal")
-            self._connection.execute("pragma synchronous = normal")
-            self._connection.executescript(_TABLES)
-            self._connection.execute(_PROBE)
+            try:
+                self._recognise()
+                self._connection.execute("pragma journal_mode = wal")
+                self._connection.execute("pragma synchronous = normal")
+                self._connection.executescript(_TABLES)
+                self._connection.execute(_PROBE)
+                self._connection.execute(f"pragma application_id = {_APPLICATION}")
+                self._connection.execute(f"pragma user_version = {_FORMAT}")
+                self._files = list(_identities(file))
+            except BaseException:
+                self._connection.close()
+                raise
         except (OSError, sqlite3.Error) as error:
-            raise UserMistake(
-                f"the state file {file} cannot be used: {error}. "
-                "Name another one with --state sqlite:FILE, or keep no state with --state memory:"
-            ) from None
+            raise UserMistake(f"the state file {file} cannot be used: {error}; {_ELSE}") from None
+
+    def _recognise(self) -> None:
+        """Looks whose file it is before anything of it is changed. Raises UserMistake."""
+        ((application,),) = self._connection.execute("pragma application_id")
+        ((written,),) = self._connection.execute("pragma user_version")
+        names = {name for (name,) in self._connection.execute("select name from sqlite_master where type = 'table'")}
+        if application == _APPLICATION and written > _FORMAT:
+            text = f"has the format {written} of a newer xs2a-sandbox, and this one knows {_FORMAT}"
+            raise UserMistake(f"the state file {self.file} {text}: serve with the newer one, or {_ELSE}")
+        # Files of before the mark have our tables, and no mark of anybody.
+        if application != _APPLICATION and (application or written or names - _NAMES):
+            raise UserMistake(f"the state file {self.file} is another program's database; {_ELSE}")
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         row = self._one(
@@ -76,6 +108,7 @@ class SqliteStore:
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
+        self._must_be_there()
         try:
             self._connection.execute("begin immediate")
             try:
@@ -87,6 +120,7 @@ class SqliteStore:
                 raise
         except sqlite3.Error as error:
             raise StoreUnavailable(str(error)) from error
+        self._must_be_there()
         return done
 
     def _write(
@@ -116,6 +150,7 @@ class SqliteStore:
 
     def reset(self, session: str | None = None) -> None:
         where, values = ("", ()) if session is None else (" where session = ?", (session,))
+        self._must_be_there()
         try:
             self._connection.execute("begin immediate")
             self._connection.execute(f"delete from documents{where}", values)
@@ -148,6 +183,31 @@ class SqliteStore:
             sessions.setdefault(session, {})[collection] = count
         return sessions
 
+    def check(self) -> None:
+        self._must_be_there()
+        try:
+            disk = os.statvfs(self.file.parent)
+            if (free := disk.f_bavail * disk.f_frsize) < _ROOM:
+                raise StoreUnavailable(f"the disk is full: {free} bytes are free, and {_ROOM} are needed")
+            # A limit on the size of files, or on what a user may fill, shows only when something is written.
+            self._connection.execute("update versions set last = last + 1")
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(str(error)) from error
+
+    def _must_be_there(self) -> None:
+        """Raises StoreUnavailable where others, and the next start, would not find what is written."""
+        for path, known in self._files:
+            try:
+                found = os.stat(path)
+            except OSError:
+                found = None
+            if found is None or (found.st_dev, found.st_ino) != known:
+                what = "deleted" if found is None else "replaced"
+                raise StoreUnavailable(
+                    f"the state file {path.name} was {what} while the sandbox runs, and nothing is written into what is"
+                    " gone: start the sandbox again, or put the file back"
+                )
+
     def close(self) -> None:
         self._connection.close()
 
@@ -157,6 +217,14 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise StoreUnavailable(str(error)) from error
         return row
+
+
+def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """The file, and its log of what is not yet in it, with what tells each from another of its name."""
+    for path in (file.absolute(), file.absolute().with_name(f"{file.name}-wal")):
+        with suppress(FileNotFoundError):
+            found = os.stat(path)
+            yield path, (found.st_dev, found.st_ino)
 
 
 def _document(text: str | None) -> Document | None:

@@ -43,6 +43,10 @@ class Store(Protocol):
         """Every session that has written something, by name, with its counts."""
         ...
 
+    def check(self) -> None:
+        """Raises StoreUnavailable where nothing could be written that lasts."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -96,6 +100,9 @@ class MemoryStore:
     def sessions(self) -> dict[str, dict[str, int]]:
         return {name: self.counts(name) for name in sorted(self._sessions)}
 
+    def check(self) -> None:
+        """There is nothing that could be full, or gone."""
+
     def close(self) -> None:
         self._sessions.clear()
 
@@ -124,7 +131,8 @@ class Transaction:
 
     Nothing is written before `commit`, and then everything or nothing. Of a document that lies over the test data's
     only what differs is written: the dates of the rest go on counting from the day that they count from.
-    `find` gives the test data when they are first looked at, which may be a write of its own.
+    `find` gives the test data when they are first looked at; what it keeps of that (`put_beside`) is written with
+    whatever else is, and by itself it is not.
     """
 
     def __init__(self, store: Store, session: str, find: Callable[["Transaction"], Collections]) -> None:
@@ -135,6 +143,7 @@ class Transaction:
         self._reads: dict[Key, tuple[int, Document | None]] = {}
         self._lists: dict[str, tuple[int, dict[str, Document | None]]] = {}
         self._writes: dict[Key, Document | None] = {}
+        self._beside: dict[Key, Document | None] = {}
 
     def testdata(self) -> Collections:
         """What lies below the session's documents."""
@@ -152,7 +161,10 @@ class Transaction:
     def get_own(self, collection: str, id: str) -> Document | None:
         """What the session itself has there, whatever the test data says."""
         key = (collection, id)
-        return self._writes[key] if key in self._writes else self._whole(key, self._read(key)[1])
+        for written in (self._writes, self._beside):
+            if key in written:
+                return written[key]
+        return self._whole(key, self._read(key)[1])
 
     def all(self, collection: str) -> dict[str, Document]:
         documents = {**self.testdata().get(collection, {}), **self._held(collection)}
@@ -170,6 +182,13 @@ class Transaction:
     def put(self, collection: str, id: str, document: Document) -> None:
         self._write((collection, id), document)
 
+    def put_beside(self, collection: str, id: str, document: Document) -> None:
+        """Keeps what only matters once something else is kept: who only reads writes nothing."""
+        key = (collection, id)
+        self._read(key)
+        kept = self._writes if key in self._writes else self._beside
+        kept[key] = document
+
     def delete(self, collection: str, id: str) -> None:
         self._write((collection, id), None)
 
@@ -183,12 +202,13 @@ class Transaction:
         """False if somebody else was faster; then nothing has been written."""
         if not self._writes:
             return True
-        self.testdata()  # a first look may be a write of its own: which day they count from
+        self.testdata()  # a first look may have something to keep: which day they count from
+        writes = {**self._beside, **self._writes}
         return self._store.commit(
             self.session,
             {key: version for key, (version, _) in self._reads.items()},
             {name: version for name, (version, _) in self._lists.items()},
-            {key: self._difference(key, document) for key, document in self._writes.items()},
+            {key: self._difference(key, document) for key, document in writes.items()},
         )
 
     def _held(self, collection: str) -> dict[str, Document | None]:

@@ -4,18 +4,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from xs2a_sandbox.answer import JSON
-from xs2a_sandbox.errors import BankError, StoreUnavailable
+from xs2a_sandbox.errors import RecordingFailed, StoreUnavailable
 from xs2a_sandbox.messages import Request, Response, to_json
 from xs2a_sandbox.own_path import ROOT
+from xs2a_sandbox.recording import Recording
 from xs2a_sandbox.store import Store
 
 
 class Pages:
-    """`ca_file` is offered for download when it is there; nobody is ready while `store` cannot be used."""
+    """`ca_file` is offered for download when it is there; nobody is ready while `store` cannot be written, or a
+    `recording` that is made."""
 
-    def __init__(self, ca_file: Path, store: Store) -> None:
+    def __init__(self, ca_file: Path, store: Store, recording: Recording | None = None) -> None:
         self._ca_file = ca_file
         self._store = store
+        self._recording = recording
 
     def answer(self, request: Request, segments: Sequence[str]) -> Response | None:
         """None where there is no such page, or not for this door: /_sandbox/ is never reached through a proxy."""
@@ -36,11 +39,14 @@ class Pages:
 
     def _ready(self) -> Response:
         try:
-            self._store.read("default", "_ready", "_ready")
-        except StoreUnavailable:
-            raise BankError("busy") from None
+            self._store.check()
+            if self._recording:
+                self._recording.check()
+        except (StoreUnavailable, RecordingFailed) as error:
+            what = "state" if isinstance(error, StoreUnavailable) else "recording"
+            return _json({"status": "not ready", "error": f"{what}-unusable", "message": str(error)}, 503)
         return _json({"status": "ready"})
 
 
-def _json(value: object) -> Response:
-    return Response(headers=(("Content-Type", JSON), ("Cache-Control", "no-store")), body=to_json(value))
+def _json(value: object, status: int = 200) -> Response:
+    return Response(status, (("Content-Type", JSON), ("Cache-Control", "no-store")), to_json(value))
