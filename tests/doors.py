@@ -154,7 +154,7 @@ def is_refusal(body: bytes | str) -> bool:
         and set(message) == {"category", "code", "path", "text"}
         and message["category"] == "ERROR"
         and message["path"] is None
-        and message["text"].startswith("{sensitive} XS2A99")
+        and message["text"].startswith("{sensitive} XS2A9")
     )
 
 

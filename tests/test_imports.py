@@ -16,10 +16,10 @@ GROUND = {"messages", "errors", "clock", "bundled"}
 ENGINE = {"attempt", "bank", "banks", "control", "engine", "sca_decision", "status"}
 ABOVE_ENGINE = {"assembly", "coverage", "dry_run", "example", "lint", "new_case", "openapi", "reload", "run", "trial"}
 ABOVE_ENGINE |= {"blueprint", "script", "sandbox", "served", "steering"}
-DOORS = {"addon", "proxy", "proxy_log", "server", "serving", "flows", "pytest_plugin", "cli", "__main__"}
+DOORS = {"addon", "layers", "proxy", "proxy_log", "server", "serving", "flows", "pytest_plugin", "cli", "__main__"}
 DOORS |= {"authoring_commands", "compare_command", "explain_command", "recording_commands", "serve_commands"}
 HANDLED = {"handlers"}
-MITMPROXY = {"addon", "proxy", "flows"}
+MITMPROXY = {"addon", "layers", "proxy", "flows"}
 LAZY = {
     "serving": {"server", "proxy"},
     "cli": {"authoring_commands", "compare_command", "explain_command", "recording_commands", "serve_commands"},
@@ -27,7 +27,8 @@ LAZY = {
     "recording_commands": {"flows"},
     "__main__": {"cli"},
     "proxy": {"addon", "proxy_log"},
-    "addon": {"proxy_log"},
+    "addon": {"layers", "proxy_log"},
+    "layers": {"proxy_log"},
 }
 """Doors that are made of others: the loop that opens them all, the command that starts the loop."""
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import h2.connection
+import h2.events
 import httpx
 import pytest
 import requests
@@ -21,7 +23,7 @@ from mitmproxy.http import HTTPFlow
 
 from doors import DEADLINE, Loop, basic, echo, is_refusal, opened, read_all, talk, trusting, wait_until
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.messages import MAX_BODY, Request, Response
+from xs2a_sandbox.messages import MAX_BODY, MAX_HEADERS, Headers, Request, Response, excess
 from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
 
 
@@ -445,3 +447,42 @@ def test_ssl_is_verified(doors: ProxyDoors) -> None:
     with pytest.raises(requests.exceptions.SSLError):
         requests.get(f"https://localhost:{doors.tls_port}/v1", timeout=DEADLINE)
     assert ssl.HAS_ALPN
+
+
+def test_http_2_keeps_no_more_of_a_body(doors: ProxyDoors, ca_file: Path) -> None:
+    with httpx.Client(verify=trusting(ca_file, "h2"), http2=True, trust_env=False) as http:
+        seen = http.post(f"https://localhost:{doors.tls_port}/v1", content=b"a" * 3 * MAX_BODY).json()
+    assert len(seen["body"]) == MAX_BODY + 1
+
+
+def test_http_2_refuses_a_body_that_is_announced_as_too_large(doors: ProxyDoors, ca_file: Path) -> None:
+    client = h2.connection.H2Connection()
+    client.initiate_connection()
+    fields = {":method": "POST", ":path": "/v1", ":scheme": "https", ":authority": "b", "content-length": "99999999999"}
+    client.send_headers(1, list(fields.items()))
+    status, body = b"", b""
+    context = trusting(ca_file)
+    context.set_alpn_protocols(["h2"])
+    with (
+        socket.create_connection(("127.0.0.1", doors.tls_port or 0), timeout=DEADLINE) as raw,
+        context.wrap_socket(raw, server_hostname="localhost") as connection,
+    ):
+        ended = False
+        while not ended:
+            connection.sendall(client.data_to_send())
+            received = connection.recv(65536)
+            assert received
+            for event in client.receive_data(received):
+                if isinstance(event, h2.events.ResponseReceived):
+                    status = dict(event.headers)[b":status"]
+                elif isinstance(event, h2.events.DataReceived):
+                    body += event.data
+                ended = ended or isinstance(event, h2.events.StreamEnded)
+    assert status == b"413"
+    assert is_refusal(body)
+
+
+def test_http_2_headers_that_are_too_large_reach_the_engine(doors: ProxyDoors, ca_file: Path) -> None:
+    with httpx.Client(verify=trusting(ca_file, "h2"), http2=True, trust_env=False) as http:
+        seen = http.get(f"https://localhost:{doors.tls_port}/v1", headers={"X-Large": "a" * (MAX_HEADERS + 1)}).json()
+    assert excess(Request("GET", "/v1", Headers(tuple(pair) for pair in seen["headers"])))

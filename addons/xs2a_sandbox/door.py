@@ -5,19 +5,22 @@ import binascii
 import errno
 import gc
 import logging
+import re
 import socket
 import struct
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from http import HTTPStatus
 from ipaddress import ip_address
 from time import perf_counter
+from typing import Any
 
 from xs2a_sandbox import reason
 from xs2a_sandbox.errors import ConfigError, SandboxError
 from xs2a_sandbox.fault import LONGEST
-from xs2a_sandbox.messages import Door, Request, Response, to_json
+from xs2a_sandbox.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET, Door, Request, Response, to_json
 from xs2a_sandbox.origin import split_authority
 from xs2a_sandbox.pattern import outline
 
@@ -29,8 +32,17 @@ type Tell = Callable[[Request, Response, float, BaseException | None], None]
 FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
 """Headers that say where a message ends: the door's own to set."""
 
+MAX_HEAD = MAX_TARGET + 2 * MAX_HEADERS
+"""Bytes of a head, or of anything else that comes between two bodies, after which a door reads no further."""
+
 TOO_LONG = 64 * 1024 * 1024
 """Bytes a door swallows so that a client which sends first and reads later still sees its 413."""
+
+LINGER = 1.0
+"""Seconds without a byte after which a refused client is believed to have stopped sending."""
+
+LINGERS = 10
+"""How often these seconds are given to one who goes on sending."""
 
 PATIENCE = LONGEST + 30
 """Seconds for one answer, those included that a cassette may delay it by."""
@@ -64,6 +76,27 @@ ENDLESS = refusal(
 )
 BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E: the bank broke off in the middle of its answer")
 
+BODY_TOO_LARGE = refusal(413, "FORMAT_ERROR", f"XS2A905E: the body must not be larger than {MAX_BODY} bytes")
+TARGET_TOO_LONG = refusal(414, "FORMAT_ERROR", f"XS2A908E: path and query must not be longer than {MAX_TARGET} bytes")
+HEADERS_TOO_LARGE = refusal(
+    431, "FORMAT_ERROR", f"XS2A909E: the headers together must not be larger than {MAX_HEADERS} bytes"
+)
+
+
+def malformed(reason: str) -> Response:
+    """The refusal of what cannot be read. `reason` quotes nothing, as what stands in a head may be a secret."""
+    return refusal(400, "FORMAT_ERROR", f"XS2A989E: this is no HTTP: {reason}")
+
+
+NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
+
+
+def as_http1(response: Response) -> bytes:
+    """The whole message, the last one of its connection."""
+    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in (*framed(response, "GET"), ("Connection", "close"))]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
+
 
 def untold(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
     """For a door whose answers nobody logs."""
@@ -77,6 +110,8 @@ def unread(door: Door) -> Request:
 async def ask(answer: Answer, request: Request, seconds: float, tell: Tell = untold) -> Response:
     """The engine's answer; its failure is a 500, its silence for `seconds` a 504."""
     started = perf_counter()
+    if wish := request.headers.first.get("upgrade"):
+        _note_upgrade(request, wish)
     try:
         async with asyncio.timeout(seconds) as limit:
             response = await answer(request)
@@ -91,6 +126,13 @@ async def ask(answer: Answer, request: Request, seconds: float, tell: Tell = unt
             return LATE
         return failed(request, error, tell, perf_counter() - started)
     return response
+
+
+def _note_upgrade(request: Request, wish: str) -> None:
+    # Java's and Apache's clients wish for these two with every request, and take an answer without them.
+    if not re.fullmatch(r"h2c|tls/.*", wish, re.IGNORECASE):
+        text = "%s %s asks for an upgrade to %s: it is answered over HTTP/1.1, as nothing else is spoken here"
+        logger.warning(text, request.method, outline(request.target), wish[:40])
 
 
 def failed(request: Request, error: BaseException, tell: Tell, seconds: float = 0.0) -> Response:
@@ -174,6 +216,11 @@ def is_local(host: str) -> bool:
     with suppress(ValueError):
         return ip_address(host).is_loopback
     return host.lower() == "localhost"
+
+
+def client_at(peer: tuple[Any, ...] | None) -> str:
+    """Who is at the other end of a connection, for the log."""
+    return f"the client at {address(peer[0], peer[1]) if peer else 'an unknown address'}"
 
 
 def url(scheme: str, host: str, port: int) -> str:

@@ -30,7 +30,7 @@ from xs2a_sandbox.handlers.pages import Pages
 from xs2a_sandbox.interface import ENGINE_ERRORS, Interface
 from xs2a_sandbox.journal import Journal
 from xs2a_sandbox.live_comparison import Asked
-from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response, header_mistake, is_field_value
+from xs2a_sandbox.messages import Headers, Request, Response, excess, header_mistake, is_field_value
 from xs2a_sandbox.origin import Origin
 from xs2a_sandbox.own_path import ROOT
 from xs2a_sandbox.passage import Passage
@@ -221,8 +221,8 @@ class Engine:
             outcome.session, segments = session_name(request, target.segments)
             if mistake := header_mistake(request.headers):
                 raise BankError("format-error", expected=mistake)
-            if len(request.body) > MAX_BODY:
-                raise BankError("body-too-large", limit=MAX_BODY)
+            if too_large := excess(request):
+                raise BankError(too_large[0], limit=too_large[1])
             call = self._stateless(request, Target(segments, target.query), outcome.session)
             if segments[:1] == (sca.PAGES,) or is_control(request, segments) or self._pages.answer(request, segments):
                 return own(call, "this is a page of the sandbox itself; only a rule for /sca/ comes first")
@@ -263,8 +263,8 @@ class Engine:
             if mistake := header_mistake(request.headers):
                 request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
                 raise BankError("format-error", expected=mistake)
-            if len(request.body) > MAX_BODY:
-                raise BankError("body-too-large", limit=MAX_BODY)
+            if too_large := excess(request):
+                raise BankError(too_large[0], limit=too_large[1])
             if self.passage.forwards(request):
                 outcome.source = "bank"
                 return await self.passage.forward(request, self._guard)

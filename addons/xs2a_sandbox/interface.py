@@ -13,8 +13,8 @@ from xs2a_sandbox.schema import Schemas
 
 ENGINE_ERRORS = frozenset(
     "bank-garbled bank-late bank-loop bank-not-configured bank-private bank-unreachable body-too-large busy "
-    "format-error internal media-type method-not-offered path-unknown recording-failed sequence-exhausted "
-    "session-invalid timeout".split()
+    "format-error headers-too-large internal media-type method-not-offered path-unknown recording-failed "
+    "sequence-exhausted session-invalid target-too-long timeout".split()
 )
 """Errors that the engine itself raises; every dialect must say them."""
 

@@ -16,6 +16,9 @@ Door = Literal["proxy", "tls", "direct", "process"]
 MAX_BODY = 1024 * 1024
 """Bytes. A door reads one byte more at most, so that the engine can tell a body that is too large."""
 
+MAX_TARGET = 8 * 1024
+"""Bytes of path and query."""
+
 MAX_HEADERS = 64 * 1024
 """Bytes of names and values."""
 
@@ -76,12 +79,11 @@ class Headers:
 
 def header_mistake(headers: Headers) -> str | None:
     """What no server library refuses, but no bank would take."""
-    text = "".join(chain.from_iterable(headers.pairs))
-    if not is_field_value(text):
+    if not is_field_value("".join(chain.from_iterable(headers.pairs))):
         for name, value in headers:
             if not is_field_value(value):
                 return f"the header {name} holds a line break, NUL or characters outside Latin-1"
-    return f"the headers together must not be larger than {MAX_HEADERS} bytes" if len(text) > MAX_HEADERS else None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,15 @@ class Request:
     user: str | None = None
     port: int | None = None
     tunnel: str | None = None
+
+
+def excess(request: Request) -> tuple[str, int] | None:
+    """The error that a request is for being too large, by name, with the limit that it does not keep."""
+    if len(request.target) > MAX_TARGET:
+        return "target-too-long", MAX_TARGET
+    if len("".join(chain.from_iterable(request.headers.pairs))) > MAX_HEADERS:
+        return "headers-too-large", MAX_HEADERS
+    return ("body-too-large", MAX_BODY) if len(request.body) > MAX_BODY else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,14 +60,13 @@ class ProxyDoors:
         self.proxy_port = proxy_port
         self.tls_port = tls_port
         self.confdir = confdir
-        self.tell = tell
         self.sandbox = Sandbox(answer, proxy_auth=proxy_auth, tell=tell)
         self._listening: list[ServerInstance[Any]] = []
 
     async def start(self) -> None:
         """Raises ConfigError for a port that cannot be had; then neither door listens."""
         log = logging.getLogger(LOGGER)
-        self._quiet, self._log = log.level, ProxyLog(ensure_ca(self.confdir), self.tell)
+        self._quiet, self._log = log.level, ProxyLog(ensure_ca(self.confdir))
         log.addFilter(self._log)
         log.setLevel(logging.INFO)
         self._master = Master(Options())

@@ -20,6 +20,12 @@ from xs2a_sandbox import door, reason
 from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
+from xs2a_sandbox.wrong_protocol import recognise
+
+PIPELINED = 100
+"""Requests that may wait on a connection for the answers to those before them."""
+
+PLACE = "the port of --port, which speaks HTTP/1.1 without TLS: use http://, or the port of --tls-port for https://"
 
 _TRANSPORT = "transport"
 
@@ -77,9 +83,8 @@ class DirectDoor:
     async def _app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
             return
-        more = True
         try:
-            response, more = await self._answered(scope, receive)
+            response = await self._answered(scope, receive)
             fields = _fields(response, scope["method"])
         except _Gone:
             return
@@ -89,22 +94,19 @@ class DirectDoor:
         if response.fault:
             await _fail(response, fields, scope, receive, send)
             return
-        if more:
-            fields.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": response.status, "headers": fields})
         await send({"type": "http.response.body", "body": response.body, "more_body": response.rest is not None})
         if response.rest is not None:
             await _send_rest(response.rest, scope, send)
 
-    async def _answered(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> tuple[Response, bool]:
-        """And whether there is more of the request than was read. Raises _Gone."""
-        body, received, more = bytearray(), 0, True
-        while more and received <= door.TOO_LONG:
+    async def _answered(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
+        """Raises _Gone."""
+        body, more = bytearray(), True
+        while more:
             message = await receive()
             if message["type"] != "http.request":
                 raise _Gone
-            received += len(message["body"])
-            body += message["body"][: MAX_BODY + 1 - len(body)]
+            body += message["body"]
             more = message["more_body"]
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         host, port = door.asked_for("", headers)
@@ -119,7 +121,7 @@ class DirectDoor:
             scheme=scope["scheme"],
             door="direct",
         )
-        return await door.ask(self.answer, request, self.timeout, self.tell), more
+        return await door.ask(self.answer, request, self.timeout, self.tell)
 
 
 def _fields(response: Response, method: str) -> list[tuple[bytes, bytes]]:
@@ -172,21 +174,61 @@ class _Gone(Exception):
     """The client has left in the middle of its request."""
 
 
+class _Refused(Exception):
+    """Raised inside the parser, which stops there."""
+
+    def __init__(self, refusal: Response) -> None:
+        self.refusal = refusal
+
+
 class _Protocol(HttpToolsProtocol):
-    """Shows the application its connection, which a fault needs, stays with HTTP/1.1, and tells of what is no HTTP."""
+    """HTTP/1 with an end to what is kept of a request, without trailers and upgrades.
+
+    It shows the application its connection, which a fault needs.
+    """
 
     def __init__(self, tell: Tell, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._tell = tell
-
-    def send_400_response(self, msg: str) -> None:
-        super().send_400_response(msg)
-        text = msg.replace("Invalid HTTP request", "this is no HTTP", 1)
-        self._tell(door.unread("direct"), door.refusal(400, "FORMAT_ERROR", text), 0.0, None)
+        self._in_body = False
+        self._length = 0
+        """Bytes of the body so far."""
+        self._silent = 0
+        """Bytes since the parser last came to the end of anything."""
+        self._refused = False
+        self._heard = False
+        self._lingers = 0
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["state"][_TRANSPORT] = self.transport
+        self._in_body, self._length = False, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # What comes after the body is dropped, as RFC 9110 allows (section 6.5.1).
+        if not self._in_body:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_body, self._silent = True, 0
+        if len(self.pipeline) > PIPELINED:
+            raise _Refused(door.malformed(f"more than {PIPELINED} others are before it on its connection"))
+        super().on_headers_complete()
+        length = next((value for name, value in self.headers if name == b"content-length"), b"0")
+        if int(length) > door.TOO_LONG:
+            raise _Refused(door.BODY_TOO_LARGE)
+
+    def on_body(self, body: bytes) -> None:
+        self._silent = 0
+        room = max(MAX_BODY + 1 - self._length, 0)
+        self._length += len(body)
+        if self._length > door.TOO_LONG:
+            raise _Refused(door.BODY_TOO_LARGE)
+        super().on_body(body[:room])
+
+    def on_message_complete(self) -> None:
+        self._silent = 0
+        super().on_message_complete()
 
     def _should_upgrade(self) -> bool:
         """Leaves a request that asks for an upgrade to `data_received`."""
@@ -194,18 +236,32 @@ class _Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
+        if self._refused:
+            self._heard = True
+            return
+        self._silent += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._stay(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
-            self.send_400_response(f"Invalid HTTP request: {error}")
+            if isinstance(error.__context__, _Refused):
+                self._refuse(error.__context__.refusal)
+            elif self.cycle is None and (wrong := recognise(data)):
+                logger.warning("%s speaks %s to %s", door.client_at(self.client), wrong.name, PLACE)
+                self._end(wrong.answer)
+            else:
+                self._refuse(door.malformed(str(error)))
+        else:
+            if self._silent > door.MAX_HEAD:
+                line_is_open = not self._in_body and not self.headers
+                self._refuse(door.TARGET_TOO_LONG if line_is_open else door.HEADERS_TOO_LARGE)
 
     def _stay(self, rest: bytes) -> None:
         """Reads a request that asks for an upgrade again, as one that does not: it is answered over HTTP/1.1."""
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
         if method == b"CONNECT":
-            self.send_400_response("Invalid HTTP request: CONNECT is for the port of --proxy-port")
+            self._refuse(door.NO_PROXY)
             return
         wishes = [field for field in self.headers if field[0] == b"upgrade"]
         lines = [b"%s %s HTTP/%s" % (method, self.url, version)]
@@ -216,6 +272,38 @@ class _Protocol(HttpToolsProtocol):
         self.headers += wishes
         if rest:
             self.data_received(rest)
+
+    def _refuse(self, refusal: Response) -> None:
+        request = door.unread("direct")
+        if self._in_body:
+            request = Request(self.scope["method"], self.url.decode("latin-1"), door="direct")
+        self._tell(request, refusal, 0.0, None)
+        self._end(door.as_http1(refusal))
+
+    def _end(self, last: bytes) -> None:
+        """Says one last thing, and drops what still comes: closed at once, a connection may lose what was said."""
+        self._refused = True
+        self.flow.resume_reading()
+        if self.pipeline:
+            self.transport.close()
+            return
+        if self.cycle and not self.cycle.response_complete:
+            if not self.cycle.more_body:
+                # What is refused came behind a request that is being answered.
+                self.cycle.keep_alive = False
+                return
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.write(last)
+        self.transport.write_eof()
+        self.loop.call_later(door.LINGER, self._linger)
+
+    def _linger(self) -> None:
+        if self._heard and self._lingers < door.LINGERS:
+            self._heard, self._lingers = False, self._lingers + 1
+            self.loop.call_later(door.LINGER, self._linger)
+        else:
+            self.transport.close()
 
 
 class _Server(uvicorn.Server):

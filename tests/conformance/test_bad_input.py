@@ -50,7 +50,12 @@ def refused(answer: Answer, status: int, code: str) -> None:
     ids=["one large value", "many", "one large name"],
 )
 def test_a_header_block_over_64_kb(bank: Bank, headers: list[tuple[str, str]]) -> None:
-    refused(bank.get(f"/v1/consents/{facts.consent()}/status", headers=headers), 400, "FORMAT_ERROR")
+    refused(bank.get(f"/v1/consents/{facts.consent()}/status", headers=headers), 431, "FORMAT_ERROR")
+
+
+def test_a_target_over_8_kb(bank: Bank) -> None:
+    refused(bank.get(f"/v1/consents/{facts.consent()}/status?x={'y' * 8192}"), 414, "FORMAT_ERROR")
+    assert bank.get(f"/v1/consents/{facts.consent()}/status?x={'y' * 8000}").status == 200
 
 
 def test_a_large_header_block_is_no_matter(bank: Bank) -> None:

@@ -1,0 +1,87 @@
+"""Every way to an engine that a socket can take: each door, plainly, over TLS, and through a tunnel of the proxy."""
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from doors import DEADLINE, Loop, echo, read_all, trusting
+from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.server import DirectDoor
+
+ROADS = ("direct", "proxy", "tls-proxy", "tunnel", "tls-tunnel", "tls")
+
+OVER_TLS = ("tls-proxy", "tls-tunnel", "tls")
+
+HOST = "localhost"
+"""What every road is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roads:
+    """Both kinds of door with one engine behind them."""
+
+    direct: DirectDoor
+    proxy: ProxyDoors
+    ca_file: Path
+    loop: Loop
+
+    @contextmanager
+    def taken(self, road: str, *, patience: float = DEADLINE) -> Iterator[Any]:
+        """A connection on which HTTP can be spoken."""
+        port = {"direct": self.direct.port, "tls": self.proxy.tls_port}.get(road, self.proxy.proxy_port)
+        with ExitStack() as stack:
+            way: Any = stack.enter_context(socket.create_connection(("127.0.0.1", port or 0), timeout=patience))
+            if road in ("tunnel", "tls-tunnel"):
+                way.sendall(f"CONNECT {HOST}:443 HTTP/1.1\r\nHost: {HOST}:443\r\n\r\n".encode())
+                assert b" 200 " in way.recv(1000)
+            if road in OVER_TLS:
+                way = stack.enter_context(trusting(self.ca_file).wrap_socket(way, server_hostname=HOST))
+            yield way
+
+    def sent(self, road: str, *pieces: bytes) -> bytes:
+        """What comes back until the door closes the connection."""
+        with self.taken(road) as way:
+            try:
+                for piece in pieces:
+                    way.sendall(piece)
+            except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+                pass  # It has heard enough; what it said is still to be read.
+            return read_all(way)
+
+
+@contextmanager
+def open_roads(confdir: Path, answer: Any = echo) -> Iterator[Roads]:
+    ca_file = ensure_ca(confdir)
+    with Loop() as loop:
+
+        async def start() -> Roads:
+            direct = DirectDoor(answer, host="127.0.0.1", port=0)
+            proxy = ProxyDoors(answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir)
+            await direct.start()
+            await proxy.start()
+            return Roads(direct, proxy, ca_file, loop)
+
+        roads = loop.run(start())
+        try:
+            yield roads
+        finally:
+            loop.run(roads.direct.drain(1))
+            loop.run(roads.proxy.drain(1))
+
+
+def target(road: str, path: str) -> bytes:
+    """What stands in the request line: an absolute URL where a proxy is asked."""
+    return (f"http://{HOST}{path}" if road in ("proxy", "tls-proxy") else path).encode()
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def body(answer: bytes) -> Any:
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
