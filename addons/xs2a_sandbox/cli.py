@@ -20,6 +20,7 @@ from xs2a_sandbox import (
     journal_command,
     recording_commands,
     serve_commands,
+    trust,
 )
 from xs2a_sandbox.errors import Problem, StoreUnavailable, Unreadable, UserMistake
 
@@ -53,6 +54,7 @@ def cli() -> None:
 
     Every flag can also stand in xs2a-sandbox.yaml (proxy_port: 8080) or in the environment (XS2A_SANDBOX_PROXY_PORT).
     """
+    trust.leave_out(os.environ)
 
 
 for _command in (

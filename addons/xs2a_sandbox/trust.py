@@ -1,11 +1,21 @@
-"""TLS towards a bank: whom to believe, what to show, as it is configured. Verification cannot be switched off."""
+"""TLS towards a bank: whom to believe, what to show, as it is configured. Verification cannot be switched off.
 
+The settings alone say so, and nothing in the environment, which is that of the app as often as not.
+"""
+
+import os
 import ssl
+from collections.abc import MutableMapping
 from functools import cache
 from pathlib import Path
 
+import certifi
+
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.real_bank import RealBank
+
+FOR_OTHERS = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE", "MITMPROXY_SSLKEYLOGFILE")
+"""Variables that libraries heed of their own accord: whom else to trust, and where to write the keys of connections."""
 
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -13,9 +23,12 @@ _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 @cache
 def context(bank: RealBank) -> ssl.SSLContext:
     """Made once for each bank. Raises ConfigError for a file that cannot be used; the text names it."""
-    made = ssl.create_default_context()
+    # Python's default context would write the keys of its connections where SSLKEYLOGFILE says.
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if bank.ca is not None:
-        made = ssl.create_default_context(cafile=_loadable(bank.ca, "ca"))
+        made.load_verify_locations(_loadable(bank.ca, "ca"))
+    else:
+        made.load_verify_locations(*_usual())
     made.minimum_version = _VERSIONS[bank.tls_minimum]
     # Python 3.13 has made these its defaults: a bank is believed or not whatever Python asks.
     made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
@@ -25,6 +38,22 @@ def context(bank: RealBank) -> ssl.SSLContext:
     if bank.client_cert is not None:
         _show(made, bank, bank.client_cert)
     return made
+
+
+def leave_out(environ: MutableMapping[str, str]) -> None:
+    """Takes from a process what is not meant for it, before the libraries that would heed it are imported."""
+    for name in FOR_OTHERS:
+        environ.pop(name, None)
+
+
+def _usual() -> tuple[Path | None, Path | None]:
+    """File and folder of the system's CAs, as OpenSSL was built; certifi's where the system has none there."""
+    built = ssl.get_default_verify_paths()
+    file, folder = Path(built.openssl_cafile), Path(built.openssl_capath)
+    is_there, has_some = file.is_file(), folder.is_dir() and any(os.scandir(folder))
+    if not (is_there or has_some):
+        return Path(certifi.where()), None
+    return file if is_there else None, folder if has_some else None
 
 
 def _loadable(file: Path, setting: str) -> Path:
