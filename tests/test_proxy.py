@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import re
 import socket
@@ -93,6 +94,52 @@ def test_the_tls_door_is_a_base_url(doors: ProxyDoors, ca_file: Path) -> None:
     response = requests.get(f"https://localhost:{doors.tls_port}/v1/consents", verify=ca_file, timeout=DEADLINE)
     seen = response.json()
     assert (seen["host"], seen["scheme"], seen["door"], seen["user"]) == ("localhost", "https", "tls", None)
+
+
+@pytest.mark.parametrize("offer", [("h2", "http/1.1"), ("http/1.1", "h2")], ids=" ".join)
+@pytest.mark.parametrize("road", ["tls", "tunnel"])
+def test_http_2_is_spoken_with_who_offers_it_in_whatever_order(
+    doors: ProxyDoors, ca_file: Path, road: str, offer: tuple[str, ...]
+) -> None:
+    proxy = f"http://127.0.0.1:{doors.proxy_port}" if road == "tunnel" else None
+    port = f":{doors.tls_port}" if road == "tls" else ""
+    with httpx.Client(verify=trusting(ca_file, *offer), proxy=proxy, http2=True, trust_env=False) as http:
+        assert http.get(f"https://localhost{port}/v1/x").http_version == "HTTP/2"
+
+
+@pytest.mark.parametrize(
+    ("version", "connection", "closes"),
+    [
+        ("1.1", b"close", True),
+        ("1.1", b"TE, Close", True),
+        ("1.1", b"keep-alive", False),
+        ("1.0", b"TE", True),
+        ("1.0", b"keep-alive", False),
+    ],
+)
+@pytest.mark.parametrize("road", ["tls", "tunnel", "plain"])
+def test_a_connection_that_ends_is_said_to_end(
+    doors: ProxyDoors, ca_file: Path, road: str, version: str, connection: bytes, closes: bool
+) -> None:
+    """RFC 9112, 9.6. A client that is not told keeps the connection, and its next request is lost."""
+    port = doors.tls_port if road == "tls" else doors.proxy_port
+    with socket.create_connection(("127.0.0.1", port or 0), timeout=DEADLINE) as raw:
+        wire: socket.socket = raw
+        if road == "tunnel":
+            raw.sendall(b"CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n")
+            assert b" 200 " in raw.recv(1000)
+        if road != "plain":
+            wire = trusting(ca_file).wrap_socket(raw, server_hostname="localhost")
+        target = b"http://localhost/v1" if road == "plain" else b"/v1"
+        head = b"GET %b HTTP/%b\r\nHost: localhost\r\nConnection: %b\r\n\r\n"
+        wire.sendall(head % (target, version.encode(), connection))
+        reader = wire.makefile("rb")
+        fields = [line.strip().lower() for line in iter(reader.readline, b"\r\n")]
+        assert (b"connection: close" in fields) is closes
+        length = next(int(field.partition(b":")[2]) for field in fields if field.startswith(b"content-length:"))
+        assert json.loads(reader.read(length))["target"] == "/v1"
+        if closes:
+            assert reader.read() == b""
 
 
 def test_the_tls_door_speaks_http_2_with_http_1_semantics(doors: ProxyDoors, ca_file: Path) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import hmac
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
@@ -19,9 +20,11 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.connection import Client
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.net import tls as net_tls
+from mitmproxy.net.http import http1
 from mitmproxy.proxy.layer import NextLayer
 from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+from mitmproxy.tls import ClientHelloData
 from OpenSSL import SSL
 
 from xs2a_sandbox import door, layers, proxy_log
@@ -109,6 +112,11 @@ class Sandbox(Guard):
         context, start = next_layer.context, next_layer.data_client()
         next_layer.layer = next_layer.layer or layers.choose(context, start, self.tell)
 
+    def tls_clienthello(self, data: ClientHelloData) -> None:
+        """Speaks HTTP/2 with who offers it, as most servers do; mitmproxy takes what stands first in the offer."""
+        if ctx.options.http2 and b"h2" in data.client_hello.alpn_protocols:
+            data.context.client.alpn = b"h2"
+
     def http_connect(self, flow: http.HTTPFlow) -> None:
         user, known = self._login(flow)
         if known:
@@ -142,6 +150,14 @@ class Sandbox(Guard):
                 raise
             # Whatever is odd about the flow, this must not fail as well.
             flow.response = to_mitmproxy(door.failed(_outlined(flow), error, self.tell), flow.request.method)
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        """Says that the connection ends where mitmproxy will end it: a client would ask again on it."""
+        request, options = flow.request, flow.request.headers.get("Connection", "").lower()
+        # mitmproxy itself overlooks the option in another case.
+        ends = http1.connection_close(request.http_version, request.headers) or "close" in re.split(r"[,\s]+", options)
+        if flow.response and ends:
+            flow.response.headers["Connection"] = "close"
 
     def error(self, flow: http.HTTPFlow) -> None:
         """What broke off before it could be answered, or refused."""
