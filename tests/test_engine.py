@@ -329,7 +329,7 @@ def test_a_header_that_would_split_the_answer(client: Client, name: str, value: 
 def test_headers_that_are_too_large_get_their_id_back(client: Client) -> None:
     answer = client.get(STATUS, headers={"X-Large": "x" * 70_000})
 
-    assert is_own(answer, 400, "FORMAT_ERROR")
+    assert is_own(answer, 431, "FORMAT_ERROR")
     assert "x-request-id" in answer.headers
 
 

@@ -244,7 +244,9 @@ def test_drain_waits_no_longer_than_its_grace() -> None:
             before = monotonic()
             loop.run(door.drain(0.2))
             assert monotonic() - before < DEADLINE / 2
-            assert pending.exception(DEADLINE) or pending.result().status_code >= 500
+            answer = pending.result(DEADLINE)
+            assert (answer.status_code, answer.headers["Connection"]) == (503, "close")
+            assert is_refusal(answer.content)
 
 
 def _refuses(port: int) -> bool:

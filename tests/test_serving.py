@@ -149,7 +149,7 @@ def test_an_engine_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch, confdir
         asyncio.run(serve(settings(confdir)))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_drains(engine: FakeEngine, confdir: Path, number: signal.Signals) -> None:
     results: list[str] = []
     threads: list[threading.Thread] = []
@@ -189,6 +189,26 @@ def test_a_signal_drains(engine: FakeEngine, confdir: Path, number: signal.Signa
         thread.join(DEADLINE)
     assert results == ["in time", "in time"]
     assert signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+
+
+def test_with_nohup_a_hang_up_ends_nothing(engine: FakeEngine, confdir: Path) -> None:
+    async def main() -> None:
+        stop = asyncio.Event()
+
+        def ready(_: Addresses) -> None:
+            os.kill(os.getpid(), signal.SIGHUP)
+            asyncio.get_running_loop().call_later(0.05, lambda: (seen.append(stop.is_set()), stop.set()))
+
+        await serve(settings(confdir), ready=ready, stop=stop)
+
+    seen: list[bool] = []
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        asyncio.run(main())
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [False]
 
 
 @pytest.mark.parametrize(

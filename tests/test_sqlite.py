@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -340,6 +341,16 @@ def test_requests_while_another_process_writes(store: SqliteStore, file: Path) -
         assert client.get(f"/v1/consents/{facts.consent()}/status").status == 200
 
     assert create(client).status == 200
+
+
+def test_nothing_waits_inside_the_store(store: SqliteStore, file: Path) -> None:
+    """Everybody else would wait with it: the engine waits, and answers others meanwhile."""
+    with locked(file):
+        before = monotonic()
+        for _ in range(20):
+            with pytest.raises(StoreUnavailable, match="locked"):
+                store.commit("default", {}, {}, {("payments", "a"): {"x": 1}})
+        assert monotonic() - before < 0.5
 
 
 def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: Path) -> None:

@@ -28,7 +28,7 @@ from mitmproxy.tls import ClientHelloData
 from OpenSSL import SSL
 
 from xs2a_sandbox import door, layers, proxy_log
-from xs2a_sandbox.door import Answer, Tell
+from xs2a_sandbox.door import Answer, Tell, Waiting
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.layers import to_mitmproxy
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
@@ -84,6 +84,7 @@ class Sandbox(Guard):
         self.tell = tell
         self.timeout = timeout
         self.draining = False
+        self.waiting: Waiting = set()
         self._secret = None if proxy_auth is None else proxy_auth.encode()
         self._tunnels: dict[str, str | None] = {}
         self._large = asyncio.Semaphore(2)
@@ -138,7 +139,7 @@ class Sandbox(Guard):
         try:
             request, known = self._from_mitmproxy(flow)
             if known:
-                response = await door.ask(self.answer, request, self.timeout, self.tell)
+                response = await door.ask(self.answer, request, self.timeout, self.tell, self.waiting)
                 response = await door.whole(request, response, self._large, self.tell)
             else:
                 response = door.STRANGER

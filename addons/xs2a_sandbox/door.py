@@ -26,6 +26,9 @@ from xs2a_sandbox.pattern import outline
 
 type Answer = Callable[[Request], Awaitable[Response]]
 
+type Waiting = set[asyncio.Timeout]
+"""The time limits of what the engine has not answered yet."""
+
 type Tell = Callable[[Request, Response, float, BaseException | None], None]
 """Told of every answer that a door gives itself, after how many seconds, and what broke, if something did."""
 
@@ -43,6 +46,9 @@ LINGER = 1.0
 
 LINGERS = 10
 """How often these seconds are given to one who goes on sending."""
+
+_NOW = 0.0
+"""Long past by any loop's clock."""
 
 PATIENCE = LONGEST + 30
 """Seconds for one answer, those included that a cassette may delay it by."""
@@ -63,6 +69,7 @@ def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Res
 
 
 FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E: the sandbox failed on this request, its log says why")
+STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E: the sandbox stops, and has waited long enough for an answer")
 LATE = refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E: the sandbox had no answer in time")
 STRANGER = refusal(
     407,
@@ -107,25 +114,41 @@ def unread(door: Door) -> Request:
     return Request("-", "-", door=door)
 
 
-async def ask(answer: Answer, request: Request, seconds: float, tell: Tell = untold) -> Response:
-    """The engine's answer; its failure is a 500, its silence for `seconds` a 504."""
+async def ask(
+    answer: Answer, request: Request, seconds: float, tell: Tell = untold, waiting: Waiting | None = None
+) -> Response:
+    """The engine's answer; its failure is a 500, its silence for `seconds` a 504, the end of `waiting` a 503."""
+    waiting = set() if waiting is None else waiting
     started = perf_counter()
     if wish := request.headers.first.get("upgrade"):
         _note_upgrade(request, wish)
     try:
         async with asyncio.timeout(seconds) as limit:
-            response = await answer(request)
+            waiting.add(limit)
+            try:
+                response = await answer(request)
+            finally:
+                waiting.discard(limit)
         if not isinstance(response, Response):
             raise TypeError(f"the engine answered with {type(response).__name__}, not with a Response")
     except BaseException as error:
         if stopping(error):
             raise
+        if limit.expired() and limit.when() == _NOW:
+            tell(request, STOPPED, perf_counter() - started, None)
+            return STOPPED
         if limit.expired():
             tell(request, LATE, perf_counter() - started, None)
             logger.error("no answer to %s %s within %g s", request.method, outline(request.target), seconds)
             return LATE
         return failed(request, error, tell, perf_counter() - started)
     return response
+
+
+def stop(waiting: Waiting) -> None:
+    """Ends what the engine has not answered yet."""
+    for limit in waiting:
+        limit.reschedule(_NOW)
 
 
 def _note_upgrade(request: Request, wish: str) -> None:

@@ -106,6 +106,8 @@ class ProxyDoors:
             await server.stop()
         self._listening.clear()
         await _until(lambda: not self.sandbox.busy, grace)
+        door.stop(self.sandbox.waiting)
+        await _until(lambda: not self.sandbox.busy, 1)
         connections = self._proxyserver.connections
         for connection in list(connections.values()):
             io = connection.transports.get(connection.client)

@@ -17,7 +17,7 @@ from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Sco
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from xs2a_sandbox import door, reason
-from xs2a_sandbox.door import Answer, Tell
+from xs2a_sandbox.door import Answer, Tell, Waiting
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
 from xs2a_sandbox.wrong_protocol import recognise
@@ -43,6 +43,7 @@ class DirectDoor:
         self.host = host
         self.port = port
         self.timeout = timeout
+        self._waiting: Waiting = set()
 
     async def start(self) -> None:
         """Raises ConfigError for a port that cannot be had."""
@@ -74,9 +75,12 @@ class DirectDoor:
 
     async def drain(self, grace: float = 10.0) -> None:
         """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
-        self._server.config.timeout_graceful_shutdown = math.ceil(grace)
+        # After its grace uvicorn would answer with a bare 500: ours comes before.
+        self._server.config.timeout_graceful_shutdown = math.ceil(grace) + 1
+        end = asyncio.get_running_loop().call_later(grace, door.stop, self._waiting)
         self._server.should_exit = True
         await self._serving
+        end.cancel()
         for connection in list(self._server.server_state.connections):
             connection.transport.abort()
 
@@ -121,7 +125,7 @@ class DirectDoor:
             scheme=scope["scheme"],
             door="direct",
         )
-        return await door.ask(self.answer, request, self.timeout, self.tell)
+        return await door.ask(self.answer, request, self.timeout, self.tell, self._waiting)
 
 
 def _fields(response: Response, method: str) -> list[tuple[bytes, bytes]]:

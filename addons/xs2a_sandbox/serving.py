@@ -28,7 +28,7 @@ async def serve(
     on_exchange: Callable[[Exchange], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until SIGTERM, SIGINT or `stop`, then lets the requests under way finish.
+    """Serves until SIGTERM, SIGINT, SIGHUP or `stop`, then lets the requests under way finish.
 
     `again` reads the settings anew when a file has changed, and `say` is told what became of that; `built` is shown
     the engine before anything listens. Raises UserMistake when it cannot start; nothing listens then.
@@ -74,7 +74,10 @@ async def serve(
 
 async def _told_to_stop(stop: asyncio.Event) -> None:
     """A second signal finds the default handler again: whoever is in a hurry need not wait for the draining."""
-    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, signal.SIGINT]
+    # Whoever started this with nohup wants it to outlive its terminal; Windows has no such signal.
+    if (hang_up := getattr(signal, "SIGHUP", None)) and signal.getsignal(hang_up) is not signal.SIG_IGN:
+        signals.append(hang_up)
     # Only the main thread of a Unix process has them; elsewhere `stop` is the only way.
     with suppress(NotImplementedError, RuntimeError, ValueError):
         for number in signals:

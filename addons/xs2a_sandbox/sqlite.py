@@ -35,7 +35,9 @@ _FORMAT = 1
 """Of the tables, kept in the file. One that a later version has made otherwise is not touched."""
 
 _NAMES = frozenset({"documents", "lists", "versions"})
-_BUSY_SECONDS = 0.05
+_BUSY_SECONDS = 5.0
+"""For another process at the start. Later nothing waits in here, as everybody else would wait with it."""
+
 _ROOM = 1024 * 1024
 """Bytes that have to be free: a log file of this much is what a few hundred requests write."""
 
@@ -69,6 +71,7 @@ class SqliteStore:
                 self._connection.execute(f"pragma application_id = {_APPLICATION}")
                 self._connection.execute(f"pragma user_version = {_FORMAT}")
                 self._files = list(_identities(file))
+                self._connection.execute("pragma busy_timeout = 0")
             except BaseException:
                 self._connection.close()
                 raise
