@@ -3,13 +3,14 @@ import http.client
 import json
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
 import pytest
 
 from doors import DEADLINE, basic, is_refusal, read_all, trusting
 from support.roads import HOST, OVER_TLS, ROADS, Roads, body, open_roads, status, target
 from xs2a_sandbox import door
+from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET, Request, Response
 from xs2a_sandbox.wrong_protocol import HTTP2, SOCKS4, SOCKS5, TLS
 
@@ -64,6 +65,41 @@ def test_silence_is_a_504() -> None:
     response = ask(answer, 0.01)
     assert response.status == 504
     assert is_refusal(response.body)
+
+
+def in_pieces(*pieces: bytes | Exception) -> Response:
+    async def rest() -> AsyncGenerator[bytes]:
+        for piece in pieces:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+    return Response(200, (), b"begin ", rest=rest())
+
+
+@pytest.mark.parametrize(
+    ("rest", "status", "told"),
+    [
+        ([b"end"], 200, []),
+        ([b"x", BankError("bank-garbled", bank="b", reason="too short")], 502, [(502, "XS2A981E")]),
+        ([b"x" * (door.TOO_LONG // 2)] * 3, 502, [(502, "XS2A988E")]),
+    ],
+    ids=["whole", "broken", "endless"],
+)
+def test_an_answer_that_does_not_come_whole_is_told(
+    rest: list[bytes | Exception], status: int, told: list[tuple[int, str]]
+) -> None:
+    heard: list[tuple[int, str]] = []
+
+    def tell(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+        assert request is REQUEST
+        heard.append((response.status, response.body.decode().partition("XS2A")[2][:4]))
+
+    async def main() -> Response:
+        return await door.whole(REQUEST, in_pieces(*rest), asyncio.Semaphore(1), tell)
+
+    assert asyncio.run(main()).status == status
+    assert heard == [(status, number.removeprefix("XS2A")) for status, number in told]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

@@ -7,9 +7,12 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import choices
 from string import ascii_lowercase
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
@@ -298,6 +301,43 @@ def test_a_bank_that_fails(tmp_path: Path) -> None:
             assert http.get("http://gone.example/v1/gone").status_code == 502
             line = sandbox.line(" 502 ")
             assert "SERVICE_UNAVAILABLE: XS2A981E: the bank 127.0.0.1:9 cannot be reached: " in line
+
+
+@contextmanager
+def breaking_off() -> Iterator[int]:
+    """The port of a bank that announces two megabytes and sends one and a half."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(2 * 1024 * 1024))
+            self.end_headers()
+            self.wfile.write(b"x" * (3 * 512 * 1024))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join(DEADLINE)
+
+
+def test_a_bank_that_breaks_off(tmp_path: Path) -> None:
+    with breaking_off() as port:
+        bank = {"url": f"http://127.0.0.1:{port}", "hosts": ["127.0.0.1"], "mode": "spy"}
+        with served(tmp_path, settings={"banks": [bank]}) as sandbox:
+            with httpx.Client(proxy=sandbox.proxy, trust_env=False) as http:
+                assert http.get(f"http://127.0.0.1:{port}/v1/large").status_code == 502
+            line = sandbox.line(" 502 ")
+            assert "SERVICE_UNAVAILABLE: XS2A981E: the bank broke off in the middle of its answer" in line
+            with pytest.raises(httpx.RemoteProtocolError):
+                httpx.get(f"{sandbox.direct}/v1/large", trust_env=False)
+            assert "its answer ends before its announced length" in sandbox.warning("warning an answer broke off: ")
 
 
 def test_the_command_shows_the_same_reason(sandbox: Serving) -> None:
