@@ -52,6 +52,15 @@ def test_what_is_only_information_there_is_a_warning_here() -> None:
     assert "left in the middle of the TLS handshake for bank.example" in told[1]
 
 
+def test_what_is_no_http_2_ends_a_connection() -> None:
+    told = passed("127.0.0.1:4711: HTTP/2 protocol error: Received duplicate pseudo-header field b'geheim'")
+    assert told == (
+        "WARNING",
+        "the client at 127.0.0.1:4711 is left without an answer: "
+        "HTTP/2 protocol error: Received duplicate pseudo-header field",
+    )
+
+
 @pytest.mark.parametrize("message", ["client connect", "client disconnect", "server connect 127.0.0.1:9", "x: y"])
 def test_the_rest_is_noise(message: str) -> None:
     assert passed(message) is None

@@ -21,6 +21,7 @@ _VERSION = re.compile(_HANDSHAKE + r"Client and mitmproxy cannot agree on a TLS 
 _ALERT = re.compile(r"TLS Error: .*alert (?:unknown ca|bad certificate|certificate unknown)")
 _NO_TLS = re.compile(_HANDSHAKE + r"Cannot parse ClientHello")
 _BROKEN = re.compile(r"HTTP/\d protocol error: (.+)", re.DOTALL)
+_HTTP_2 = re.compile(r"\S+: (HTTP/2 protocol error: .+)", re.DOTALL)
 _QUOTED = re.compile(r":? *\[?(?:bytearray\()?b?['\"].*", re.DOTALL)
 
 
@@ -42,6 +43,7 @@ class ProxyLog(logging.Filter):
                 f"if it always does, it may not trust {ca_file} (docs/clients.md)"
             ),
             _VERSION: lambda who, found: f"{who} speaks no version of TLS that the sandbox does: 1.2 or 1.3 is needed",
+            _HTTP_2: lambda who, found: f"{who} is left without an answer: {unquoted(found[1])}",
             _NO_TLS: lambda who, found: f"{who} began a TLS handshake with what is none",
         }
 
