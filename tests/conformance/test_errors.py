@@ -154,6 +154,7 @@ NUMBERS = {
 """Numbers never change their meaning: apps may know them."""
 
 
+@spec("7-code")
 @spec("reading-error-text")
 def test_every_kind_has_its_number(bank: Bank) -> None:
     found = {

@@ -284,3 +284,13 @@ def test_errors_have_the_shape_of_section_7(bank: Bank, method: str, target: str
     assert answer.json()["_links"] is None
     assert set(answer.error) == {"category", "code", "path", "text"}
     assert re.match(r"\{sensitive\} XS2A\d{3}E: \S", answer.error["text"])
+
+
+# -- limits
+
+
+@spec("8-unlimited")
+@pytest.mark.parametrize("id", OPERATIONS)
+def test_no_further_operation_has_a_limit(bank: Bank, id: str) -> None:
+    """As often as a consent's usual frequencyPerDay, and more."""
+    assert [OPERATIONS[id].send(bank).status for _ in range(6)] == [OPERATIONS[id].status] * 6

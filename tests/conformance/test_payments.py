@@ -527,11 +527,12 @@ def test_both_kinds_of_addresses(bank: Bank, address: str) -> None:
 @spec("5-no-authorization")
 @spec("5-authorization")
 @spec("reading-authorization")
+@every_product
 @pytest.mark.parametrize("token", [None, "Bearer abc", "Basic abc", "nonsense"])
-def test_authorization_is_accepted_and_never_demanded(bank: Bank, token: str | None) -> None:
+def test_authorization_is_accepted_and_never_demanded(bank: Bank, product: str, token: str | None) -> None:
     headers = {"Authorization": token}
 
-    made = bank.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA), headers=headers)
+    made = bank.post(f"/v1/{product}", json=bodies.payment(product), headers=headers)
 
     assert made.status == 200
     own = made.json()["_Left"]["self"]["href"]
@@ -600,6 +601,7 @@ def documented(product: str) -> dict[str, Any]:
     return record
 
 
+@spec("2-amounts")
 @spec("2-nulls")
 @spec("2.11-end-to-end")
 @spec("2.11-accounts")
@@ -706,6 +708,7 @@ def unfunded(bank: Bank, product: str = bodies.SEPA, **headers: str) -> tuple[st
     return links["self"]["href"], links["scaRedirect"]["href"]
 
 
+@spec("1-payments")
 @spec("3.2-cancelled")
 @spec("4.2-delete-received")
 @spec("reading-funds-read")

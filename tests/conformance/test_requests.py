@@ -83,6 +83,8 @@ def test_whatever_stands_before_v1(bank: Bank, method: str, path: str, body: Any
         assert not prefix or f"{prefix}/v1" not in answer.body.decode()
 
 
+@spec("1-v1")
+@spec("9-prefix")
 @spec("reading-path-prefix")
 def test_without_v1_there_is_nothing(bank: Bank) -> None:
     assert bank.get(f"/consents/{facts.consent()}/status").status == 404
@@ -285,7 +287,6 @@ def padded(body: dict[str, Any], size: int) -> bytes:
 
 
 @spec("reading-body-size")
-@spec("8-unlimited")
 @pytest.mark.parametrize("path", ["/v1/consents", SEPA])
 def test_the_largest_body(bank: Bank, path: str) -> None:
     body = bodies.consent(facts.covered()) if path == "/v1/consents" else bodies.payment(bodies.SEPA)
@@ -328,6 +329,50 @@ def test_members_that_no_schema_lists_are_ignored(bank: Bank, product: str, warn
 
     assert bank.post(f"/v1/{product}", json=body).status == 200
     assert all(any(name in warning for warning in warned()) for name in ("instructionPriority", "extra"))
+
+
+# -- limits
+
+
+@spec("8-unlimited")
+@operations
+def test_no_operation_has_a_limit(bank: Bank, method: str, path: str, body: Any) -> None:
+    """Reads more often than any frequencyPerDay of the test data, without the customer."""
+    times = 30 if method == "GET" else 10
+    for _ in range(times):
+        answer = send(bank, method, path, body, headers=WITHOUT_CUSTOMER if method == "GET" else {})
+        assert answer.status < 300
+        if answer.status == 204:
+            assert bank.post("/v1/consents", json=bodies.consent(facts.covered())).status == 200
+
+
+WITHOUT_CUSTOMER = {"PSU-IP-Address": None}
+
+
+@spec("8-unlimited")
+@pytest.mark.parametrize("product", bodies.PRODUCTS)
+def test_payments_of_every_product_have_no_limit(bank: Bank, product: str) -> None:
+    for _ in range(10):
+        own = bank.post(f"/v1/{product}", json=bodies.payment(product)).json()["_Left"]["self"]["href"]
+        assert (bank.get(own).status, bank.get(f"{own}/status").status, bank.delete(own).status) == (200, 200, 204)
+
+
+@spec("8-unlimited")
+def test_no_session_has_a_limit(bank: Bank) -> None:
+    assert {bank.get("/v1/accounts", consent=facts.consent()).status for _ in range(200)} == {200}
+
+
+# -- shapes
+
+
+@spec("1-json")
+@operations
+def test_good_answers_are_json(bank: Bank, method: str, path: str, body: Any) -> None:
+    answer = send(bank, method, path, body)
+
+    if answer.body:
+        assert answer.headers["Content-Type"].partition(";")[0] == "application/json"
+        assert isinstance(answer.json(), dict)
 
 
 # -- who answered

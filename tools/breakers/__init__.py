@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from tools.breakers import accounts, consents, payments
+from tools.breakers import accounts, consents, payments, requests
 from tools.breakers.breaker import Breaker
 
-CATALOGUE: Mapping[str, Sequence[Breaker]] = {**consents.CATALOGUE, **accounts.CATALOGUE, **payments.CATALOGUE}
+CATALOGUE: Mapping[str, Sequence[Breaker]] = {
+    **consents.CATALOGUE,
+    **accounts.CATALOGUE,
+    **payments.CATALOGUE,
+    **requests.CATALOGUE,
+}
 """By the id of the statement."""
 
 __all__ = ["CATALOGUE", "Breaker"]
