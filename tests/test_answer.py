@@ -12,7 +12,9 @@ SCOPE = {"body": {"n": 5, "null": None, "status": 201, "text": "ä", "yes": True
 
 def answer(tmp_path, **spec):
     reported = []
-    compiled = compile_answer(spec, ROOTS, tmp_path, lambda at, text: reported.append((at, text)))
+    compiled = compile_answer(
+        spec, ROOTS, lambda name: (tmp_path / name).read_bytes(), lambda at, text: reported.append((at, text))
+    )
     return compiled, reported
 
 

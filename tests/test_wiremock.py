@@ -126,7 +126,7 @@ def test_a_path_that_can_be_anything_is_left_out() -> None:
         (mapping({"url": "/x"}), "one: it has url and urlPath"),
         (mapping({"urlPath": "x"}), "does not begin with /"),
         (mapping(response={"status": "200"}), "the status is '200'"),
-        (mapping(response={"bodyFileName": "../x"}), "leads out of __files"),
+        (mapping(response={"bodyFileName": "../x"}), "leads out of the folder"),
         (mapping(response={"bodyFileName": "x"}), "cannot be read"),
     ],
 )

@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.environment import to_text
@@ -46,8 +45,13 @@ class Answer:
         return self.has_json and not callable(self.body) and isinstance(self.status, int)
 
 
-def compile_answer(spec: Mapping[str, Any], roots: frozenset[str], directory: Path, report: Report) -> Answer:
-    """`spec` has passed the cassette's schema; what that cannot see goes to `report`."""
+def compile_answer(
+    spec: Mapping[str, Any], roots: frozenset[str], read: Callable[[str], bytes], report: Report
+) -> Answer:
+    """`spec` has passed the cassette's schema; what that cannot see goes to `report`.
+
+    `read` gives the content of a file that the cassette names, or raises OSError.
+    """
     raw = spec.get("raw") is True
     bodies = [key for key in ("body", "text", "base64", "file", "error") if key in spec]
     if len(bodies) > 1:
@@ -70,7 +74,7 @@ def compile_answer(spec: Mapping[str, Any], roots: frozenset[str], directory: Pa
             report(("base64",), f"this is not base64: {error}")
     if "file" in spec:
         try:
-            content = (directory / spec["file"]).read_bytes()
+            content = read(spec["file"])
         except OSError as error:
             report(("file",), f"{spec['file']} cannot be read: {error.strerror}")
     if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):

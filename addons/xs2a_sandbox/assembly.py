@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from xs2a_sandbox import ignoring, interface, pseudonym, redaction_rules, replay, testdata, upstream
+from xs2a_sandbox import ignoring, interface, own_file, pseudonym, redaction_rules, replay, testdata, upstream
 from xs2a_sandbox.bank import Bank
 from xs2a_sandbox.banks import Banks
 from xs2a_sandbox.bundled import SCENARIOS, bundled
@@ -284,6 +284,9 @@ def _own_or_bundled(name: str) -> Path:
 
 
 def _is_testdata(path: Path) -> bool:
-    with path.open(errors="replace") as lines:
-        first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
+    try:
+        text = own_file.read(path, folder=path.parent).decode(errors="replace")
+    except OSError:
+        return False  # whoever reads it as a cassette says why it cannot be read
+    first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     return first.startswith("testdata:")

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.complaint import Complaint, did_you_mean, explain
-from xs2a_sandbox.document import Document, parse
+from xs2a_sandbox.document import LARGEST, Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.origin import Origin, host_of
 from xs2a_sandbox.real_bank import Mode, RealBank
@@ -119,7 +120,7 @@ def _from_file(file: Path) -> dict[str, Any]:
     if other.exists():
         raise ConfigError(f"{other} is not read: settings are in {file.name}; rename it, or remove it")
     try:
-        content = file.read_bytes()
+        content = own_file.read(file, limit=LARGEST)
     except FileNotFoundError:
         return {}
     except OSError as error:

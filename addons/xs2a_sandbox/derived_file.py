@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox import document
+from xs2a_sandbox import document, own_file
 from xs2a_sandbox.document import Document
 from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.loader import Place
@@ -72,7 +72,7 @@ def rule_hash(rule: Value) -> str:
 
 def read(file: Path) -> DerivedFile:
     """Raises Unreadable; ConfigError where generated and other rules cannot be told apart line by line."""
-    content = document.read(file)
+    content = document.read(file, folder=file.parent)
     if problems := document.complaints(content, cassette_schema()):
         raise Unreadable(problems)
     if not isinstance(content.value, dict) or next(iter(content.value), None) != "cassette":
@@ -138,7 +138,7 @@ def _is_generated(rule: Value, directory: Path) -> bool:
     answers = [rule.get("respond"), *rule.get("sequence", ())]
     for name in [answer["file"] for answer in answers if isinstance(answer, dict) and "file" in answer]:
         try:
-            if not is_intact(name, (directory / name).read_bytes()):
+            if not is_intact(name, own_file.read(directory / name, folder=directory)):
                 return False
         except OSError:
             continue

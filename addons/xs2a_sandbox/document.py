@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.complaint import Formats, explain
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.formats import FORMATS
 from xs2a_sandbox.loader import Loader, Place, problem, split_lines
+
+LARGEST = 32 * 1024 * 1024
+"""Bytes of a file of YAML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +53,10 @@ class Document:
         return place.line, place.column
 
 
-def read(file: Path) -> Document:
-    """Raises `Unreadable`, also when there is no such file."""
+def read(file: Path, *, folder: Path | None = None) -> Document:
+    """Raises `Unreadable`, also when there is no such file, or it lies outside of `folder` if one is given."""
     try:
-        text = file.read_bytes()
+        text = own_file.read(file, folder=folder, limit=LARGEST)
     except OSError as error:
         raise Unreadable([Problem(file, 1, 1, "unreadable", f"cannot be read: {error.strerror or error}")]) from None
     return parse(text, file)

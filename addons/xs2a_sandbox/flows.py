@@ -6,6 +6,7 @@ from pathlib import Path
 from mitmproxy import exceptions, http
 from mitmproxy.io import FlowReader
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.foreign import Foreign
 from xs2a_sandbox.har import Entry, split_url
@@ -16,7 +17,7 @@ def read(file: Path) -> Foreign:
     """Raises ConfigError: the file cannot be read, or is no dump, or one of a newer mitmproxy."""
     entries, left_out = [], []
     try:
-        with file.open("rb") as stream:
+        with own_file.opened(file) as stream:
             for number, flow in enumerate(FlowReader(stream).stream(), 1):
                 if not isinstance(flow, http.HTTPFlow):
                     left_out.append(f"flow {number}: it is {flow.type}, not HTTP")

@@ -7,8 +7,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.har import Entry, from_har
+
+LARGEST = 512 * 1024 * 1024
+"""Bytes of a file of JSON."""
 
 NOWHERE = "https://bank.invalid"
 """The bank of exchanges that do not say where they went."""
@@ -23,10 +27,10 @@ class Foreign:
     redacted: str | None = None
 
 
-def read_json(file: Path) -> Any:
-    """Numbers with their digits. Raises ConfigError."""
+def read_json(file: Path, *, folder: Path | None = None) -> Any:
+    """Numbers with their digits. Raises ConfigError, also for a file outside of `folder` if one is given."""
     try:
-        return json.loads(file.read_bytes(), parse_float=Decimal)
+        return json.loads(own_file.read(file, folder=folder, limit=LARGEST), parse_float=Decimal)
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

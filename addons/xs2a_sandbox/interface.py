@@ -159,9 +159,12 @@ def _read_path(path: Path | Cassette, schemas: Schemas, problems: list[Problem])
     if isinstance(path, Cassette):
         return [path]
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and file.is_file())
-    elif path.is_file():
-        files = [path]
+        # What a link leads to nowhere is some editor's lock; anything else that is no file is told.
+        named = [file for file in path.rglob("*") if file.suffix in (".yaml", ".yml")]
+        files = sorted(file for file in named if file.exists() and not file.is_dir())
+        folder = path
+    elif path.exists():
+        files, folder = [path], path.parent
     else:
         problems.append(Problem(path, 1, 1, "unreadable", "there is no such file or directory"))
         return []
@@ -170,7 +173,7 @@ def _read_path(path: Path | Cassette, schemas: Schemas, problems: list[Problem])
         try:
             if file.suffix == ".yml":
                 raise Unreadable([Problem(file, 1, 1, "file-name", "cassettes end in .yaml; rename this file")])
-            one = document.read(file)
+            one = document.read(file, folder=folder)
             _expect_cassette(one)
         except Unreadable as error:
             problems += error.problems

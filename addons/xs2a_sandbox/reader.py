@@ -1,11 +1,13 @@
 """One YAML document read as a cassette, with every mistake in it."""
 
+import errno
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.answer import Answer, compile_answer
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import (
@@ -36,6 +38,9 @@ from xs2a_sandbox.matching import Constraint, Part, Place, constrain, parse_poin
 from xs2a_sandbox.pattern import Pattern
 from xs2a_sandbox.schema import Schemas
 
+LARGEST_TOGETHER = 256 * 1024 * 1024
+"""Bytes of the files that one cassette answers with."""
+
 
 def parse(document: Document, schemas: Schemas, problems: list[Problem]) -> Cassette:
     """Every mistake goes to `problems`; what is left of the cassette is returned."""
@@ -59,6 +64,7 @@ class _Reader:
         self.document = document
         self.schemas = schemas
         self.problems = problems
+        self.contents: dict[str, bytes] = {}
         self.tape = self.recorded(document.value.get("recorded"))
 
     def cassette(self) -> Cassette:
@@ -208,8 +214,19 @@ class _Reader:
 
     def answer(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Answer:
         return compile_answer(
-            spec, roots, self.document.file.parent, lambda below, text: self.note((*pointer, *below), "answer", text)
+            spec, roots, self.content, lambda below, text: self.note((*pointer, *below), "answer", text)
         )
+
+    def content(self, name: str) -> bytes:
+        """Of a file in the cassette's own folder; several answers share it. Raises OSError."""
+        if name not in self.contents:
+            folder = self.document.file.parent
+            self.contents[name] = own_file.read(folder / name, folder=folder)
+            if sum(map(len, self.contents.values())) > LARGEST_TOGETHER:
+                del self.contents[name]
+                text = f"the files of one cassette may be {LARGEST_TOGETHER // (1024 * 1024)} MiB together"
+                raise OSError(errno.EFBIG, text, name)
+        return self.contents[name]
 
     def effect(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Effect | None:
         return compile_effect(spec, roots, lambda below, text: self.note((*pointer, *below), "effect", text))

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import ConfigError, RecordingFailed
 from xs2a_sandbox.har import Entry, from_har, log, to_har
@@ -289,7 +290,7 @@ def _listed(directory: Path) -> list[Path]:
 
 def _opened(file: Path) -> Any:
     try:
-        return file.open("rb")
+        return own_file.opened(file, folder=file.parent)
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox import config
+from xs2a_sandbox import config, own_file
 from xs2a_sandbox.errors import ConfigError, RecordingFailed, UserMistake
 from xs2a_sandbox.flags import setting_flags
 
@@ -80,7 +80,7 @@ def _read(source: Path) -> "Foreign":
 
         return wiremock.read_directory(source, now)
     try:
-        with source.open("rb") as content:
+        with own_file.opened(source) as content:
             begins = content.read(16)
     except OSError as error:
         raise ConfigError(f"{source} cannot be read: {error.strerror}") from None

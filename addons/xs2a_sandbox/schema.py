@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.formats import FORMATS
 from xs2a_sandbox.shape import Fill, Node, filling, listing
@@ -46,9 +47,12 @@ class Schemas:
         }
         return sorted(found)
 
-    def _file(self, name: str) -> Path | None:
-        candidates = (directory / (name + SUFFIX) for directory in self._directories)
-        return next((file for file in candidates if file.is_file()), None)
+    def _file(self, name: str) -> tuple[Path, Path] | None:
+        """The directory, and the file below it; a name cannot lead out of it."""
+        if {"", ".."} & set(name.split("/")):
+            return None
+        candidates = ((directory, directory / (name + SUFFIX)) for directory in self._directories)
+        return next((found for found in candidates if found[1].exists()), None)
 
     def _read(self, name: str) -> Any:
         if name not in self._documents:
@@ -56,12 +60,15 @@ class Schemas:
         return self._documents[name]
 
     def _parse(self, name: str) -> Any:
-        file = self._file(name)
-        if file is None:
+        found = self._file(name)
+        if found is None:
             raise KeyError(name)
+        directory, file = found
         try:
-            return json.loads(file.read_bytes())
-        except ValueError as error:
+            return json.loads(own_file.read(file, folder=directory))
+        except OSError as error:
+            raise Unreadable([Problem(file, 1, 1, "unreadable", f"cannot be read: {error.strerror}")]) from None
+        except (ValueError, RecursionError) as error:
             raise Unreadable([Problem(file, 1, 1, "schema-json", f"this is not JSON: {error}")]) from None
 
 
@@ -137,7 +144,8 @@ def _explain(keyword: str, wanted: Any, found: Any, schema: Mapping[str, Any]) -
         return f"must be {_article(_FORMAT_WORDS.get(wanted, wanted))}"
     if keyword in ("enum", "const"):
         values = wanted if keyword == "enum" else [wanted]
-        return f"must be {' or '.join(json.dumps(value) for value in values)}"
+        # The empty text is as good as no member, and nobody is told to write it.
+        return f"must be {' or '.join(json.dumps(value) for value in values if value != '')}"
     if keyword in ("minItems", "minLength"):
         return "must not be empty" if wanted == 1 else f"must have at least {wanted} entries or characters"
     if keyword in ("maxItems", "maxLength"):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.bundled import SCENARIOS, bundled, scenarios
 from xs2a_sandbox.config import FILE
 from xs2a_sandbox.errors import ConfigError, UserMistake
@@ -24,7 +25,7 @@ def write(directory: Path, scenario: str | None = None) -> list[Path]:
             # In a checkout there may be cases of whoever works there.
             ours = below.parts[0] not in (SCENARIOS, "cases") or below == Path("cases/example.yaml")
             if file.is_file() and not file.name.startswith(".") and ours:
-                files[directory / name / below] = file.read_bytes()
+                files[directory / name / below] = _content(file, source)
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
         raise UserMistake("nothing written, because these are there already:\n  " + "\n  ".join(in_the_way))
     try:
@@ -45,9 +46,16 @@ def _scenario(name: str) -> dict[str, bytes]:
         raise ConfigError(f"there is no scenario {name!r}; there are {', '.join(known)}")
     # The schema is one folder nearer from there.
     return {
-        file.name: file.read_bytes().replace(b"=../../../schemas/", b"=../../schemas/")
+        file.name: _content(file, known[name]).replace(b"=../../../schemas/", b"=../../schemas/")
         for file in sorted(known[name].glob("*.yaml"))
     }
+
+
+def _content(file: Path, folder: Path) -> bytes:
+    try:
+        return own_file.read(file, folder=folder)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def settings() -> str:

@@ -117,7 +117,7 @@ def overlay(files: Sequence[Path]) -> Overlay:
     over = Overlay()
     for file in files:
         try:
-            one = document.read(file)
+            one = document.read(file, folder=file.parent)
             _expect_testdata(one)
         except Unreadable as error:
             over.problems += error.problems

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from xs2a_sandbox import own_file
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.foreign import NOWHERE, Foreign, read_json
 from xs2a_sandbox.har import Entry
@@ -34,7 +35,12 @@ def read_directory(directory: Path, now: datetime) -> Foreign:
     if not names:
         raise ConfigError(f"{directory}: there are no mappings: no *.json")
     for file in names:
-        one = read(read_json(file), file, _files(directory, folder), now + timedelta(seconds=len(found.entries)))
+        one = read(
+            read_json(file, folder=directory),
+            file,
+            _files(directory, folder),
+            now + timedelta(seconds=len(found.entries)),
+        )
         found = Foreign(found.entries + one.entries, found.left_out + one.left_out)
     return found
 
@@ -157,11 +163,9 @@ def _content(answer: Mapping[str, Any], files: Path) -> tuple[bytes, str | None]
     if "base64Body" in answer:
         return base64.b64decode(str(answer["base64Body"])), None
     if "bodyFileName" in answer:
-        file = (files / str(answer["bodyFileName"])).resolve()
-        if not file.is_relative_to(files.resolve()):
-            raise ValueError(f"bodyFileName {answer['bodyFileName']} leads out of {FILES}")
+        file = files / str(answer["bodyFileName"])
         try:
-            return file.read_bytes(), "application/json" if file.suffix == ".json" else None
+            return own_file.read(file, folder=files), "application/json" if file.suffix == ".json" else None
         except OSError as error:
             raise ValueError(f"{file} cannot be read: {error.strerror}") from None
     return str(answer.get("body") or "").encode(errors="surrogatepass"), None
