@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow browser check openapi mutants bench format clean
+.PHONY: help install run test test-slow browser clients check openapi mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
 	@echo "make test     install and run the tests (ARGS=\"-k consents\" for a part)"
 	@echo "make test-slow  the tests that take minutes, marked slow"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
+	@echo "make clients  install the languages whose clients are tested, with Debian's packages and npm's, as make test does"
 	@echo "make check    ruff and mypy"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
@@ -24,11 +25,11 @@ install: $(STAMP)
 run: $(STAMP)
 	@exec $(BIN)/xs2a-sandbox serve $(ARGS)
 
-test: $(STAMP) browser
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+test: $(STAMP) browser clients
+	$(BIN)/python -m pytest -n 2 -rs -m "not slow" $(ARGS)
 
-test-slow: $(STAMP) browser
-	$(BIN)/python -m pytest -n 2 -m slow $(ARGS)
+test-slow: $(STAMP) browser clients
+	$(BIN)/python -m pytest -n 2 -rs -m slow $(ARGS)
 
 # Without one the tests that need it are skipped, and say so.
 browser:
@@ -40,6 +41,9 @@ browser:
 		fi; \
 		command -v chromium >/dev/null || echo "There is no Chromium and it cannot be installed here: the tests in a browser are skipped." >&2; \
 	}
+
+clients:
+	@tests/clients/install.sh
 
 check: $(STAMP)
 	$(BIN)/ruff check
@@ -63,7 +67,7 @@ format: $(STAMP)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An interpreter counts only if it runs: pyenv leaves commands behind that do not.

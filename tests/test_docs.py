@@ -1,7 +1,8 @@
 """What the documentation says is so.
 
 A block after `<!-- runs -->` is run against a sandbox; a block after `<!-- prints -->` is what the one before it prints
-(`…` stands for anything). Ports, and the folder `~/.xs2a-sandbox`, are replaced by those of the test.
+(`…` stands for anything). Ports, and the folder `~/.xs2a-sandbox`, are replaced by those of the test. A block after
+`<!-- from FILE -->` stands in that file, line for line.
 """
 
 import ast
@@ -11,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -49,7 +51,7 @@ GENERATED = {"conformance.md"}
 PAGES = {"README.md": (ROOT / "README.md").read_text()}
 PAGES |= {page.relative_to(DOCS).as_posix(): page.read_text() for page in sorted(DOCS.glob("**/*.md"))}
 
-_BLOCK = re.compile(r"(?:^<!-- (runs|prints) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"(?:^<!-- (runs|prints|from \S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TEXT = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -222,6 +224,21 @@ def test_it_runs(block: Block, sandbox: tuple[Path, Mapping[str, str]], tmp_path
         assert re.fullmatch(expected, done.stdout.strip()), done.stdout
 
 
+@pytest.mark.parametrize("block", [pytest.param(b, id=b.id) for b in BLOCKS if b.mark.startswith("from ")])
+def test_it_stands_in_the_program(block: Block) -> None:
+    lines = (DOCS / block.mark.removeprefix("from ")).read_text().splitlines()
+    count = len(block.text.splitlines())
+    parts = ["\n".join(lines[start : start + count]) for start in range(len(lines) - count + 1)]
+    assert block.text.rstrip("\n") in [textwrap.dedent(part) for part in parts]
+
+
+def test_every_program_for_clients_is_one_that_the_tests_run() -> None:
+    """But that for .NET, which says so."""
+    other = [b for b in blocks("clients.md") if b.language not in ("sh", "text") and not b.mark]
+    assert [b.language for b in other] == ["csharp"]
+    assert "not tested here" in PAGES["clients.md"].partition("## .NET")[2].partition("## ")[0]
+
+
 def test_what_is_marked_can_run() -> None:
     marked = [b for b in BLOCKS if b.mark == "runs"]
     assert {b.page for b in marked} >= {"README.md", "quickstart.md", "clients.md"}
@@ -367,6 +384,8 @@ def flags_in(text: str) -> set[str]:
 OTHERS = {
     "--add-host": "docker",
     "--cacert": "curl",
+    "--cert": "curl",
+    "--key": "curl",
     "--listen-host": "mitmdump",
     "--proxy-server": "chromium",
     "--rm": "docker",

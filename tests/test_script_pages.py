@@ -11,6 +11,7 @@ import pytest
 
 from conformance import bodies, facts
 from doors import DEADLINE, trusting
+from far_bank import FarBank, ok
 from test_fail_closed import proxy_port, tool
 from xs2a_sandbox import addon
 
@@ -83,3 +84,20 @@ def test_the_public_url_that_is_set_counts(script: Path, monkeypatch: pytest.Mon
         answer = app.post("http://bank.example/v1/consents", json=bodies.consent(facts.covered()), headers=headers)
 
     assert answer.json()["_links"]["scaRedirect"]["href"].startswith("http://sandbox.test:8081/sca/consents?")
+
+
+def test_the_address_of_the_proxy_is_a_base_url_without_the_sandboxs_own_pages(mitmdump: tuple[str, Path]) -> None:
+    headers = {"X-Request-ID": str(uuid.uuid4())}
+    with httpx.Client(base_url=mitmdump[0], headers=headers, trust_env=False, timeout=DEADLINE) as app:
+        assert app.get(f"/v1/consents/{facts.consent()}/status").json() == {"consentStatus": "valid"}
+        assert app.get("/_sandbox/health").status_code == 404
+
+
+def test_the_sandbox_in_it_asks_the_bank_that_it_is_told_of(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FarBank(ok(b'{"from": "the bank"}')) as bank:
+        monkeypatch.setenv("XS2A_SANDBOX_MODE", "spy")
+        monkeypatch.setenv("XS2A_SANDBOX_BANK", bank.url)
+        with tool("mitmdump", script) as (_, said), httpx.Client(proxy=f"http://127.0.0.1:{proxy_port(said)}") as app:
+            answer = app.get(f"{bank.url}/v1/unknown", headers={"X-Request-ID": str(uuid.uuid4())})
+
+    assert answer.json() == {"from": "the bank"}

@@ -55,6 +55,7 @@ def test_ci_checks_and_tests_on_every_python() -> None:
     jobs = read("ci.yml")["jobs"]
     assert "make check" in commands(jobs["check"])
     assert "make test" in commands(jobs["test"])
+    assert "make test-slow" in commands(jobs["slow"])
     versions = jobs["test"]["strategy"]["matrix"]["python"]
     assert versions == ["3.12", "3.13", "3.14"]
 

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs what the clients need, of Debian's packages and of npm's; what is there already stays as it is.
+# Nothing here fails: the tests of a client that cannot run are skipped, and say why.
+set -u
+cd "$(dirname "$0")/node" || exit
+
+packages=()
+needs() { sh -c "$1" >/dev/null 2>&1 || packages+=("${@:2}"); }
+needs 'command -v curl' curl
+needs 'command -v node' nodejs
+needs 'command -v npm' npm
+needs 'command -v java && command -v javac && command -v keytool' default-jdk-headless
+needs 'command -v go' golang-go
+needs "php -r 'exit((int) !(extension_loaded(\"curl\") && include \"GuzzleHttp/autoload.php\"));'" \
+  php-cli php-curl php-guzzlehttp-guzzle
+needs 'command -v ruby' ruby
+
+if [ ${#packages[@]} != 0 ]; then
+  if [ "$(id -u)" = 0 ]; then as=(); elif sudo -n true 2>/dev/null; then as=(sudo -n); else as=(false); fi
+  if command -v apt-get >/dev/null && [ "${as[*]-}" != false ]; then
+    echo "Installing ${packages[*]}"
+    "${as[@]}" apt-get update -qq
+    for package in "${packages[@]}"; do
+      "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$package" >/dev/null ||
+        echo "$package cannot be installed: the tests of its clients are skipped." >&2
+    done
+  else
+    echo "There is no ${packages[*]}, and it cannot be installed here: the tests of its clients are skipped." >&2
+  fi
+fi
+
+command -v node >/dev/null && command -v npm >/dev/null || exit 0
+if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+  echo "Installing npm's packages for the clients"
+  npm ci --silent --no-audit --no-fund || echo "npm cannot install them: the tests of Node's clients are skipped." >&2
+fi
+
+# undici has to fit the one in Node; 6, of package.json, is for Node 18 to 22.
+inside="$(node -p 'process.versions.undici.split(".")[0]')"
+installed="$(node -p 'require("undici/package.json").version.split(".")[0]' 2>/dev/null)"
+if [ -n "$installed" ] && [ "$inside" -gt "$installed" ]; then
+  npm install --silent --no-audit --no-fund --no-save --no-package-lock "undici@$inside" ||
+    echo "npm cannot install undici $inside: the tests of Node's clients may fail." >&2
+fi
+exit 0

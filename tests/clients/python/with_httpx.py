@@ -1,0 +1,29 @@
+"""The walk with httpx."""
+
+import os
+import ssl
+
+import httpx
+from walk import walk
+
+options = {"base_url": os.environ["BASE_URL"], "http2": os.environ.get("HTTP_VERSION") == "2"}
+if ca_file := os.environ.get("CA_FILE"):
+    options["verify"] = ssl.create_default_context(cafile=ca_file)
+if certificate := os.environ.get("CLIENT_CERT"):
+    options["verify"].load_cert_chain(certificate, os.environ["CLIENT_KEY"])
+if proxy := os.environ.get("PROXY"):
+    options["proxy"] = proxy
+
+
+def send(client, method, path, headers, body):
+    response = client.request(method, path, headers=headers, content=body)
+    return {"status": response.status_code, "version": response.http_version, "body": response.json()}
+
+
+def send_anew(*request):
+    with httpx.Client(**options) as client:
+        return send(client, *request)
+
+
+with httpx.Client(**options) as client:
+    walk(lambda *request: send(client, *request), send_anew)
