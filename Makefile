@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow browser clients check openapi mutants bench format clean
+.PHONY: help install run test test-slow attack browser clients check openapi mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
 	@echo "make test     install and run the tests (ARGS=\"-k consents\" for a part)"
 	@echo "make test-slow  the tests that take minutes, marked slow"
+	@echo "make attack   attack a real serve in every mode, through every door (ARGS=--quick for a part)"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
 	@echo "make clients  install the languages whose clients are tested, with Debian's packages and npm's, as make test does"
 	@echo "make check    ruff and mypy"
@@ -30,6 +31,9 @@ test: $(STAMP) browser clients
 
 test-slow: $(STAMP) browser clients
 	$(BIN)/python -m pytest -n 2 -rs -m slow $(ARGS)
+
+attack: $(STAMP)
+	$(BIN)/python tests/attack/run.py $(ARGS)
 
 # Without one the tests that need it are skipped, and say so.
 browser:

@@ -1,0 +1,254 @@
+"""Runs the attack against a real `serve` in every mode, and says what did not hold.
+
+python tests/attack/run.py [--quick]
+"""
+
+import re
+import socket
+import ssl
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS)] if str(TESTS) not in sys.path else []
+
+from attack import surroundings  # noqa: E402
+from far_bank import FarBank, ok  # noqa: E402
+from support.serving import Serving, served  # noqa: E402
+
+MODES = ("simulate", "spy", "record", "compare")
+ROADS = ("plain", "tunnel", "tls", "direct")
+CANARY = "canary-7f3a"
+PATIENCE = 1.5
+"""Seconds for an answer: some of what is sent is the beginning of something longer, and is waited for in vain."""
+AT_ONCE = 8
+
+_PLACEHOLDER = re.compile(r"\$\{(\w+)((?: [^${}]*)?)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`value` is what is special about it among its family."""
+
+    family: str
+    number: int
+    send: str
+    value: str
+    roads: tuple[str, ...]
+    may_reach_bank: bool
+    answers: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.family}[{self.value!r}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Something that did not hold."""
+
+    mode: str
+    what: str
+
+
+def cases() -> list[Case]:
+    families = yaml.safe_load((Path(__file__).parent / "requests.yaml").read_text())["families"]
+    numbered = ((family, value) for family in families for value in family["values"])
+    return [
+        Case(
+            family["id"],
+            number,
+            family["send"],
+            str(value),
+            tuple(family.get("roads", ROADS)),
+            family["bank"] == "may",
+            frozenset(map(str, family["answers"])),
+        )
+        for number, (family, value) in enumerate(numbered)
+    ]
+
+
+def first_of_each(every: Sequence[Case]) -> list[Case]:
+    """One of each family."""
+    return list({case.family: case for case in reversed(every)}.values())
+
+
+@dataclass
+class Target:
+    """A `serve` in one mode, and the bank that it is told of."""
+
+    mode: str
+    serving: Serving
+    bank: FarBank
+    directory: Path
+
+    def exchange(self, case: Case, road: str) -> str:
+        """The class of the answer's status, or `none`."""
+        url = urlsplit({"tls": self.serving.tls, "direct": self.serving.direct}.get(road, self.serving.proxy))
+        bank = f"127.0.0.1:{self.bank.port}"
+        sent = self.written(case, road, bank, f"127.0.0.1:{url.port}").encode("latin-1")
+        with ExitStack() as stack:
+            raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", url.port), timeout=10 * PATIENCE))
+            if road == "tunnel":
+                host = re.search(r"\r\nHost: ([^\r\n]*)", sent.decode("latin-1"))
+                there = case.value if case.family in ("other-hosts", "nearly-the-bank") and host else bank
+                there = self.filled(there, case, bank, bank, road)
+                there = there if re.search(r":\d+$", there) else f"{there}:80"
+                raw.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
+                if b" 200 " not in raw.recv(65536):
+                    return "4"
+            if road == "tls":
+                raw = stack.enter_context(_trusting(self.serving.ca_file).wrap_socket(raw, server_hostname="127.0.0.1"))
+            raw.settimeout(PATIENCE)
+            try:
+                raw.sendall(sent)
+                answer = _read(raw)
+            except (ConnectionError, ssl.SSLError, TimeoutError):
+                return "none"
+        final = re.sub(rb"\A(HTTP/1\.1 1\d\d[^\r\n]*\r\n\r\n)+", b"", answer)
+        match = re.match(rb"HTTP/\d(?:\.\d)? (\d)\d\d", final)
+        return match[1].decode() if match else "none"
+
+    def written(self, case: Case, road: str, bank: str, door: str) -> str:
+        return self.filled(case.send, case, bank, bank if road in ("plain", "tunnel") else door, road)
+
+    def filled(self, text: str, case: Case, bank: str, host: str, road: str) -> str:
+        canary = f"{CANARY}-{case.number}-end"
+        known = {
+            "x": case.value,
+            "bank": bank,
+            "host": host,
+            "canary": canary,
+            "token": self.serving.token,
+            "secret": f"X-Case: {case.number}\r\nAuthorization: Bearer {canary}\r\n",
+            "page": "Origin: https://evil.example\r\nSec-Fetch-Site: cross-site\r\n",
+            "close": "Connection: close\r\n\r\n",
+        }
+
+        def fill(match: re.Match[str]) -> str:
+            name, rest = match[1], match[2].removeprefix(" ")
+            if name == "url":
+                if not rest.startswith("/"):  # a host of its own
+                    rest, slash, path = rest.partition("/")
+                    return f"http://{rest}{slash}{path}" if road == "plain" else slash + path
+                return f"http://{host}{rest}" if road == "plain" else rest
+            if name == "times":
+                count, header = rest.split(" ", 1)
+                if header.endswith(": "):
+                    return f"{header}{'a' * int(count)}\r\n"
+                return "".join(f"X-{n}: {header}\r\n" for n in range(int(count)))
+            return known[name]
+
+        while _PLACEHOLDER.search(text):
+            text = _PLACEHOLDER.sub(fill, text)
+        return text
+
+    def is_healthy(self) -> bool:
+        port = urlsplit(self.serving.direct).port
+        with socket.create_connection(("127.0.0.1", port), timeout=10 * PATIENCE) as raw:
+            raw.sendall(b"GET /_sandbox/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return _read(raw).startswith(b"HTTP/1.1 200")
+
+    def leaks(self, every: Sequence[Case]) -> Iterator[str]:
+        """Where canaries are that must not be there; the sandbox has ended by now."""
+        by_number = {str(case.number): case for case in every}
+        places = {"the bank": b"".join(self.bank.seen), "the log": self.serving.said.encode()}
+        places |= {str(file): file.read_bytes() for file in (self.directory / "rec").rglob("*") if file.is_file()}
+        for place, content in places.items():
+            for number in sorted(set(re.findall(rf"{CANARY}-(\d+)-end".encode(), content))):
+                yield f"a canary of {by_number[number.decode()]} is in {place}"
+            if self.serving.token.encode() in content:
+                yield f"the admin token is in {place}"
+        if self.mode == "simulate" and self.bank.connections:
+            yield f"{self.bank.connections} connections to the bank"
+
+
+@contextmanager
+def target(mode: str, directory: Path) -> Iterator[Target]:
+    with FarBank(ok(b'{"from": "the bank"}', b"Content-Type: application/json")) as bank:
+        flags = ("--mode", mode, "--bank", bank.url, "--to", str(directory / "rec"), "--log-format", "json")
+        with served(directory, *flags, "--forward-host", "login.invalid") as serving:
+            yield Target(mode, serving, bank, directory)
+
+
+def attack(mode: str, every: Sequence[Case], directory: Path) -> tuple[int, list[Broken]]:
+    """How many exchanges there were, and what did not hold."""
+    broken: list[str] = []
+    with target(mode, directory) as attacked, ThreadPoolExecutor(AT_ONCE) as pool:
+        sent = [(case, road) for case in every for road in case.roads]
+        results = pool.map(lambda one: attacked.exchange(*one), sent)
+        for (case, road), answer in zip(sent, results, strict=True):
+            if answer not in case.answers:
+                broken.append(f"{case} on the road {road} is answered {answer}, not {'/'.join(sorted(case.answers))}")
+        if not attacked.is_healthy():
+            broken.append("the sandbox is not healthy any more")
+        if attacked.serving.stop() != 0:
+            broken.append(f"the sandbox did not end well: {attacked.serving.warnings[-2000:]}")
+        if "Traceback" in attacked.serving.said:
+            broken.append(f"a traceback: {attacked.serving.warnings[-3000:]}")
+        broken += attacked.leaks(every)
+    return len(sent), [Broken(mode, what) for what in broken]
+
+
+def _trusting(ca_file: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(ca_file)
+    return context
+
+
+def _read(raw: Any) -> bytes:
+    received = b""
+    try:
+        while chunk := raw.recv(65536):
+            received += chunk
+    except (TimeoutError, ConnectionError, ssl.SSLError):
+        pass
+    return received
+
+
+def main(words: Sequence[str]) -> int:
+    every = first_of_each(cases()) if "--quick" in words else cases()
+    print(f"{len(every)} cases")
+    exchanges, broken, began = 0, [], monotonic()
+    for mode in MODES:
+        with TemporaryDirectory() as directory:
+            count, found = attack(mode, every, Path(directory))
+        exchanges += count
+        broken += found
+        print(f"{mode}: {count} exchanges, {len(found)} did not hold")
+    if "--quick" not in words:
+        broken += _surroundings()
+    for one in broken:
+        print(f"{one.mode}: {one.what}")
+    held = dict(Counter(one.mode for one in broken)) or "all held"
+    print(f"{exchanges} exchanges in {monotonic() - began:.0f} s, {held}")
+    return 1 if broken else 0
+
+
+def _surroundings() -> Iterator[Broken]:
+    named: list[tuple[str, Callable[[Any, Path], Iterator[str]], Sequence[Any]]] = [
+        ("environments", surroundings.heeded, surroundings.environments()),
+        ("cassettes", surroundings.accepted, surroundings.cassettes()),
+    ]
+    for name, attacked, every in named:
+        count = 0
+        for one in every:
+            with TemporaryDirectory() as directory:
+                for what in attacked(one, Path(directory)):
+                    count += 1
+                    yield Broken(name, f"{one}: {what}")
+        print(f"{len(every)} {name}, {count} did not hold")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

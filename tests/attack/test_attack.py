@@ -1,0 +1,55 @@
+"""The attack holds: one case of each family every day, all of them where there is time."""
+
+from pathlib import Path
+
+import pytest
+
+from attack.run import MODES, attack, cases, first_of_each, target
+from attack.surroundings import accepted, cassettes, environments, heeded
+
+
+def test_the_cases_are_many_and_each_has_its_expectation() -> None:
+    every = cases()
+    assert len(every) >= 300
+    assert len({str(case) for case in every}) == len(every)
+    assert all(case.answers <= {"2", "4", "5", "none"} and case.answers for case in every)
+    assert sum(not case.may_reach_bank for case in every) >= 300
+
+
+@pytest.mark.parametrize("mode", ["spy"])
+def test_one_case_of_each_family(mode: str, tmp_path: Path) -> None:
+    count, broken = attack(mode, first_of_each(cases()), tmp_path)
+    assert count > 50
+    assert not broken
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_every_case(mode: str, tmp_path: Path) -> None:
+    count, broken = attack(mode, cases(), tmp_path)
+    assert count > 1000
+    assert not broken
+
+
+def test_a_leak_would_be_seen(tmp_path: Path) -> None:
+    """What the bank may be asked carries no canary; one that gets there is told, with its case."""
+    every = cases()
+    with target("spy", tmp_path) as attacked:
+        case = next(one for one in every if one.family == "the-bank-itself")
+        assert attacked.exchange(case, "direct") == "2"
+        assert len(attacked.bank.seen) == 1
+        assert not list(attacked.leaks(every))
+        attacked.bank.seen.append(b"Authorization: Bearer canary-7f3a-3-end\r\nX: " + attacked.serving.token.encode())
+        assert [text.partition(" is in ")[2] for text in attacked.leaks(every)] == ["the bank", "the bank"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(environments())))
+def test_an_environment(number: int, tmp_path: Path) -> None:
+    assert not list(heeded(environments()[number], tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(cassettes())))
+def test_a_cassette(number: int, tmp_path: Path) -> None:
+    assert not list(accepted(cassettes()[number], tmp_path))
