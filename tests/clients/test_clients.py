@@ -127,7 +127,8 @@ CLIENTS = (
     python("httpx", "httpx"),
     python("aiohttp", "aiohttp"),
 )
-# With the version of HTTP that is not their own choice.
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
+# With the version of HTTP that is not their own choice, and with what clients read of the environment themselves.
 OTHERWISE = (
     curl("curl-1.1", http_version="1.1"),
     curl("curl-2", http_version="2", http2=True),
@@ -136,6 +137,9 @@ OTHERWISE = (
     go("go-1.1", http_version="1.1"),
     php("php-2", http_version="2", http2=True),
     python("httpx-2", "httpx", http_version="2", http2=True),
+    go("go-environment", http2=True, ca_variable="SSL_CERT_FILE", proxy_variables=PROXIES),
+    python("requests-environment", "requests", ca_variable="REQUESTS_CA_BUNDLE", proxy_variables=PROXIES),
+    python("httpx-environment", "httpx", ca_variable="SSL_CERT_FILE", proxy_variables=PROXIES),
 )
 
 

@@ -7,11 +7,10 @@ import ssl
 import aiohttp
 from walk import walk
 
-options = {}
-if ca_file := os.environ.get("CA_FILE"):
-    options["ssl"] = ssl.create_default_context(cafile=ca_file)
+trust = ssl.create_default_context(cafile=os.environ.get("CA_FILE"))
 if certificate := os.environ.get("CLIENT_CERT"):
-    options["ssl"].load_cert_chain(certificate, os.environ["CLIENT_KEY"])
+    trust.load_cert_chain(certificate, os.environ["CLIENT_KEY"])
+options = {"ssl": trust}
 if proxy := os.environ.get("PROXY"):
     options["proxy"] = proxy
 

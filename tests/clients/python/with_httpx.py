@@ -6,11 +6,11 @@ import ssl
 import httpx
 from walk import walk
 
-options = {"base_url": os.environ["BASE_URL"], "http2": os.environ.get("HTTP_VERSION") == "2"}
-if ca_file := os.environ.get("CA_FILE"):
-    options["verify"] = ssl.create_default_context(cafile=ca_file)
+trust = ssl.create_default_context(cafile=os.environ.get("CA_FILE"))
 if certificate := os.environ.get("CLIENT_CERT"):
-    options["verify"].load_cert_chain(certificate, os.environ["CLIENT_KEY"])
+    trust.load_cert_chain(certificate, os.environ["CLIENT_KEY"])
+http2 = os.environ.get("HTTP_VERSION") == "2"
+options = {"base_url": os.environ["BASE_URL"], "verify": trust, "http2": http2}
 if proxy := os.environ.get("PROXY"):
     options["proxy"] = proxy
 
