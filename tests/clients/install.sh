@@ -30,9 +30,13 @@ if [ ${#packages[@]} != 0 ]; then
 fi
 
 command -v node >/dev/null && command -v npm >/dev/null || exit 0
-if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+if ! cmp -s package-lock.json node_modules/.installed; then
   echo "Installing npm's packages for the clients"
-  npm ci --silent --no-audit --no-fund || echo "npm cannot install them: the tests of Node's clients are skipped." >&2
+  if npm ci --silent --no-audit --no-fund; then
+    cp package-lock.json node_modules/.installed
+  else
+    echo "npm cannot install them: the tests of Node's clients are skipped." >&2
+  fi
 fi
 
 # undici has to fit the one in Node; 6, of package.json, is for Node 18 to 22.
