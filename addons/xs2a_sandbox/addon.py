@@ -28,6 +28,7 @@ from mitmproxy.tls import ClientHelloData
 from OpenSSL import SSL
 
 from xs2a_sandbox import door, layers, proxy_log
+from xs2a_sandbox.connections import Connection, Connections
 from xs2a_sandbox.door import Answer, Tell, Waiting
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.layers import to_mitmproxy
@@ -79,6 +80,7 @@ class Sandbox(Guard):
         timeout: float = door.PATIENCE,
         proxy_auth: str | None = None,
         tell: Tell = door.untold,
+        connections: Connections | None = None,
     ) -> None:
         self.answer = answer
         self.tell = tell
@@ -87,6 +89,8 @@ class Sandbox(Guard):
         self.waiting: Waiting = set()
         self._secret = None if proxy_auth is None else proxy_auth.encode()
         self._tunnels: dict[str, str | None] = {}
+        self._connections = connections or Connections()
+        self._clients: dict[str, Connection] = {}
         self._large = asyncio.Semaphore(2)
         self._flows: WeakSet[http.HTTPFlow] = WeakSet()
 
@@ -118,9 +122,19 @@ class Sandbox(Guard):
         if ctx.options.http2 and b"h2" in data.client_hello.alpn_protocols:
             data.context.client.alpn = b"h2"
 
+    def client_connected(self, client: Client) -> None:
+        if connection := self._connections.open(_transport(client)):
+            self._clients[client.id] = connection
+        else:
+            client.error = "too many connections"
+
     def http_connect(self, flow: http.HTTPFlow) -> None:
         user, known = self._login(flow)
-        if known:
+        connection = self._connection(flow)
+        connection.begins()
+        if connection.crowded:
+            flow.response = to_mitmproxy(self._crowded(flow), "CONNECT")
+        elif known:
             self._tunnels[flow.client_conn.id] = user
         else:
             authority = flow.request.data.authority.decode("latin-1")
@@ -129,28 +143,46 @@ class Sandbox(Guard):
 
     def client_disconnected(self, client: Client) -> None:
         self._tunnels.pop(client.id, None)
+        if connection := self._clients.pop(client.id, None):
+            self._connections.close(connection)
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         self._flows.add(flow)
+        self._connection(flow).reads()
 
     async def request(self, flow: http.HTTPFlow) -> None:
         if flow.response or flow.error:
             return
         try:
-            request, known = self._from_mitmproxy(flow)
-            if known:
-                response = await door.ask(self.answer, request, self.timeout, self.tell, self.waiting)
-                response = await door.whole(request, response, self._large, self.tell)
-            else:
-                response = door.STRANGER
-                self.tell(request, response, 0.0, None)
-            self._perform(flow, response)
+            with self._connection(flow) as connection:
+                await self._answered(flow, connection.crowded)
         except BaseException as error:
             # mitmproxy forwards a request whose hook raised: nothing gets past this line.
             if door.stopping(error):
                 raise
             # Whatever is odd about the flow, this must not fail as well.
             flow.response = to_mitmproxy(door.failed(_outlined(flow), error, self.tell), flow.request.method)
+
+    async def _answered(self, flow: http.HTTPFlow, crowded: bool) -> None:
+        request, known = self._from_mitmproxy(flow)
+        if crowded:
+            response = self._crowded(flow)
+        elif known:
+            response = await door.ask(self.answer, request, self.timeout, self.tell, self.waiting)
+            response = await door.whole(request, response, self._large, self.tell)
+        else:
+            response = door.STRANGER
+            self.tell(request, response, 0.0, None)
+        self._perform(flow, response)
+        if crowded and flow.response:
+            flow.response.headers["Connection"] = "close"
+
+    def _connection(self, flow: http.HTTPFlow) -> Connection:
+        return self._clients.get(flow.client_conn.id) or Connection()
+
+    def _crowded(self, flow: http.HTTPFlow) -> Response:
+        self.tell(_outlined(flow), door.CROWDED, 0.0, None)
+        return door.CROWDED
 
     def response(self, flow: http.HTTPFlow) -> None:
         """Says that the connection ends where mitmproxy will end it: a client would ask again on it."""
@@ -207,7 +239,7 @@ class Sandbox(Guard):
         message, fault = to_mitmproxy(response, flow.request.method), response.fault
         if fault in ("reset", "drop"):
             if fault == "reset":
-                door.reset(_connections()[flow.client_conn.id].transports[flow.client_conn].writer.transport)
+                door.reset(_transport(flow.client_conn))
             flow.kill()
             return
         if fault or self.draining:
@@ -254,10 +286,11 @@ def from_environment() -> Sandbox:
         sys.exit(1)
 
 
-def _connections() -> dict[Any, Any]:
-    """mitmproxy's connection handlers by id. Not a documented interface: nothing else shows the socket."""
-    connections: dict[Any, Any] = ctx.master.addons.get("proxyserver").connections
-    return connections
+def _transport(client: Client) -> asyncio.Transport:
+    """The client's connection. Not a documented interface: nothing else shows the socket."""
+    handler = ctx.master.addons.get("proxyserver").connections[client.id]
+    transport: asyncio.Transport = handler.transports[client].writer.transport
+    return transport
 
 
 _new_context = net_tls.create_client_proxy_context

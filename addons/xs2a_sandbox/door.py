@@ -70,6 +70,9 @@ def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Res
 
 FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E: the sandbox failed on this request, its log says why")
 STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E: the sandbox stops, and has waited long enough for an answer")
+CROWDED = refusal(
+    503, "SERVICE_UNAVAILABLE", "XS2A997E: too many connections are open, this one is closed", ("Retry-After", "1")
+)
 LATE = refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E: the sandbox had no answer in time")
 STRANGER = refusal(
     407,

@@ -30,6 +30,7 @@ from mitmproxy.proxy.mode_servers import ServerInstance
 
 from xs2a_sandbox import door
 from xs2a_sandbox.addon import FORCED, Sandbox
+from xs2a_sandbox.connections import Connections
 from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.proxy_log import LOGGER, ProxyLog
@@ -55,12 +56,13 @@ class ProxyDoors:
         confdir: Path,
         proxy_auth: str | None = None,
         tell: Tell = door.untold,
+        connections: Connections | None = None,
     ) -> None:
         self.host = host
         self.proxy_port = proxy_port
         self.tls_port = tls_port
         self.confdir = confdir
-        self.sandbox = Sandbox(answer, proxy_auth=proxy_auth, tell=tell)
+        self.sandbox = Sandbox(answer, proxy_auth=proxy_auth, tell=tell, connections=connections)
         self._listening: list[ServerInstance[Any]] = []
 
     async def start(self) -> None:

@@ -17,6 +17,7 @@ from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Sco
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from xs2a_sandbox import door, reason
+from xs2a_sandbox.connections import IDLE, Connection, Connections
 from xs2a_sandbox.door import Answer, Tell, Waiting
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.messages import MAX_BODY, Headers, Request, Response
@@ -28,6 +29,7 @@ PIPELINED = 100
 PLACE = "the port of --port, which speaks HTTP/1.1 without TLS: use http://, or the port of --tls-port for https://"
 
 _TRANSPORT = "transport"
+_CONNECTION = "connection"
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +38,14 @@ class DirectDoor:
     """Listens from `start` to `drain`; `port` is the real one from then on."""
 
     def __init__(
-        self, answer: Answer, *, host: str, port: int, timeout: float = door.PATIENCE, tell: Tell = door.untold
+        self,
+        answer: Answer,
+        *,
+        host: str,
+        port: int,
+        timeout: float = door.PATIENCE,
+        tell: Tell = door.untold,
+        connections: Connections | None = None,
     ) -> None:
         self.answer = answer
         self.tell = tell
@@ -44,6 +53,7 @@ class DirectDoor:
         self.port = port
         self.timeout = timeout
         self._waiting: Waiting = set()
+        self._connections = connections or Connections()
 
     async def start(self) -> None:
         """Raises ConfigError for a port that cannot be had."""
@@ -58,7 +68,7 @@ class DirectDoor:
         self._server = _Server(
             uvicorn.Config(
                 self._app,
-                http=cast("type[_Protocol]", partial(_Protocol, self.tell)),
+                http=cast("type[_Protocol]", partial(_Protocol, self.tell, self._connections)),
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -68,6 +78,7 @@ class DirectDoor:
                 proxy_headers=False,
                 server_header=False,
                 date_header=False,
+                timeout_keep_alive=int(IDLE),
             )
         )
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
@@ -87,11 +98,22 @@ class DirectDoor:
     async def _app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
             return
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return
+            body += message["body"]
+            more = message["more_body"]
+        with scope["state"][_CONNECTION]:
+            await self._answer(scope, bytes(body), receive, send)
+
+    async def _answer(
+        self, scope: HTTPScope, body: bytes, receive: ASGIReceiveCallable, send: ASGISendCallable
+    ) -> None:
         try:
-            response = await self._answered(scope, receive)
+            response = await door.ask(self.answer, _request(scope, body), self.timeout, self.tell, self._waiting)
             fields = _fields(response, scope["method"])
-        except _Gone:
-            return
         except Exception as error:
             response = door.failed(Request(scope["method"], scope["path"], door="direct"), error, self.tell)
             fields = _fields(response, scope["method"])
@@ -103,29 +125,21 @@ class DirectDoor:
         if response.rest is not None:
             await _send_rest(response.rest, scope, send)
 
-    async def _answered(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
-        """Raises _Gone."""
-        body, more = bytearray(), True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise _Gone
-            body += message["body"]
-            more = message["more_body"]
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        host, port = door.asked_for("", headers)
-        query = b"?" + scope["query_string"] if scope["query_string"] else b""
-        request = Request(
-            method=scope["method"],
-            target=(scope["raw_path"] + query).decode("latin-1"),
-            headers=Headers(headers),
-            body=bytes(body),
-            host=host,
-            port=port,
-            scheme=scope["scheme"],
-            door="direct",
-        )
-        return await door.ask(self.answer, request, self.timeout, self.tell, self._waiting)
+
+def _request(scope: HTTPScope, body: bytes) -> Request:
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    host, port = door.asked_for("", headers)
+    query = b"?" + scope["query_string"] if scope["query_string"] else b""
+    return Request(
+        method=scope["method"],
+        target=(scope["raw_path"] + query).decode("latin-1"),
+        headers=Headers(headers),
+        body=body,
+        host=host,
+        port=port,
+        scheme=scope["scheme"],
+        door="direct",
+    )
 
 
 def _fields(response: Response, method: str) -> list[tuple[bytes, bytes]]:
@@ -174,10 +188,6 @@ async def _fail(
         pass
 
 
-class _Gone(Exception):
-    """The client has left in the middle of its request."""
-
-
 class _Refused(Exception):
     """Raised inside the parser, which stops there."""
 
@@ -191,9 +201,11 @@ class _Protocol(HttpToolsProtocol):
     It shows the application its connection, which a fault needs.
     """
 
-    def __init__(self, tell: Tell, *arguments: Any, **more: Any) -> None:
+    def __init__(self, tell: Tell, connections: Connections, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._tell = tell
+        self._connections = connections
+        self._connection = Connection()
         self._in_body = False
         self._length = 0
         """Bytes of the body so far."""
@@ -203,9 +215,20 @@ class _Protocol(HttpToolsProtocol):
         self._heard = False
         self._lingers = 0
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if connection := self._connections.open(transport):
+            self._connection = connection
+        else:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._connections.close(self._connection)
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["state"][_TRANSPORT] = self.transport
+        self.scope["state"] |= {_TRANSPORT: self.transport, _CONNECTION: self._connection}
         self._in_body, self._length = False, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -215,6 +238,9 @@ class _Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_body, self._silent = True, 0
+        self._connection.reads()
+        if self._connection.crowded:
+            raise _Refused(door.CROWDED)
         if len(self.pipeline) > PIPELINED:
             raise _Refused(door.malformed(f"more than {PIPELINED} others are before it on its connection"))
         super().on_headers_complete()
@@ -280,7 +306,7 @@ class _Protocol(HttpToolsProtocol):
     def _refuse(self, refusal: Response) -> None:
         request = door.unread("direct")
         if self._in_body:
-            request = Request(self.scope["method"], self.url.decode("latin-1"), door="direct")
+            request = Request(self.parser.get_method().decode(), self.url.decode("latin-1"), door="direct")
         self._tell(request, refusal, 0.0, None)
         self._end(door.as_http1(refusal))
 

@@ -9,6 +9,7 @@ from xs2a_sandbox import door
 from xs2a_sandbox.admin_token import ensure_token
 from xs2a_sandbox.assembly import build
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.connections import Connections
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.front_page import Addresses
@@ -41,7 +42,10 @@ async def serve(
         built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
-    direct = DirectDoor(engine.answer, host=settings.host, port=settings.port, tell=engine.refused)
+    connections = Connections()
+    direct = DirectDoor(
+        engine.answer, host=settings.host, port=settings.port, tell=engine.refused, connections=connections
+    )
     proxy = ProxyDoors(
         engine.answer,
         host=settings.host,
@@ -50,6 +54,7 @@ async def serve(
         confdir=settings.confdir,
         proxy_auth=settings.proxy_auth,
         tell=engine.refused,
+        connections=connections,
     )
     await direct.start()
     started: list[DirectDoor | ProxyDoors] = [direct]

@@ -26,10 +26,10 @@ async def _engine(self: engine.Engine, request: Request) -> Response:
     return await _answer(self, request)
 
 
-async def _direct(self: server.DirectDoor, scope: Any, receive: Any) -> Any:
+def _direct(scope: Any, body: bytes) -> Request:
     if (b"x-break", b"door") in scope["headers"]:
         raise LookupError("the door is broken")
-    return await _answered(self, scope, receive)
+    return _request(scope, body)
 
 
 def _proxy(self: addon.Sandbox, flow: Any) -> Any:
@@ -47,12 +47,12 @@ async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
     await _serve(*arguments, ready=warn, **options)
 
 
-_answer, _answered = engine.Engine.answer, server.DirectDoor._answered
+_answer, _request = engine.Engine.answer, server._request
 _from_mitmproxy, _serve = addon.Sandbox._from_mitmproxy, serving.serve
 
 if __name__ == "__main__":
     engine.Engine.answer = _engine  # type: ignore[method-assign]
-    server.DirectDoor._answered = _direct  # type: ignore[method-assign]
+    server._request = _direct
     addon.Sandbox._from_mitmproxy = _proxy  # type: ignore[method-assign]
     server.DirectDoor.__init__.__kwdefaults__["timeout"] = PATIENCE
     addon.Sandbox.__init__.__kwdefaults__["timeout"] = PATIENCE

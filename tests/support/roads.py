@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from doors import DEADLINE, Loop, echo, read_all, trusting
+from xs2a_sandbox.connections import Connections
 from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.server import DirectDoor
 
@@ -29,6 +30,7 @@ class Roads:
     proxy: ProxyDoors
     ca_file: Path
     loop: Loop
+    connections: Connections
 
     @contextmanager
     def taken(self, road: str, *, patience: float = DEADLINE) -> Iterator[Any]:
@@ -60,11 +62,12 @@ def open_roads(confdir: Path, answer: Any = echo) -> Iterator[Roads]:
     with Loop() as loop:
 
         async def start() -> Roads:
-            direct = DirectDoor(answer, host="127.0.0.1", port=0)
-            proxy = ProxyDoors(answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir)
+            all = Connections()
+            direct = DirectDoor(answer, host="127.0.0.1", port=0, connections=all)
+            proxy = ProxyDoors(answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir, connections=all)
             await direct.start()
             await proxy.start()
-            return Roads(direct, proxy, ca_file, loop)
+            return Roads(direct, proxy, ca_file, loop, all)
 
         roads = loop.run(start())
         try:
