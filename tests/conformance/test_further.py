@@ -178,7 +178,7 @@ def test_no_operation_minds_a_slash_at_the_end(bank: Bank, operation: Operation)
 
 
 @spec("reading-method")
-@every_operation
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 def test_another_method_is_not_offered(bank: Bank, operation: Operation) -> None:
     path, options = operation.ask(bank)
 
@@ -196,7 +196,7 @@ SHAPED = [id for id, operation in OPERATIONS.items() if operation.status != 204 
 
 
 @spec("reading-sca-shapes")
-@pytest.mark.parametrize("id", SHAPED)
+@pytest.mark.parametrize("id", [pytest.param(id, marks=spec(id)) for id in SHAPED])
 def test_answers_have_the_shape_of_the_framework(bank: Bank, id: str) -> None:
     answer = OPERATIONS[id].send(bank)
 

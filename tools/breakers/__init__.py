@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tools.breakers import accounts, consents, payments, requests
+from tools.breakers import accounts, consents, further, payments, readings, requests
 from tools.breakers.breaker import Breaker
 
 CATALOGUE: Mapping[str, Sequence[Breaker]] = {
@@ -10,6 +10,8 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     **accounts.CATALOGUE,
     **payments.CATALOGUE,
     **requests.CATALOGUE,
+    **further.CATALOGUE,
+    **readings.CATALOGUE,
 }
 """By the id of the statement."""
 
