@@ -5,20 +5,19 @@ import { Agent } from "node:https";
 import { walk } from "./walk.mjs";
 
 const { default: axios } = await import(process.argv[2] ?? "axios");
-const { BASE_URL, PROXY, CLIENT_CERT, CLIENT_KEY, HTTP_VERSION } = process.env;
+const { BASE_URL, PROXY, CLIENT_CERT, CLIENT_KEY } = process.env;
 const bank = axios.create({ baseURL: BASE_URL, validateStatus: null });
 if (PROXY) {
   const { protocol, hostname, port } = new URL(PROXY);
   bank.defaults.proxy = { protocol, host: hostname, port };
 }
-if (HTTP_VERSION) bank.defaults.httpVersion = Number(HTTP_VERSION);
 if (CLIENT_CERT) {
   bank.defaults.httpsAgent = new Agent({ cert: readFileSync(CLIENT_CERT), key: readFileSync(CLIENT_KEY), keepAlive: true });
 }
 
 async function send(method, url, headers, data) {
   const response = await bank.request({ method, url, headers, data });
-  return { status: response.status, version: response.request.res?.httpVersion ?? null, body: response.data };
+  return { status: response.status, version: response.request.res.httpVersion, body: response.data };
 }
 
 await walk(send, (method, url, headers) => send(method, url, { ...headers, Connection: "close" }));

@@ -6,11 +6,22 @@ import { walk } from "./walk.mjs";
 const { BASE_URL, PROXY, CLIENT_CERT, CLIENT_KEY, HTTP_VERSION } = process.env;
 const tls = CLIENT_CERT ? { cert: readFileSync(CLIENT_CERT), key: readFileSync(CLIENT_KEY) } : {};
 const allowH2 = HTTP_VERSION === "2";
-const dispatcher = PROXY ? new ProxyAgent({ uri: PROXY, requestTls: tls, allowH2 }) : new Agent({ connect: tls, allowH2 });
+const connect = () => (PROXY ? new ProxyAgent({ uri: PROXY, requestTls: tls }) : new Agent({ connect: tls, allowH2 }));
+
+const kept = connect();
 
 async function send(method, path, headers, body, options) {
-  const response = await request(BASE_URL + path, { method, headers, body, dispatcher, ...options });
+  const response = await request(BASE_URL + path, { method, headers, body, dispatcher: kept, ...options });
   return { status: response.statusCode, version: null, body: await response.body.json() };
 }
 
-await walk(send, (method, path, headers) => send(method, path, headers, undefined, { reset: true }));
+// A connection of HTTP/2 ends with its dispatcher alone.
+async function sendAnew(method, path, headers) {
+  if (!allowH2) return send(method, path, headers, undefined, { reset: true });
+  const dispatcher = connect();
+  const answer = await send(method, path, headers, undefined, { dispatcher });
+  await dispatcher.close();
+  return answer;
+}
+
+await walk(send, sendAnew);
