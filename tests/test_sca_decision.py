@@ -170,7 +170,7 @@ def test_a_member_of_a_basket_is_decided_with_it(admin: Admin) -> None:
 def test_a_consent_that_is_valid_without_a_signature_is_decided_to_no_effect(admin: Admin) -> None:
     """As on its page: a preconfigured one lets its customer through the whole way."""
     id, _ = received(admin, resource=CONSENT)
-    admin.ask("PUT", f"state/consents/{CONSENT}", {**DATA["consents"][CONSENT], "authorisations": [id]})
+    admin.ask("PUT", f"state/consents/{CONSENT}", {**admin.get(f"state/consents/{CONSENT}"), "authorisations": [id]})
 
     answer = admin.ask("POST", f"sca/{id}", {"decide": "approve"})
 

@@ -10,7 +10,6 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date, timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -24,6 +23,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 
 from doors import opened
 from xs2a_sandbox.assembly import build
+from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.openapi import bundled_document
 from xs2a_sandbox.server import DirectDoor
@@ -78,7 +78,7 @@ def texts(data: TestData) -> dict[str, st.SearchStrategy[str]]:
     ids: dict[str, list[str]] = {}
     for id, payment in stock["payments"].items():
         ids.setdefault(payment["service"], []).append(id)
-    days = [(date.today() + timedelta(days=count)).isoformat() for count in (2, 90, -2)]
+    days = [REAL.today(count).isoformat() for count in (2, 90, -2)]
     return {
         "card-accounts": st.sampled_from(list(stock["cardAccounts"])) | anything,
         "account-id": st.sampled_from(list(stock["accounts"])) | anything,
@@ -119,7 +119,7 @@ class Bank:
 @pytest.fixture(scope="module")
 def bank() -> Iterator[Bank]:
     engine = build(Settings(state="memory:"))
-    stock = engine.testdata.at(date.today())
+    stock = engine.testdata.at(REAL.today())
     # Whatever has become of a payment, this bank also has the same one just initiated; what comes first is tried most.
     fresh = {
         str(uuid.uuid5(uuid.UUID(id), "RCVD")): {**payment, "transactionStatus": "RCVD"}

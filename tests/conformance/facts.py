@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -20,18 +20,31 @@ def today(days: int = 0) -> str:
     return (datetime.now(ZoneInfo("Europe/Vienna")).date() + timedelta(days=days)).isoformat()
 
 
-@cache
+def dated(members: Mapping[str, Any]) -> dict[str, Any]:
+    """With dates where numbers stand for them, of days from today: a day that is said early may be over in the test."""
+    dates = {"validUntil", "requestedExecutionDate", "startDate", "endDate"}
+    return {
+        name: today(value) if name in dates and isinstance(value, int) else value for name, value in members.items()
+    }
+
+
 def testdata() -> Mapping[str, Any]:
     """All scalars as the strings that stand in the file, relative dates filled in."""
-    return _filled(yaml.load((ROOT / "cassettes" / "testdata.yaml").read_text(), yaml.BaseLoader))
+    return as_of(date.fromisoformat(today()))
 
 
-def _filled(value: Any) -> Any:
+@cache
+def as_of(day: date) -> Mapping[str, Any]:
+    """The test data of a session that begins on that day."""
+    return _filled(yaml.load((ROOT / "cassettes" / "testdata.yaml").read_text(), yaml.BaseLoader), day)
+
+
+def _filled(value: Any, day: date) -> Any:
     if isinstance(value, dict):
-        return {key: _filled(member) for key, member in value.items()}
+        return {key: _filled(member, day) for key, member in value.items()}
     if isinstance(value, list):
-        return [_filled(entry) for entry in value]
-    return _TODAY.sub(lambda found: today(int(found[1] or 0)), value)
+        return [_filled(entry, day) for entry in value]
+    return _TODAY.sub(lambda found: (day + timedelta(days=int(found[1] or 0))).isoformat(), value)
 
 
 def accounts() -> Mapping[str, Any]:

@@ -162,7 +162,7 @@ def test_cards_have_no_other_booking_status(bank: Bank, query: dict[str, str]) -
 
 @pytest.mark.parametrize("given", [("dateFrom",), ("dateTo",), ("dateFrom", "dateTo")], ids="+".join)
 def test_dates_bound_what_is_booked_with_a_card(bank: Bank, given: tuple[str, ...]) -> None:
-    booked = KEPT["transactions"]["booked"]
+    booked = facts.testdata()["cardAccounts"][CARD]["transactions"]["booked"]
     days = sorted(record["bookingDate"] for record in booked)
     bounds = {"dateFrom": days[len(days) // 3], "dateTo": days[len(days) // 2]}
     wanted = [

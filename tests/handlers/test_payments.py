@@ -78,14 +78,14 @@ def test_members_that_are_not_listed_are_ignored(client: Client) -> None:
     ("changes", "code", "pointer"),
     [
         ({"debtor": facts.foreign_iban()}, "RESOURCE_UNKNOWN", "/debtorAccount/iban"),
-        ({"requestedExecutionDate": facts.today(-1)}, "EXECUTION_DATE_INVALID", "/requestedExecutionDate"),
+        ({"requestedExecutionDate": -1}, "EXECUTION_DATE_INVALID", "/requestedExecutionDate"),
         ({"amount": "1.001"}, "FORMAT_ERROR", "/instructedAmount/amount"),
         ({"amount": "1.5", "currency": "JPY"}, "FORMAT_ERROR", "/instructedAmount/amount"),
         ({"currency": "THB"}, "FORMAT_ERROR", "/instructedAmount/currency"),
     ],
 )
 def test_refusals(client: Client, changes: dict[str, Any], code: str, pointer: str) -> None:
-    answer = client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA, **changes))
+    answer = client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA, **facts.dated(changes)))
 
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, code, pointer)
     assert client.engine.store.counts() == {}

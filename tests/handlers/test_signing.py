@@ -41,20 +41,20 @@ def stage() -> Stage:
     ("product", "changes", "status"),
     [
         (bodies.SEPA, {}, "ACSP"),
-        (bodies.SEPA, {"requestedExecutionDate": facts.today(0)}, "ACSP"),
-        (bodies.SEPA, {"requestedExecutionDate": facts.today(1)}, "ACTC"),
+        (bodies.SEPA, {"requestedExecutionDate": 0}, "ACSP"),
+        (bodies.SEPA, {"requestedExecutionDate": 1}, "ACTC"),
         (bodies.CROSS_BORDER, {}, "ACSP"),
-        (bodies.CROSS_BORDER, {"requestedExecutionDate": facts.today(1)}, "ACTC"),
-        (bodies.INSTANT, {"requestedExecutionDate": facts.today(1)}, "ACSP"),
+        (bodies.CROSS_BORDER, {"requestedExecutionDate": 1}, "ACTC"),
+        (bodies.INSTANT, {"requestedExecutionDate": 1}, "ACSP"),
         (bodies.BULK, {}, "ACSP"),
-        (bodies.BULK, {"requestedExecutionDate": facts.today(1)}, "ACTC"),
-        (bodies.PERIODIC, {"startDate": facts.today(1)}, "ACTC"),
+        (bodies.BULK, {"requestedExecutionDate": 1}, "ACTC"),
+        (bodies.PERIODIC, {"startDate": 1}, "ACTC"),
     ],
 )
 def test_a_payment_executes_at_once_or_waits_for_its_day(
     stage: Stage, product: str, changes: dict[str, Any], status: str
 ) -> None:
-    thing = stage.payment(product, **changes)
+    thing = stage.payment(product, **facts.dated(changes))
     stage.sign(thing)
     assert stage.status(thing) == status
 

@@ -1,0 +1,59 @@
+"""Another time than it is: for a run of pytest, and for `xs2a-sandbox`.
+
+`pytest -p support.travelling` begins every test at TRAVEL_TO, an ISO time with its offset; for `python -m
+support.travelling serve …` time stands still there until it listens. From then on time passes.
+"""
+
+import os
+import ssl
+from collections.abc import Generator
+from datetime import datetime
+from typing import Any
+
+import pytest
+import time_machine
+
+TRAVEL_TO = "TRAVEL_TO"
+_NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
+
+
+def depart() -> None:
+    """Once more."""
+    _traveller.move_to(datetime.fromisoformat(os.environ[TRAVEL_TO]), tick=True)
+
+
+def timeless(context: ssl.SSLContext) -> ssl.SSLContext:
+    """A client's, which takes certificates whatever day it is: they are of the travelled time, OpenSSL has its own."""
+    context.verify_flags |= _NO_CHECK_TIME
+    return context
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    depart()
+    return (yield)
+
+
+def _a_context(cls: type[ssl.SSLContext], *arguments: Any) -> ssl.SSLContext:
+    return timeless(_context(cls, *arguments))
+
+
+async def _serve(*arguments: Any, ready: Any, **options: Any) -> None:
+    def listening(addresses: Any) -> None:
+        depart()
+        ready(addresses)
+
+    await _serve_really(*arguments, ready=listening, **options)
+
+
+if TRAVEL_TO in os.environ:
+    _traveller = time_machine.travel(datetime.fromisoformat(os.environ[TRAVEL_TO]), tick=False).start()
+    _context = ssl.SSLContext.__new__
+    ssl.SSLContext.__new__ = _a_context  # type: ignore[method-assign, assignment]
+
+if __name__ == "__main__":
+    from xs2a_sandbox import cli, serving
+
+    _serve_really = serving.serve
+    serving.serve = _serve  # type: ignore[assignment]
+    cli.main()
