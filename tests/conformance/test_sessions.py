@@ -112,7 +112,7 @@ def test_links(bank: Bank, way: str) -> None:
         assert all(link["href"].startswith("/v1/") for link in links.values())
 
 
-@spec("reading-session-links")
+@spec("reading-sessions")
 def test_the_default_session_needs_no_name(bank: Bank) -> None:
     nameless = replace(bank, session=None)
 

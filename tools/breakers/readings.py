@@ -17,34 +17,44 @@ from tools.breakers.breaker import (
     limits,
     misnames,
     refuses,
+    said,
     says,
     sends,
     takes,
+    turns,
     with_answer_header,
     with_header,
 )
 from tools.breakers.consents import opened
 from tools.breakers.operations import (
     ACCOUNTS,
+    BASKET_STATUS,
     CONSENT,
     CONSENT_STATUS,
     CREATE_CONSENT,
     FAMILIES,
     FURTHER,
     LIST,
+    PAGES,
     PRODUCTS,
     SEPA,
+    authorisation,
+    cancel,
     initiate,
     record,
     start,
+    update,
 )
+from tools.breakers.payments import reads_as
 from tools.breakers.requests import (
     MALFORMED_ID,
     NO_ID,
     any_request_id,
     any_type,
     every,
+    header_forbidden,
     header_required,
+    in_message,
     without_v1,
 )
 from xs2a_sandbox.messages import Request, Response
@@ -66,6 +76,10 @@ def _found(codes: Sequence[str], status: int, words: str) -> Breaker:
         return response
 
     return Breaker(words, answer)
+
+
+def errors(status: int) -> bool:
+    return status >= 400
 
 
 def any_form(operation: Operation, name: str) -> Breaker:
@@ -204,5 +218,71 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
                 "at the host asked for", lambda href: "http://evil.example/" + href.partition("//")[2].partition("/")[2]
             ),
         )
+    ],
+    "5-psu-ip-address": [
+        *(any_form(initiate(product), "PSU-IP-Address") for product in PRODUCTS),
+        *(
+            takes(
+                initiate(product),
+                "no PSU-IP-Address",
+                lambda r: with_header(r, "PSU-IP-Address", "192.0.2.7"),
+                when=When("without it", lambda request: not header(request, "PSU-IP-Address")),
+            )
+            for product in PRODUCTS
+        ),
+        *(header_forbidden(operation, "PSU-IP-Address") for operation in (CREATE_CONSENT, *POSTS[1:])),
+        *(header_forbidden(cancel(product), "PSU-IP-Address") for product in PRODUCTS),
+        header_required(CREATE_CONSENT, "PSU-IP-Address"),
+        *(any_form(operation, "PSU-IP-Address") for operation in (CREATE_CONSENT, cancel(SEPA))),
+    ],
+    "reading-body": [
+        *(forgives(operation, ["FORMAT_ERROR"], 200, OK) for operation in POSTS),
+        *(forgives(update(family), ["FORMAT_ERROR"], 200, OK) for family in FAMILIES),
+    ],
+    "reading-body-path": [
+        *(says(operation, "/tppMessages/0/path", "/", of=lambda status: status == 400) for operation in POSTS),
+        *(says(update(family), "/tppMessages/0/path", "/", of=lambda status: status == 400) for family in FAMILIES),
+    ],
+    "reading-error-shape": [
+        in_message("category", "WARNING"),
+        in_message("path", REMOVED),
+        every("errors have no _links", lambda _, r: said(r, {"tppMessages": content(r).get("tppMessages")}), errors),
+    ],
+    "reading-error-text": [
+        in_message("text", Change("without its marker", lambda text: text.removeprefix("{sensitive} "))),
+        in_message("text", Change("with another number", lambda text: text.replace("XS2A9", "XS2A8"))),
+    ],
+    "reading-session-links": [
+        *(
+            says(
+                operation,
+                f"{links}/scaRedirect/href",
+                Change("without the session", lambda h: re.sub("/s/[^/]+", "", h)),
+            )
+            for operation, links in (
+                (CREATE_CONSENT, "/_links"),
+                *((initiate(product), "/_Left") for product in PRODUCTS),
+            )
+        ),
+        says(CREATE_CONSENT, "/_links/self/href", Change("below a session", lambda href: f"/s/x{href}")),
+    ],
+    "reading-sca-redirect-once": [
+        turns(PAGES, 409, 303),
+        *(forgives(update(family), ["STATUS_INVALID"], 200, OK) for family in FAMILIES),
+    ],
+    "reading-sca-signatories": [
+        says(
+            CONSENT_STATUS,
+            "/consentStatus",
+            Change("valid too early", lambda s: s.replace("partiallyAuthorised", "valid")),
+        ),
+        reads_as("PATC", "ACSP"),
+        says(BASKET_STATUS, "/transactionStatus", Change("ACTC too early", lambda s: s.replace("PATC", "ACTC"))),
+        reads_as("RJCT", "PATC"),
+    ],
+    "reading-sca-confirmation": [
+        *(says(authorisation(family), "/scaStatus", "finalised") for family in FAMILIES),
+        *(says(update(family), "/scaStatus", "finalised") for family in FAMILIES),
+        forgives(update("payment"), ["STATUS_INVALID"], 200, OK),
     ],
 }
