@@ -14,11 +14,12 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import packages_distributions
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from shutil import copy2, copytree, ignore_patterns
 
 import pytest
+from packaging.requirements import Requirement
 
 from xs2a_sandbox import __version__
 from xs2a_sandbox.config import Settings
@@ -111,6 +112,19 @@ def test_what_the_package_imports_is_what_it_declares() -> None:
     missing = {name for name in third_party - OF_TESTS if not declared & {normal(d) for d in distributions[name]}}
     assert {"mitmproxy", "yaml", "click"} <= third_party
     assert not missing
+
+
+def test_nothing_is_taken_that_may_have_other_internals_and_nothing_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ranges = {normal(one.name): one.specifier for one in map(Requirement, project["dependencies"])}
+    data = {"certifi", "pycountry", "schwifty", "tzdata"}
+
+    assert {name for name, ends in ranges.items() if "<" not in {one.operator for one in ends}} == data
+    assert not [name for name, ends in ranges.items() if {one.operator for one in ends} - {">=", "<"}]
+    for name in ("mitmproxy", "aiohttp", "uvicorn"):
+        major, minor = version(name).split(".")[:2]
+        assert ranges[name].contains(version(name))
+        assert not ranges[name].contains(f"{major}.{int(minor) + 1}")
 
 
 def normal(distribution: str) -> str:
