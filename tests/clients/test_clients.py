@@ -354,5 +354,9 @@ def test_a_walk_with_a_client_certificate(sandbox: Sandbox, client: Client, way:
     assert [shake["certificates"] for shake in walk.handshakes] == [[TPP]] * walk.connections
 
 
+def test_the_page_says_how_java_shows_a_certificate() -> None:
+    assert f"`{KEY_STORE}`" in PAGE
+
+
 def test_nothing_went_wrong_in_the_sandbox(sandbox: Sandbox) -> None:
     assert sandbox.serving.warnings == ""
