@@ -3,7 +3,7 @@ from types import MappingProxyType
 
 import pytest
 
-from xs2a_sandbox.environment import ENVIRONMENT, FILTERS, IN_ORDER, is_missing, member, to_text
+from xs2a_sandbox.environment import ENVIRONMENT, FILTERS, IN_ORDER, WEIGHED, is_missing, member, to_text
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_null_and_undefined_are_missing():
 
 
 def test_nothing_but_the_listed_filters_is_there():
-    assert set(ENVIRONMENT.filters) == FILTERS | {IN_ORDER}
+    assert set(ENVIRONMENT.filters) == FILTERS | {IN_ORDER, WEIGHED}
     assert not ENVIRONMENT.globals

@@ -15,6 +15,7 @@ from xs2a_sandbox.messages import Request, to_json
 from xs2a_sandbox.pattern import Target
 from xs2a_sandbox.session import DEFAULT
 from xs2a_sandbox.store import StateView, Transaction
+from xs2a_sandbox.work import WORK, Work
 
 MAX_DEPTH = 64
 
@@ -132,6 +133,7 @@ class Call:
             "uuid": new_id,
             "now": self._now,
             "today": self._today,
+            WORK: Work(),
         }
 
     def _request_view(self) -> dict[str, str]:

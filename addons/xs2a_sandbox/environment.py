@@ -14,6 +14,7 @@ from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from xs2a_sandbox.formats import is_date_time
+from xs2a_sandbox.work import metered, spend, weighed
 
 FILTERS = frozenset(
     "abs capitalize count d default decimal dictsort first int items join last length list lower map max min reject "
@@ -22,6 +23,8 @@ FILTERS = frozenset(
 
 IN_ORDER = "<"
 """The filter that comparisons with one of ORDERINGS become; nobody can type its name."""
+WEIGHED = "="
+"""The filter that values go through before Python itself compares or cuts them; nobody can type its name either."""
 ORDERINGS = frozenset({"gt", "gteq", "lt", "lteq"})
 
 MAX_SIZE = 100_000
@@ -52,12 +55,16 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
     def getattr(self, obj: Any, attribute: str) -> Any:
+        spend(1)
         return member(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
+        spend(1)
         return member(obj, argument)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        weighed(left)
+        weighed(right)
         if operator == "*":
             for sized, times in ((left, right), (right, left)):
                 if isinstance(sized, str | list | tuple) and isinstance(times, int) and _size(sized) * times > MAX_SIZE:
@@ -104,7 +111,10 @@ def _environment() -> _Environment:
         environment.filters[name] = _on_text(environment.filters[name])
     for name in set(environment.filters) - FILTERS:
         del environment.filters[name]
-    environment.filters[IN_ORDER] = _in_order
+    environment.filters |= {IN_ORDER: _in_order, WEIGHED: lambda value: value}
+    tables: tuple[dict[str, Any], ...] = (environment.filters, environment.tests)
+    for table in tables:
+        table |= {name: metered(function) for name, function in table.items()}
     return environment
 
 

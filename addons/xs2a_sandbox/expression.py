@@ -13,8 +13,10 @@ from jinja2 import nodes
 from jinja2.exceptions import TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.visitor import NodeTransformer
 
-from xs2a_sandbox.environment import ENVIRONMENT, FILTERS, IN_ORDER, ORDERINGS, is_missing, member, to_text
+from xs2a_sandbox import work
+from xs2a_sandbox.environment import ENVIRONMENT, FILTERS, IN_ORDER, ORDERINGS, WEIGHED, is_missing, member, to_text
 from xs2a_sandbox.errors import ExpressionError
+from xs2a_sandbox.work import WORK, Work
 
 ROOTS = frozenset({"request", "path", "query", "headers", "body", "state", "testdata", "session", "clock"})
 RESULT_ROOTS = ROOTS | {"result"}
@@ -168,9 +170,24 @@ class _Exact(NodeTransformer):
         self.generic_visit(node)
         operators = tuple(operand.op for operand in node.ops)
         if ORDERINGS.isdisjoint(operators):
-            return node
+            others = [nodes.Operand(operand.op, _weighed(operand.expr)) for operand in node.ops]
+            return nodes.Compare(_weighed(node.expr), others, lineno=1)
         values = nodes.List([operand.expr for operand in node.ops], lineno=1)
         return nodes.Filter(node.expr, IN_ORDER, [nodes.Const(operators), values], [], None, None, lineno=1)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:
+        self.generic_visit(node)
+        return (
+            nodes.Getitem(_weighed(node.node), node.arg, node.ctx, lineno=1)
+            if isinstance(node.arg, nodes.Slice)
+            else node
+        )
+
+
+def _weighed(node: nodes.Expr) -> nodes.Expr:
+    if isinstance(node, nodes.Const):
+        return node
+    return nodes.Filter(node, WEIGHED, [], [], None, None, lineno=1)
 
 
 def _compile(
@@ -189,6 +206,7 @@ def _compile(
 
     def evaluate(scope: Scope) -> Any:
         context = template.new_context(scope, shared=True)
+        before = work.begin(scope.get(WORK) or Work())
         try:
             for _ in template.root_render_func(context):
                 pass
@@ -204,6 +222,8 @@ def _compile(
             return None
         except TemplateRuntimeError as error:
             raise ExpressionError(f"{error} in {source!r}") from None
+        finally:
+            work.end(before)
         return None if is_missing(value) else value
 
     return evaluate

@@ -1,0 +1,105 @@
+"""How much work the expressions of one answer may do, counted while they do it.
+
+Nothing from outside can interrupt a filter, and the sandbox answers nobody else meanwhile. So what goes into every
+filter, test and operator is weighed before, and whatever is taken one by one is counted.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import Any
+
+from jinja2.exceptions import SecurityError
+
+BUDGET = 1_000_000
+"""Units: about one for an entry that is looked at, five for a filter or test that is called. Less than a second."""
+
+WORK = "\0work"
+"""The member of a scope that holds its Work: all expressions of one request share it. Nobody can type the name."""
+
+_CALL = 5
+_CHARACTERS = 64
+"""Characters that cost one unit."""
+
+
+class Work:
+    """What is left of a budget."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = BUDGET
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.work = Work()
+
+
+_current = _Current()
+
+
+def begin(work: Work) -> Work:
+    """From now on it is spent from this one; returns the one before, which `end` takes."""
+    before, _current.work = _current.work, work
+    return before
+
+
+def end(before: Work) -> None:
+    _current.work = before
+
+
+def spend(units: int) -> None:
+    """Raises SecurityError where too little is left."""
+    work = _current.work
+    work.left -= units
+    if work.left < 0:
+        raise SecurityError(f"more work than the expressions of one answer may do ({BUDGET} units)")
+
+
+def weighed(value: Any) -> Any:
+    """The value, once its entries and characters have been paid for, those inside included."""
+    if type(value) is str:
+        spend(1 + len(value) // _CHARACTERS)
+    elif isinstance(value, list | tuple | Mapping):
+        spend(_weight(value, _current.work.left))
+    return value
+
+
+def metered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter or test that is paid for when it is called, by what it is given."""
+    # Jinja2 hands an environment or a context to some.
+    first = 1 if hasattr(function, "jinja_pass_arg") else 0
+
+    @wraps(function)
+    def paid(*arguments: Any, **named: Any) -> Any:
+        spend(_CALL)
+        given = [_counted(value) if isinstance(value, Iterator) else weighed(value) for value in arguments[first:]]
+        for value in named.values():
+            weighed(value)
+        return function(*arguments[:first], *given, **named)
+
+    return paid
+
+
+def _counted(values: Iterator[Any]) -> Iterator[Any]:
+    for value in values:
+        spend(1)
+        yield value
+
+
+def _weight(value: Any, most: int) -> int:
+    """The count ends above `most`."""
+    total, rest = 0, [value]
+    while rest and total <= most:
+        one = rest.pop()
+        total += 1
+        if type(one) is str:
+            total += len(one) // _CHARACTERS
+        elif isinstance(one, list | tuple | dict):
+            entries: Iterable[Any] = one.values() if isinstance(one, dict) else one
+            total += len(one)
+            rest.extend(entries)
+        elif isinstance(one, Mapping):
+            total += len(one)
+    return total

@@ -1,0 +1,180 @@
+"""Expressions that would freeze the sandbox for seconds, or for ever: each is cut off after so much work."""
+
+import json
+import signal
+import threading
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from client import Client, an_engine, cassette
+from doors import DEADLINE, START
+from xs2a_sandbox import environment, work
+from xs2a_sandbox.errors import ExpressionError
+from xs2a_sandbox.expression import compile_text
+from xs2a_sandbox.served import Process
+from xs2a_sandbox.work import BUDGET, WORK, Work
+
+BODY = {
+    "numbers": list(range(200_000)),
+    "text": "a" * 900_000,
+    "texts": [f"x{i}" for i in range(100_000)],
+    "nested": [{"a": {"b": i}} for i in range(50_000)],
+    "lists": [[i] for i in range(60_000)],
+}
+"""As large as no request can be."""
+
+DOTS, COMMAS = ".".join(["a"] * 2000), ",".join(["a.b"] * 2000)
+MANY = {
+    "join": ",".join(["body.numbers | list"] * 500),
+    "slice": ",".join(["body.numbers[:]"] * 500),
+    "length": ",".join(["body.numbers | length"] * 500),
+    "compare": ",".join(["body.numbers == body.numbers"] * 300),
+    "contain": ",".join(["-1 in body.numbers"] * 300),
+    "order": ",".join(["body.numbers < body.numbers"] * 300),
+    "add": ",".join(["(body.numbers + body.numbers) | length"] * 300),
+    "state": ",".join(["state.payments | length"] * 100),
+}
+HOSTILE = [
+    "([1] * 100000) | select('in', [2] * 100000) | list | length",
+    "body.numbers | select('in', body.numbers) | list",
+    "body.numbers | reject('in', body.numbers) | list | length",
+    "body.nested | selectattr('a.b', 'in', body.numbers) | list",
+    "body.nested | rejectattr('a.b', 'in', body.numbers) | list",
+    "body.numbers | select('eq', body.numbers) | list",
+    "body.numbers | map('string') | map('upper') | map('lower') | map('title') | map('trim') | join",
+    "body.numbers | map('replace', '1', '2') | map('replace', '2', '3') | map('replace', '3', '4') | list | length",
+    "body.numbers | sort | sort | sort | sort | sort | sort | sort | sort | sort | sort",
+    "body.texts | unique | list | sort | unique | list | sort | unique | list | sort | unique | list",
+    f"body.nested | map(attribute='{DOTS}') | list",
+    f"body.nested | sort(attribute='{COMMAS}')",
+    f"body.nested | sum(attribute='{DOTS}') + body.nested | map(attribute='{DOTS}') | list | length",
+    f"[{MANY['join']}] | length",
+    f"[{MANY['slice']}] | length",
+    f"[{MANY['length']}] | sum",
+    f"[{MANY['compare']}] | length",
+    f"[{MANY['contain']}] | length",
+    f"[{MANY['order']}] | length",
+    f"[{MANY['add']}] | length",
+    "body.numbers | map('select', 'in', body.numbers) | list",
+    "body.numbers | map('map', 'map', 'string') | list",
+    "body.numbers | map('default', body.numbers) | list",
+    "body.lists | map('join', body.text) | list",
+    "body.numbers | map('round', 2) | map('int') | map('string') | map('decimal') | list",
+    "body.lists | map('map', 'string') | map('list') | map('join') | map('length') | sum",
+    "[body.numbers] * 400",
+    "body.text | replace('', 'x')",
+    "body.texts | join(body.text)",
+    "(body.text ~ body.text ~ body.text) | length",
+    "['a', 'b'] | map('replace', 'a', body.text) | join",
+    "('9' * 100000) | int",
+    "2 ** 64 ** 64",
+    "([[[[[[[1] * 9] * 9] * 9] * 9] * 9] * 9] * 9) | string",
+]
+
+
+@pytest.mark.parametrize("source", HOSTILE, ids=range(len(HOSTILE)))
+def test_an_expression_is_cut_off(source: str) -> None:
+    spent = Work()
+    render = compile_text(f"{{{{ {source} }}}}")
+    assert callable(render)
+
+    with pytest.raises(ExpressionError, match=r"more work than|of more than|a power"):
+        render({"body": BODY, WORK: spent})
+
+    # What goes beyond is one step, and that is weighed no further than the budget.
+    assert BUDGET - spent.left <= BUDGET + 1 + 5 * len(BODY["numbers"])
+
+
+@pytest.mark.parametrize("name", sorted({*environment.ENVIRONMENT.filters, *environment.ENVIRONMENT.tests}))
+def test_every_filter_and_test_is_paid_for_by_what_it_is_given(name: str) -> None:
+    tables = environment.ENVIRONMENT.filters, environment.ENVIRONMENT.tests
+    (paid, *_) = [table[name] for table in tables if name in table]
+    before = work.begin(spent := Work())
+    first = [environment.ENVIRONMENT] if hasattr(paid, "jinja_pass_arg") else []
+    try:
+        with suppress(Exception):  # whatever it does not take, it has paid before
+            paid(*first, [1] * 10_000)
+    finally:
+        work.end(before)
+
+    assert BUDGET - spent.left > 10_000
+
+
+def test_what_an_ordinary_expression_costs() -> None:
+    spent = Work()
+    source = "body.texts[:300] | map('upper') | select('ne', 'X7') | sort | join(', ') | length"
+    render = compile_text(f"{{{{ {source} }}}}")
+    assert callable(render)
+
+    assert render({"body": {"texts": BODY["texts"][:300]}, WORK: spent}) > 0
+    assert BUDGET - spent.left < BUDGET // 50
+
+
+RULES = """
+rules:
+  - id: freeze
+    match: {path: /freeze}
+    respond: {text: "{{ ([1]*100000)|select('in',[2]*100000)|list|length }}"}
+  - id: together
+    match: {path: /together}
+    respond:
+      body: [LISTED]
+  - id: when
+    match: {path: /when, when: "([1]*100000)|select('in',[2]*100000)|list|length == 0"}
+    respond: {text: never}
+  - id: fine
+    match: {path: /fine}
+    respond: {text: "{{ 'fi' ~ 'ne' }}"}
+"""
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    listed = ", ".join(["\"{{ ([1]*50000) | map('string') | list | length }}\""] * 100)
+    cassette(folder, RULES.replace("LISTED", listed))
+    return folder
+
+
+@pytest.mark.parametrize("path", ["/freeze", "/together", "/when"])
+def test_the_request_fails_as_any_other_expression_does(cases: Path, path: str) -> None:
+    client = Client(an_engine(layers=[[cases]]))
+
+    answer = client.get(path)
+
+    assert (answer.status, answer.error["code"]) == (500, "INTERNAL_SERVER_ERROR")
+    assert client.get("/fine").body == b"fine"
+
+
+def test_a_sandbox_under_such_requests_answers_and_stops(cases: Path, tmp_path: Path) -> None:
+    process = Process(tmp_path / "confdir", ["--cassettes", str(cases)])
+    process.start()
+    stopped = threading.Event()
+
+    def ask() -> None:
+        while not stopped.is_set():
+            try:
+                urllib.request.urlopen(f"{process.direct}/freeze", timeout=START).close()
+            except OSError:
+                continue
+
+    asking = [threading.Thread(target=ask) for _ in range(2)]
+    try:
+        for one in asking:
+            one.start()
+        with urllib.request.urlopen(f"{process.direct}/_sandbox/health", timeout=START) as answer:
+            assert json.load(answer) == {"status": "up"}
+        process._process.send_signal(signal.SIGTERM)
+        began = monotonic()
+        assert process._process.wait(START + DEADLINE) is not None
+        assert monotonic() - began < START + DEADLINE
+    finally:
+        stopped.set()
+        for one in asking:
+            one.join()
+        process.stop()
