@@ -59,12 +59,31 @@ def test_what_is_no_exchange_is_left_out(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("content", [b"12:no flow,", b"x", b"5:1:1;,"])
+def nested(depth: int) -> bytes:
+    content = b"0:]"
+    for _ in range(depth):
+        content = b"%d:%b]" % (len(content), content)
+    return content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"12:no flow,", b"x", b"5:1:1;,", b"1000000000000:x,", b"999999999999999999:x,", b"0:}", b"0:]", nested(3000)],
+    ids=lambda content: repr(content[:20]),
+)
 def test_what_is_no_dump_says_so(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "flows"
     file.write_bytes(content)
     with pytest.raises(ConfigError, match=r"flows: after 0 flows: .* It is no dump of mitmproxy"):
         read(file)
+
+
+@pytest.mark.parametrize("time", [1e300, -1e300, float("inf"), float("nan")])
+def test_times_that_are_none_have_a_place(time: float, tmp_path: Path) -> None:
+    flow = exchange()
+    flow.request.timestamp_start = time
+    with pytest.raises(ConfigError, match=r"flows: after 0 flows: "):
+        read(dump(tmp_path / "flows", flow))
 
 
 def test_a_dump_that_breaks_off_says_where(tmp_path: Path) -> None:

@@ -100,3 +100,22 @@ def test_what_is_not_all_there_is_left_out(one: Any, reason: str) -> None:
 def test_mistakes_have_a_place(value: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=rf"bank\.json: .*{complaint}"):
         read(value, Path("bank.json"), START)
+
+
+def doubling(values: int, size: int = 1) -> list[dict[str, str]]:
+    """Each variable is the next one several times."""
+    names = [{"key": f"v{i}", "value": f"{{{{v{i + 1}}}}}" * 20} for i in range(values)]
+    return [*names, {"key": f"v{values}", "value": "x" * size}]
+
+
+def test_variables_that_grow_without_end_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"bank.json: .*the variables makes a text of more than 16777216 characters"):
+        collection(item("https://bank.example/v1/{{v0}}"), variables=doubling(9))
+
+
+def test_folders_that_are_nested_without_end_are_refused() -> None:
+    folder: dict[str, Any] = item()
+    for _ in range(150):
+        folder = {"name": "f", "item": [folder]}
+    with pytest.raises(ConfigError, match="folders are nested deeper than 100"):
+        collection(folder)

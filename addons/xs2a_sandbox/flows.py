@@ -29,9 +29,13 @@ def read(file: Path) -> Foreign:
                     entries.append(_entry(flow, flow.response))
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-    except (exceptions.FlowReadException, ValueError) as error:
-        text = f"{file}: after {len(entries) + len(left_out)} flows: {error}"
+    except (exceptions.FlowReadException, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+        # mitmproxy builds a flow of whatever stands in the file: lengths, times and kinds may be anything.
+        text = f"{file}: after {len(entries) + len(left_out)} flows: {error or type(error).__name__}"
         raise ConfigError(f"{text}. It is no dump of mitmproxy, or not complete") from None
+    except (RecursionError, MemoryError) as error:
+        text = f"{file}: after {len(entries) + len(left_out)} flows: it is nested too deep, or a length is too large"
+        raise ConfigError(f"{text} ({type(error).__name__}). It is no dump of mitmproxy, or not complete") from None
     return Foreign(tuple(entries), tuple(left_out))
 
 

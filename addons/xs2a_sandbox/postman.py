@@ -16,6 +16,12 @@ _VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _BASE = re.compile(r"\{\{[^{}]*\}\}(?=/|$)")
 _PATH_VARIABLE = re.compile(r"/:([A-Za-z0-9_-]+)")
 
+LARGEST = 16 * 1024 * 1024
+"""Characters of a text once its variables are filled in: they may name each other, and double with each step."""
+
+DEEPEST = 100
+"""Folders in folders."""
+
 Variables = Mapping[str, str]
 
 
@@ -54,15 +60,17 @@ def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
 
 
 def _items(
-    folder: Mapping[str, Any], place: str, variables: Variables, file: Path
+    folder: Mapping[str, Any], place: str, variables: Variables, file: Path, depth: int = 1
 ) -> Iterator[tuple[str, Any, Variables]]:
+    if depth > DEEPEST:
+        raise ConfigError(f"{file}: {place[:100]}: folders are nested deeper than {DEEPEST}")
     variables = {**variables, **_variables(folder)}
     for number, item in enumerate(folder["item"]):
         if not isinstance(item, Mapping):
             raise ConfigError(f"{file}: {place or 'item'}[{number}] is no object")
         named = f"{place} / {item.get('name') or number}".removeprefix(" / ")
         if isinstance(item.get("item"), list):
-            yield from _items(item, named, variables, file)
+            yield from _items(item, named, variables, file, depth + 1)
         else:
             yield named, item, variables
 
@@ -128,7 +136,17 @@ def _value(name: str, own: Variables, variables: Variables) -> str:
 def _filled(text: str, variables: Variables, *, leave_base: bool = False) -> str:
     # The values of variables may name others; a circle ends here, too.
     for _ in range(10):
-        text = _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), text)
+        size = len(text)
+
+        def value(found: re.Match[str]) -> str:
+            nonlocal size
+            filled = variables.get(found[1], found[0])
+            size += len(filled) - len(found[0])
+            if size > LARGEST:
+                raise ValueError(f"filling in the variables makes a text of more than {LARGEST} characters")
+            return filled
+
+        text = _VARIABLE.sub(value, text)
     start = _BASE.match(text) if leave_base else None
     if missing := _VARIABLE.search(text, start.end() if start else 0):
         raise _LeftOut(f"the variable {missing[0]} has no value in the collection")
