@@ -6,9 +6,11 @@ COPY pyproject.toml README.md LICENSE ./
 COPY addons addons
 COPY cassettes cassettes
 COPY schemas schemas
+COPY requirements requirements
 # Nothing is installed at run time: the environment that goes into the image has no pip.
 RUN python -m venv --without-pip /opt/xs2a-sandbox
-RUN pip --python /opt/xs2a-sandbox/bin/python install --no-cache-dir --disable-pip-version-check .
+RUN pip --python /opt/xs2a-sandbox/bin/python install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements/run.txt
+RUN pip --python /opt/xs2a-sandbox/bin/python install --no-cache-dir --disable-pip-version-check --no-deps .
 
 FROM python:3.13-slim
 LABEL org.opencontainers.image.title="xs2a-sandbox" \

@@ -3,9 +3,10 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow attack browser clients check openapi mutants bench format clean
+.PHONY: help install run test test-slow attack browser clients check lock openapi mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -15,6 +16,7 @@ help:
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
 	@echo "make clients  install the languages whose clients are tested, with Debian's packages and npm's, as make test does"
 	@echo "make check    ruff and mypy"
+	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with their hashes"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
@@ -59,6 +61,15 @@ openapi: $(STAMP)
 	$(BIN)/python -m xs2a_sandbox.openapi > docs/openapi.yaml.new
 	mv docs/openapi.yaml.new docs/openapi.yaml
 
+# For all systems and versions of Python; addresses of this machine's package index have no place in them.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
+
+lock: $(STAMP)
+	$(PIP) uv
+	$(LOCK) --upgrade --extra dev --output-file requirements/dev.txt
+	$(LOCK) --constraint requirements/dev.txt --output-file requirements/run.txt
+
 mutants: $(STAMP)
 	$(BIN)/python -m tools.prove --write $(ARGS)
 	$(BIN)/python -m tools.mutants $(ARGS)
@@ -76,7 +87,7 @@ clean:
 
 # An interpreter counts only if it runs: pyenv leaves commands behind that do not.
 # The stamp is written last, so that an interrupted install is made again.
-$(STAMP): pyproject.toml addons/xs2a_sandbox/__init__.py
+$(STAMP): pyproject.toml requirements/dev.txt addons/xs2a_sandbox/__init__.py
 	@test ! -x $(BIN)/python || $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || rm -rf $(VENV); \
 	if [ ! -x $(BIN)/python ]; then \
 		for python in python3.13 python3.12 python3.14 python3; do \
@@ -93,5 +104,7 @@ $(STAMP): pyproject.toml addons/xs2a_sandbox/__init__.py
 		exit 1; \
 	fi
 	@echo "Installing into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PIP) --require-hashes --requirement requirements/dev.txt || \
+		echo "What requirements/dev.txt locks cannot be installed here: taking what pyproject.toml allows." >&2
+	@$(PIP) --editable '.[dev]'
 	@touch $@

@@ -127,6 +127,19 @@ def test_nothing_is_taken_that_may_have_other_internals_and_nothing_is_pinned() 
         assert not ranges[name].contains(f"{major}.{int(minor) + 1}")
 
 
+@pytest.mark.parametrize(("name", "extra"), [("run", False), ("dev", True)])
+def test_the_lock_holds_what_is_declared_with_hashes(name: str, extra: bool) -> None:
+    """Where it does not: `make lock`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = project["dependencies"] + (project["optional-dependencies"]["dev"] if extra else [])
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    locked = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", text, re.MULTILINE))
+
+    assert not [one for one in map(Requirement, declared) if not one.specifier.contains(locked[normal(one.name)])]
+    assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", text)) >= len(locked)
+    assert "/" not in re.sub("^#.*", "", text, flags=re.MULTILINE), "an address or a path"
+
+
 def normal(distribution: str) -> str:
     return re.sub("[-_.]+", "-", distribution).lower()
 
@@ -195,9 +208,11 @@ def test_the_steps_of_the_image_give_a_sandbox_that_serves(tmp_path: Path) -> No
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     steps = [rest for word, rest in stages()[0] if word == "RUN"]
     for step in steps:
+        if "--require-hashes" in step:
+            continue
         step = step.replace("/opt/xs2a-sandbox", shlex.quote(str(prefix)))
         run("sh", "-ec", step.replace(" install ", " install --no-deps "), at=source, PATH=path)
-    assert len(steps) == 2
+    assert len(steps) == 3
     (packages,) = prefix.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(
         "\n".join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
