@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from xs2a_sandbox import harmless
 from xs2a_sandbox.censor import Censor
 from xs2a_sandbox.har import Entry
-from xs2a_sandbox.messages import Headers
+from xs2a_sandbox.messages import Headers, Response
 from xs2a_sandbox.pseudonym import compact_pan
 from xs2a_sandbox.redact import OURS, SCHEMES, Redactor
 from xs2a_sandbox.redaction_rules import Action
@@ -121,6 +121,10 @@ class Display:
     def text(self, text: str, personal: bool) -> str:
         """A reason, or what an exception says."""
         return (self._personal() if personal else self._typed()).text(text)
+
+    def answer(self, response: Response) -> Response:
+        """An answer of a real bank, whose texts may quote anybody."""
+        return self._personal().answer(response)
 
     def entry(self, entry: Entry, personal: bool) -> Entry:
         if not personal:

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from xs2a_sandbox import harmless, prose
 from xs2a_sandbox.censor import Censor
+from xs2a_sandbox.content_encoding import decode
 from xs2a_sandbox.har import Entry
-from xs2a_sandbox.messages import Headers, Request
+from xs2a_sandbox.messages import Headers, Request, Response
 from xs2a_sandbox.redacted_body import redacted_body
 from xs2a_sandbox.redaction_rules import DEFAULT, RedactionRules
 
@@ -64,6 +65,13 @@ class Redactor:
             answer_headers=answer_headers,
             answer_body=answer_body,
         )
+
+    def answer(self, response: Response) -> Response:
+        """The answer with the body that a recording would hold; nothing of one that cannot be decoded."""
+        body = decode(Headers(response.headers), response.body) or b""
+        kind = [pair for pair in response.headers if pair[0].lower() == "content-type"]
+        redacted = redacted_body(body, _media(Headers(kind)), self._censor, self._rules)
+        return Response(response.status, tuple(kind), redacted)
 
     def request(self, request: Request) -> Request:
         """What is matched with recorded rules; the same object if nothing changes. Framing stays."""
