@@ -1,5 +1,6 @@
 """From settings to an engine: which files make the bank, and where its state is."""
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -199,7 +200,8 @@ def _personal(settings: Settings, banks: Banks, redactor: Redactor | None) -> Ca
 
 
 def _typed(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
-    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor)
+    # Nothing of it is kept, so its pseudonyms need not be the same in the next run: no key is written for it.
+    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, secrets.token_bytes(32))
 
 
 def _passage(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None, redact: bool) -> Passage:
@@ -241,14 +243,18 @@ def _comparing(settings: Settings, asked: Sequence[RealBank], redactor: Redactor
 
 
 def redactor_of(
-    settings: Settings, banks: Banks, known: frozenset[str] = frozenset(), kind: type[Redactor] = Redactor
+    settings: Settings,
+    banks: Banks,
+    known: frozenset[str] = frozenset(),
+    kind: type[Redactor] = Redactor,
+    key: bytes | None = None,
 ) -> Redactor:
-    """For what these banks are sent and say."""
+    """For what these banks are sent and say; `key` is the one in `confdir` unless another one is given."""
     words = frozenset().union(*(replay.words(bank.interface) for bank in banks.all))
     urls = {
         url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url
     }
-    key = pseudonym.ensure_key(settings.confdir)
+    key = key or pseudonym.ensure_key(settings.confdir)
     return kind(key, _rules(settings), words=words, banks=urls, known=known)
 
 

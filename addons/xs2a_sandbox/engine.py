@@ -192,7 +192,7 @@ class Engine:
         """Why a request failed, as it may be shown; None for one that did not."""
         if response.status < 400:
             return None
-        if outcome.source == "bank" and self.display:
+        if outcome.source == "bank" and outcome.error is None and self.display:
             response = self.display.answer(response)
         text = outcome.reason or reasons.of_answer(response) or _UNSAID[outcome.source]
         return reasons.shown(text, request, lambda text: self.shown_text(text, outcome.personal))
