@@ -48,7 +48,9 @@ class Seen:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         kind = {"Content-Type": "application/json"} if content else {}
         pairs = {"X-Request-ID": UUID, "PSU-IP-Address": "198.51.100.7", **kind, **(headers or {})}
-        request = Request(method, target, Headers(pairs.items()), content, "bank.example", "https", door="direct")
+        request = Request(
+            method, target, Headers(pairs.items()), content, pairs.get("Host", "bank.example"), "https", door="direct"
+        )
 
         async def answered() -> bytes:
             return (await self._engine.answer(request)).body
@@ -245,7 +247,7 @@ class TestOfARealBank:
         with FarBank(ok()) as gone:
             url = gone.url
         with seen(tmp_path, mode="record", bank=url, to=tmp_path / "rec") as sandbox:
-            sandbox.ask("GET", f"/v1/accounts/{STRANGE}/mhuber77")
+            sandbox.ask("GET", f"/v1/accounts/{STRANGE}/mhuber77", {"Host": "localhost"})
             assert sandbox.logged[-1].status == 502
             assert "mhuber77" not in repr((sandbox.path, sandbox.last))
 

@@ -250,7 +250,7 @@ def test_it_stays_small(tmp_path: Path) -> None:
     match = {f"X-{'a' * 200}-{n}": "ü" * 500 for n in range(50)}
     bank = engine(tmp_path, rules(*({"id": f"r{n}", "match": {"path": f"/x{n}", "headers": match}} for n in range(3))))
 
-    for path in ("/x", "/x" + "%C3%BC" * 5000, "/y" * 300):
+    for path in ("/x", "/x" + "%C3%BC" * 1300, "/y" * 300):
         told = json.loads(ask(bank, path).body)["sandbox"]
         assert len(told["nearest"]) == 3
         assert len(to_json(told)) <= 8 * 1024

@@ -96,7 +96,7 @@ def test_likeness_of_paths(tmp_path: Path, method: str, path: str, best: str) ->
     assert names(explained(bank, method, path))[0] == best
 
 
-@pytest.mark.parametrize("path", ["/", "//", "/" + "x" * 100_000, "/a" * 5_000, "/v1" * 5_000])
+@pytest.mark.parametrize("path", ["/", "//", "/" + "x" * 8_000, "/a" * 4_000, "/v1" * 2_700])
 def test_strange_paths(tmp_path: Path, path: str) -> None:
     assert len(names(explained(engine(tmp_path), "GET", path))) == 3
 

@@ -26,12 +26,12 @@ from xs2a_sandbox.explanation import Explanation, explain, own
 from xs2a_sandbox.front_page import FrontPage
 from xs2a_sandbox.guard import Guard
 from xs2a_sandbox.handlers import RAISES, sca
-from xs2a_sandbox.handlers.pages import Pages
 from xs2a_sandbox.interface import ENGINE_ERRORS, Interface
 from xs2a_sandbox.journal import Journal
 from xs2a_sandbox.live_comparison import Asked
 from xs2a_sandbox.messages import Headers, Request, Response, excess, header_mistake, is_field_value
 from xs2a_sandbox.origin import Origin
+from xs2a_sandbox.own_pages import Pages
 from xs2a_sandbox.own_path import ROOT
 from xs2a_sandbox.passage import Passage
 from xs2a_sandbox.pattern import Target, outline, split_target
