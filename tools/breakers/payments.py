@@ -48,6 +48,7 @@ from tools.breakers.operations import (
     CONSENT,
     CREATE_CONSENT,
     CROSS_BORDER,
+    FAMILIES,
     FUNDS,
     INSTANT,
     LIST,
@@ -60,6 +61,7 @@ from tools.breakers.operations import (
     cancel,
     initiate,
     record,
+    start,
     status,
 )
 from xs2a_sandbox.messages import Request, Response
@@ -732,6 +734,7 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
         by_empty(CREATE_CONSENT, "/access/availableAccounts"),
         by_empty(CREATE_CONSENT, "/access/transactions"),
         refuses(CREATE_CONSENT, When("with an empty bban", lambda r: '"bban": ""' in r.body.decode())),
+        *(refuses(start(family), holding("/psuData", ""), 409, "STATUS_INVALID") for family in FAMILIES),
         _keeps_empty("creditorAgent"),
         _keeps_empty("remittanceInformationUnstructured"),
         by_empty(FUNDS, "/account/currency"),
