@@ -103,13 +103,12 @@ def from_har(har: Any) -> Entry:
         bank, target = split_url(_get(har, "request.url", str))
     status = _get(har, "response.status", int)
     method = _get(har, "request.method", str)
-    milliseconds = float(_get(har, "time", _NUMBER, 0))
     answer_body = _content(_get(har, "response.content", dict, {}), "response.content")
     left_out = not answer_body and "text" not in _get(har, "response.content", dict, {})
     size = _get(har, "response.content.size", _NUMBER, 0)
     return Entry(
         started=_time(_get(har, "startedDateTime", str)),
-        milliseconds=max(0.0, milliseconds) if math.isfinite(milliseconds) else 0.0,
+        milliseconds=duration(_get(har, "time", _NUMBER, 0)),
         bank=bank,
         method=method,
         target=target,
@@ -128,6 +127,15 @@ def split_url(url: str) -> tuple[str, str]:
     if not (parts.scheme and parts.netloc):
         raise ValueError(f"{url!r} is no absolute URL")
     return f"{parts.scheme}://{parts.netloc}", (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def duration(milliseconds: float | Decimal) -> float:
+    """0 where no time could have been that long, or short."""
+    try:
+        taken = float(milliseconds)
+    except OverflowError:
+        return 0.0
+    return max(0.0, taken) if math.isfinite(taken) else 0.0
 
 
 def _named(headers: Headers) -> list[dict[str, str]]:
@@ -200,6 +208,8 @@ def _content(data: Mapping[str, Any], place: str) -> bytes:
 def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        time = time if time.tzinfo else time.replace(tzinfo=UTC)
+        time.astimezone(UTC)  # in the year 1 or 9999 it may be none
+    except (ValueError, OverflowError):
         raise ValueError(f"startedDateTime cannot be {text[:40]!r}; it is a time as in 2026-11-21T10:11:12Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return time

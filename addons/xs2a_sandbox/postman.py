@@ -2,27 +2,32 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.foreign import NOWHERE, Foreign
-from xs2a_sandbox.har import Entry, split_url
+from xs2a_sandbox.foreign import NOWHERE, Foreign, Room, fill
+from xs2a_sandbox.har import Entry, duration, split_url
 from xs2a_sandbox.messages import Headers
 
-_VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_VARIABLE = re.compile(r"\{\{([^{}]*)\}\}")
 _BASE = re.compile(r"\{\{[^{}]*\}\}(?=/|$)")
 _PATH_VARIABLE = re.compile(r"/:([A-Za-z0-9_-]+)")
-
-LARGEST = 16 * 1024 * 1024
-"""Characters of a text once its variables are filled in: they may name each other, and double with each step."""
 
 DEEPEST = 100
 """Folders in folders."""
 
-Variables = Mapping[str, str]
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Those that hold in a folder, and the room that is left for what they expand to."""
+
+    values: Mapping[str, str]
+    room: Room
 
 
 class _LeftOut(Exception):
@@ -39,7 +44,7 @@ def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
         raise ConfigError(f"{file}: this is no Postman collection: item is no list")
     entries: list[Entry] = []
     left_out: list[str] = []
-    for place, item, variables in _items(collection, "", {}, file):
+    for place, item, variables in _items(collection, "", Variables({}, Room()), file):
         answers = item.get("response") or []
         if not isinstance(answers, list):
             raise ConfigError(f"{file}: {place}: response is no list")
@@ -64,7 +69,7 @@ def _items(
 ) -> Iterator[tuple[str, Any, Variables]]:
     if depth > DEEPEST:
         raise ConfigError(f"{file}: {place[:100]}: folders are nested deeper than {DEEPEST}")
-    variables = {**variables, **_variables(folder)}
+    variables = Variables({**variables.values, **_variables(folder)}, variables.room)
     for number, item in enumerate(folder["item"]):
         if not isinstance(item, Mapping):
             raise ConfigError(f"{file}: {place or 'item'}[{number}] is no object")
@@ -75,7 +80,7 @@ def _items(
             yield named, item, variables
 
 
-def _variables(folder: Mapping[str, Any]) -> Variables:
+def _variables(folder: Mapping[str, Any]) -> Mapping[str, str]:
     listed = folder.get("variable") or []
     return {
         str(one.get("key") or one.get("id")): str(one["value"])
@@ -99,14 +104,14 @@ def _entry(request: Any, answer: Mapping[str, Any], variables: Variables, starte
     took = answer.get("responseTime")
     return Entry(
         started=started,
-        milliseconds=float(took) if isinstance(took, int | float) else 0.0,
+        milliseconds=duration(took) if isinstance(took, int | float | Decimal) else 0.0,
         bank=bank,
         method=str(request.get("method") or "GET").upper(),
         target=target,
         headers=_headers(request.get("header"), variables),
         body=_body(request.get("body"), variables),
         status=status,
-        answer_headers=_headers(answer.get("header"), {}),
+        answer_headers=_headers(answer.get("header"), None),
         answer_body=(text or "").encode(errors="surrogatepass"),
     )
 
@@ -118,8 +123,11 @@ def _url(url: Any, variables: Variables) -> str:
     own = _variables(url) if isinstance(url, Mapping) else {}
     path, question_mark, query = _filled(raw, variables, leave_base=True).partition("?")
     scheme, separator, rest = path.partition("://")
-    path = _PATH_VARIABLE.sub(
-        lambda found: "/" + _value(found[1], own, variables), "/" + (rest if separator else path)
+    path = fill(
+        _PATH_VARIABLE,
+        "/" + (rest if separator else path),
+        lambda place: "/" + _value(place[1], own, variables),
+        variables.room,
     )[1:]
     if not separator:
         # `{{baseUrl}}/v1/accounts`, and nobody says what the base is; or a host without a scheme.
@@ -127,7 +135,7 @@ def _url(url: Any, variables: Variables) -> str:
     return f"{scheme}://{path}{question_mark}{query}"
 
 
-def _value(name: str, own: Variables, variables: Variables) -> str:
+def _value(name: str, own: Mapping[str, str], variables: Variables) -> str:
     if name not in own:
         raise _LeftOut(f"the path variable :{name} has no value")
     return _filled(own[name], variables)
@@ -136,24 +144,16 @@ def _value(name: str, own: Variables, variables: Variables) -> str:
 def _filled(text: str, variables: Variables, *, leave_base: bool = False) -> str:
     # The values of variables may name others; a circle ends here, too.
     for _ in range(10):
-        size = len(text)
-
-        def value(found: re.Match[str]) -> str:
-            nonlocal size
-            filled = variables.get(found[1], found[0])
-            size += len(filled) - len(found[0])
-            if size > LARGEST:
-                raise ValueError(f"filling in the variables makes a text of more than {LARGEST} characters")
-            return filled
-
-        text = _VARIABLE.sub(value, text)
+        if not _VARIABLE.search(text):
+            break
+        text = fill(_VARIABLE, text, lambda place: variables.values.get(place[1].strip(), place[0]), variables.room)
     start = _BASE.match(text) if leave_base else None
     if missing := _VARIABLE.search(text, start.end() if start else 0):
         raise _LeftOut(f"the variable {missing[0]} has no value in the collection")
     return text
 
 
-def _headers(listed: Any, variables: Variables) -> Headers:
+def _headers(listed: Any, variables: Variables | None) -> Headers:
     pairs = []
     for header in listed if isinstance(listed, list) else []:
         if not isinstance(header, Mapping) or header.get("disabled"):
@@ -172,7 +172,10 @@ def _body(body: Any, variables: Variables) -> bytes:
     if body["mode"] == "raw":
         return _filled(str(body.get("raw") or ""), variables).encode(errors="surrogatepass")
     if body["mode"] == "urlencoded":
-        fields = [one for one in body.get("urlencoded") or [] if isinstance(one, Mapping) and not one.get("disabled")]
+        listed = body.get("urlencoded") or []
+        if not isinstance(listed, list):
+            raise ValueError("the fields of its body are no list")
+        fields = [one for one in listed if isinstance(one, Mapping) and not one.get("disabled")]
         return urlencode(
             [(str(f.get("key", "")), _filled(str(f.get("value") or ""), variables)) for f in fields]
         ).encode()

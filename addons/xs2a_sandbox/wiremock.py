@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from xs2a_sandbox import own_file
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.foreign import NOWHERE, Foreign, read_json
+from xs2a_sandbox.foreign import NOWHERE, Foreign, Room, fill, read_json
 from xs2a_sandbox.har import Entry
 from xs2a_sandbox.messages import Headers, to_json
 
@@ -30,28 +30,28 @@ class _LeftOut(Exception):
 def read_directory(directory: Path, now: datetime) -> Foreign:
     """A folder with `mappings/` and `__files/`, or of mappings alone. Raises ConfigError."""
     folder = directory / "mappings" if (directory / "mappings").is_dir() else directory
-    found = Foreign((), ())
+    entries: list[Entry] = []
+    left_out: list[str] = []
+    room = Room()
     names = sorted(file for file in folder.rglob("*.json") if FILES not in file.relative_to(directory).parts)
     if not names:
         raise ConfigError(f"{directory}: there are no mappings: no *.json")
     for file in names:
-        one = read(
-            read_json(file, folder=directory),
-            file,
-            _files(directory, folder),
-            now + timedelta(seconds=len(found.entries)),
-        )
-        found = Foreign(found.entries + one.entries, found.left_out + one.left_out)
-    return found
+        later = now + timedelta(seconds=len(entries))
+        one = read(read_json(file, folder=directory), file, _files(directory, folder), later, room)
+        entries += one.entries
+        left_out += one.left_out
+    return Foreign(tuple(entries), tuple(left_out))
 
 
-def read(value: Any, file: Path, files: Path, now: datetime) -> Foreign:
+def read(value: Any, file: Path, files: Path, now: datetime, room: Room | None = None) -> Foreign:
     """One mapping, or an export of several. `files` is where `bodyFileName` leads. Raises ConfigError."""
+    room = room or Room()
     entries: list[Entry] = []
     left_out: list[str] = []
     for place, mapping in _mappings(value, file):
         try:
-            entries.append(_entry(mapping, files, now + timedelta(seconds=len(entries))))
+            entries.append(_entry(mapping, files, room, now + timedelta(seconds=len(entries))))
         except _LeftOut as reason:
             left_out.append(f"{place}: {reason}")
         except ValueError as error:
@@ -75,7 +75,7 @@ def _mappings(value: Any, file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]
         yield str(mapping.get("name") or f"{file.name}, mapping {number + 1}"), mapping
 
 
-def _entry(mapping: Mapping[str, Any], files: Path, started: datetime) -> Entry:
+def _entry(mapping: Mapping[str, Any], files: Path, room: Room, started: datetime) -> Entry:
     request, answer = mapping["request"], mapping["response"]
     if mapping.get("requiredScenarioState") or mapping.get("newScenarioState"):
         raise _LeftOut("it depends on the state of a scenario")
@@ -94,6 +94,7 @@ def _entry(mapping: Mapping[str, Any], files: Path, started: datetime) -> Entry:
     if not isinstance(status, int):
         raise ValueError(f"the status is {status!r}")
     content, kind = _content(answer, files)
+    room.take(len(content))
     answer_headers = Headers(_listed(answer.get("headers")))
     if kind and answer_headers.get("content-type") is None:
         answer_headers = Headers([("Content-Type", kind), *answer_headers])
@@ -102,7 +103,7 @@ def _entry(mapping: Mapping[str, Any], files: Path, started: datetime) -> Entry:
         milliseconds=0.0,
         bank=NOWHERE,
         method=method,
-        target=_target(request),
+        target=_target(request, room),
         headers=Headers(headers.items()),
         body=body,
         status=status,
@@ -111,7 +112,7 @@ def _entry(mapping: Mapping[str, Any], files: Path, started: datetime) -> Entry:
     )
 
 
-def _target(request: Mapping[str, Any]) -> str:
+def _target(request: Mapping[str, Any], room: Room) -> str:
     named = [key for key in _URLS if key in request]
     if len(named) != 1:
         raise ValueError("it has no url, urlPath or urlPathTemplate" if not named else f"it has {' and '.join(named)}")
@@ -120,7 +121,7 @@ def _target(request: Mapping[str, Any]) -> str:
         values = _equal(request.get("pathParameters"), "path parameter")
         if missing := [name for name in _PARAMETER.findall(path) if name not in values]:
             raise _LeftOut(f"its path parameter {missing[0]} can be anything")
-        path = _PARAMETER.sub(lambda found: quote(values[found[1]], safe=""), path)
+        path = fill(_PARAMETER, path, lambda place: quote(values[place[1]], safe=""), room)
     if not path.startswith("/"):
         raise ValueError(f"its path {path!r} does not begin with /")
     query = urlencode(_equal(request.get("queryParameters"), "query parameter"))
