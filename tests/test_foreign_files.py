@@ -105,7 +105,7 @@ def test_a_trap_that_is_laid_while_the_sandbox_runs(trap: str, cases: Path, besi
         "cassette: 1\ntitle: Good\nrules: [{id: good, match: {path: /good}, respond: {text: good}}]\n"
     )
     engine, told = assembly.build(settings), []
-    reload = Reload(engine, settings, lambda: settings, told.append)
+    reload = Reload(engine, settings, lambda: settings, lambda text, level="info": told.append(text))
     make(cases, beside)
     cases.joinpath("good.yaml").touch()
 

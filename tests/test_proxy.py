@@ -472,6 +472,18 @@ def test_a_key_is_not_handed_out_wherever_it_stands_in_its_file(tmp_path: Path) 
     assert b"PRIVATE" not in certificate.read_bytes()
 
 
+def test_a_confdir_behind_a_link_is_not_changed(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs").chmod(0o755)
+    (tmp_path / "conf").symlink_to(tmp_path / "theirs")
+
+    with pytest.raises(ConfigError, match=r"is a link to one that others may look into .*--confdir DIR"):
+        ensure_ca(tmp_path / "conf")
+
+    assert stat.S_IMODE((tmp_path / "theirs").stat().st_mode) == 0o755
+    assert not list((tmp_path / "theirs").iterdir())
+
+
 def test_a_broken_ca(tmp_path: Path) -> None:
     (tmp_path / "mitmproxy-ca.pem").write_text("what?")
     with pytest.raises(ConfigError, match=r"mitmproxy-ca\.pem is not a CA"):

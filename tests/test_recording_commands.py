@@ -167,6 +167,9 @@ def test_what_is_left_out_is_listed(home: Path) -> None:
         ('{"log": {"entries": []}}', "there is no exchange in it that could be imported"),
         ('{"log": {"entries": [{}]}}', r"log.entries[0]: request.url is missing"),
         ("5:", "It is no dump of mitmproxy"),
+        ("9" * 18 + ":x", "with one of more than 12 digits. It is no dump of mitmproxy"),
+        ("9" * 40 + ":x", "with one of more than 12 digits. It is no dump of mitmproxy"),
+        ("-5:x,", "It is no dump of mitmproxy"),
     ],
 )
 def test_a_file_that_cannot_be_imported_changes_nothing(content: str, complaint: str, home: Path) -> None:

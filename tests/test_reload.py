@@ -99,7 +99,7 @@ def running(confdir: Path, *, ready: Callable[[], None] = lambda: None, **flags:
         await serve(
             load(),
             again=load,
-            say=found.said.append,
+            say=lambda text, level="info": found.said.append(text),
             ready=listening,
             on_exchange=found.exchanges.append,
             stop=stop[0],

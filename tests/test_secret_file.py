@@ -7,6 +7,7 @@ import pytest
 
 from xs2a_sandbox import secret_file
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.secret_file import ensure_folder
 
 
 def fits(text: str) -> bool:
@@ -79,6 +80,30 @@ def test_what_a_link_leads_to_is_left_as_it_is(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o644
     target.chmod(0o600)
     assert ensure_file(file, "secret", lambda: "other") == "mine"
+
+
+def test_a_folder_is_made_and_closed_to_others(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    ensure_folder(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    ensure_folder(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_a_link_leads_to_is_left_as_it_is(tmp_path: Path) -> None:
+    target, folder = tmp_path / "target", tmp_path / "conf"
+    target.mkdir()
+    target.chmod(0o755)
+    folder.symlink_to(target)
+
+    with pytest.raises(ConfigError, match=rf"others may look into \(mode 0755\): chmod 700 {target}, or"):
+        ensure_folder(folder)
+
+    assert target.stat().st_mode & 0o777 == 0o755
+    target.chmod(0o700)
+    ensure_folder(folder)
+    assert target.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")

@@ -4,7 +4,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from mitmproxy.master import Master
@@ -12,6 +14,8 @@ from mitmproxy.options import Options
 
 from support.serving import served
 from support.warned import Call, calls
+from taping import bank_of_things, tape, taped
+from xs2a_sandbox.derive import derive
 from xs2a_sandbox.messages import Headers, Request
 from xs2a_sandbox.serving_log import ServingLog, standing
 
@@ -38,6 +42,45 @@ def test_a_warning_is_a_line() -> None:
     (line,) = said_by(lambda: log.warning("the state cannot be used: %s", "disk full\x1b[2J\nforged"))
     assert line.endswith(" warning the state cannot be used: disk full\\x1b[2J forged")
     assert line[:4].isdigit()
+
+
+@pytest.mark.parametrize(
+    ("level", "text"), [("info", "loaded again"), ("warning", "warning: too old"), ("error", "a.yaml:3: no\nmend it")]
+)
+def test_a_note_stands_for_itself_or_is_a_json_line(level: Literal["info", "warning", "error"], text: str) -> None:
+    said: list[str] = []
+    ServingLog("text", said.append).note(text.removeprefix("warning: "), level)
+    ServingLog("json", said.append).note(text.removeprefix("warning: "), level)
+
+    plain, line = said
+    entry = json.loads(line)
+    assert plain == text
+    assert (entry["level"], entry["message"]) == (level, text.removeprefix("warning: "))
+    assert datetime.fromisoformat(entry["time"]).tzinfo
+    assert "\n" not in line
+
+
+def test_all_that_serve_says_as_json_is_lines_of_json(tmp_path: Path) -> None:
+    """At the start, when files change, with a mistake in them, and at the end."""
+    case = tmp_path / "cases" / "one.yaml"
+    case.parent.mkdir()
+    case.write_text("cassette: 1\nrules: []\n")
+    tape(tmp_path / "tape", taped("/things/1", {"a": 1}, at=-30 * 86400))
+    derive(tmp_path / "tape", bank_of_things(tmp_path))
+    settings = {"max_age": "1d", "cassettes": ["cases", "tape/cassettes"]}
+    with served(tmp_path, "--log-format", "json", settings=settings) as serving:
+        serving.warning("longer than max_age")
+        case.write_text("cassette: 2\n")
+        mistake = json.loads(serving.warning("kept what was loaded before"))
+        case.write_text("cassette: 1\nrules: []\n# the same\n")
+        loaded = json.loads(serving.warning("loaded again"))
+        assert serving.stop() == 0
+        entries = [json.loads(line) for line in serving.err]
+
+    assert (mistake["level"], loaded["level"]) == ("error", "info")
+    assert str(case) in mistake["message"]
+    assert "answered nothing:" in " ".join(entry["message"] for entry in entries)
+    assert all({"time", "level", "message"} == entry.keys() for entry in entries)
 
 
 def test_information_is_none() -> None:

@@ -177,10 +177,13 @@ class Bank:
 
         None where no rule fits, or where it is the real bank's to say: then `outcome` knows the rule.
         """
-        found = self._index.find(call.request.method, call.segments)
-        if found.operation or not (found.rules or self._replay):
-            return None
-        return self.answer(call, found, outcome, may_ask=True)
+        found = self.at_own_page(call.request.method, call.segments)
+        return self.answer(call, found, outcome, may_ask=True) if found else None
+
+    def at_own_page(self, method: str, segments: tuple[str, ...]) -> Found | None:
+        """The rules that may come before a page of the sandbox itself; None where there can be none."""
+        found = self._index.find(method, segments)
+        return None if found.operation or not (found.rules or self._replay) else found
 
     def _candidates(self, call: Call, found: Found) -> Iterator[tuple[Rule, Parameters, Call]]:
         """The rules that may fit, strongest first, each with the call as it looks at it."""

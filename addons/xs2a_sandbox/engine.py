@@ -226,13 +226,16 @@ class Engine:
             if too_large := excess(request):
                 raise BankError(too_large[0], limit=too_large[1])
             call = self._stateless(request, Target(segments, target.query), outcome.session)
-            if segments[:1] == (sca.PAGES,) or is_control(request, segments) or self._pages.answer(request, segments):
-                return own(call, "this is a page of the sandbox itself; only a rule for /sca/ comes first")
+            if is_control(request, segments) or self._pages.answer(request, segments):
+                return own(call, "this is a page of the sandbox itself")
+            if self.passage.forwards(request):
+                return own(call, f"{request.host} is a host to forward to (--forward-host)")
+            path = Target(segments, target.query)
+            if segments[:1] == (sca.PAGES,) and (page := self._explain_page(request, path, outcome)):
+                return page
             bank = outcome.bank = self.banks.choose(request)
             found = bank.find(request.method, segments)
             mode = bank.real.mode_of(found.segments)
-            if self.passage.forwards(request):
-                return own(call, f"{request.host} is a host to forward to (--forward-host)")
             if mode == "record":
                 clearance.check(bank.real, request, self._guard)
                 return own(call, f"everything goes to the bank {bank.real.url} (mode record)")
@@ -256,6 +259,20 @@ class Engine:
         except Refused as refused:
             return replace(explained, message=f"{explained.message}; {refused}", reply=refusal(refused, outcome))
         return replace(explained, message=f"{explained.message}; the bank {bank.real.url} is asked (mode spy)")
+
+    def _explain_page(self, request: Request, target: Target, outcome: Outcome) -> Explanation | None:
+        """None where the real bank is asked. Raises StoreUnavailable."""
+        bank = outcome.bank = self.banks.meant(request)
+        if bank.real.mode_of(target.segments) == "record":
+            return None
+        call = self._call(request, target, outcome)
+        if found := bank.at_own_page(request.method, target.segments):
+            explained = explain(bank.interface, bank.schemas, found, call)
+            if reply := attempted(call, found, outcome, may_ask=True):
+                return replace(explained, reply=reply)
+            if outcome.rule:
+                return None
+        return own(call, "this is a page of the sandbox itself; only a rule for /sca/ comes first")
 
     async def _answer(self, request: Request, outcome: Outcome) -> Response:
         target, seen = split_target(request.target), False  # seen by the payment user, in a browser

@@ -61,7 +61,7 @@ def _flows(stream: BinaryIO) -> Iterator[flow.Flow]:
     while begin := stream.peek(13)[:13]:  # type: ignore[attr-defined]
         prefix = _PREFIX.match(begin)
         if not prefix:
-            raise ValueError("there is no length")
+            raise ValueError("it begins with no length, or with one of more than 12 digits")
         size = prefix.end() + int(prefix[1]) + 1
         if size > min(left, LARGEST):
             text = f"{left:,} are left" if size > left else f"a flow may have {LARGEST:,}"

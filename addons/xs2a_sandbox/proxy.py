@@ -34,7 +34,7 @@ from xs2a_sandbox.connections import Connections
 from xs2a_sandbox.door import Answer, Tell
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.proxy_log import LOGGER, ProxyLog
-from xs2a_sandbox.secret_file import read_file
+from xs2a_sandbox.secret_file import ensure_folder, read_file
 
 NOWHERE = "http://127.0.0.1:9"
 """Where the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
@@ -153,8 +153,7 @@ def ensure_ca(confdir: Path) -> Path:
     key = confdir / f"{CONF_BASENAME}-ca.pem"
     certificate = confdir / f"{CONF_BASENAME}-ca-cert.pem"
     try:
-        confdir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        confdir.chmod(0o700)
+        ensure_folder(confdir)
         if not os.path.lexists(key):
             with TemporaryDirectory(dir=confdir) as workshop:
                 name = f"xs2a-sandbox CA ({platform.node()})"[:64]

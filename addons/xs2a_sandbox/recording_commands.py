@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from xs2a_sandbox.foreign import Foreign
     from xs2a_sandbox.har import Entry
 
-_DUMP = re.compile(rb"\d{1,12}:")
-"""How a file of mitmproxy begins."""
+_DUMP = re.compile(rb"-?\d+:")
+"""How a file of mitmproxy begins: with a length, be it an absurd one. No JSON begins so."""
+_BEGINNING = 64
 
 _where = setting_flags("confdir", "dialect")
 
@@ -81,7 +82,7 @@ def _read(source: Path) -> "Foreign":
         return wiremock.read_directory(source, now)
     try:
         with own_file.opened(source) as content:
-            begins = content.read(16)
+            begins = content.read(_BEGINNING)
     except OSError as error:
         raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
     if _DUMP.match(begins):

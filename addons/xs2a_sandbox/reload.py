@@ -13,6 +13,7 @@ from xs2a_sandbox.config import FILE, Settings
 from xs2a_sandbox.derived import counted
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.serving_log import Say
 
 log = logging.getLogger("xs2a_sandbox")
 
@@ -31,9 +32,7 @@ class Reload:
     `load` reads the settings anew; `say` is told, in words, what has become of each change.
     """
 
-    def __init__(
-        self, engine: Engine, settings: Settings, load: Callable[[], Settings], say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, engine: Engine, settings: Settings, load: Callable[[], Settings], say: Say) -> None:
         self._engine = engine
         self._settings = self._tried = settings
         self._load = load
@@ -79,7 +78,7 @@ class Reload:
             banks, testdata = await asyncio.to_thread(assembly.read_all, settings)
         except UserMistake as mistake:
             self._engine.files = replace(self._engine.files, problems=tuple(str(mistake).splitlines()))
-            self._say(f"{mistake}\nkept what was loaded before; mend this and save")
+            self._say(f"{mistake}\nkept what was loaded before; mend this and save", level="error")
         except Exception:
             log.exception("the changed files could not be read")
         else:

@@ -18,6 +18,29 @@ _OTHERS = 0o077
 log = logging.getLogger(__name__)
 
 
+def ensure_folder(folder: Path) -> None:
+    """Makes a folder for secrets where there is none, and closes it to others, but not one that a link leads to.
+
+    Raises:
+        OSError: it cannot be had.
+        ConfigError: a link leads to it, and others may look into it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_link = folder.is_symlink()
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if is_link else os.O_NOFOLLOW))
+    try:
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if is_link and mode & _OTHERS:
+            raise ConfigError(
+                f"the folder {folder} is a link to one that others may look into (mode {mode:04o}): "
+                f"chmod 700 {folder.resolve()}, or name another one: --confdir DIR"
+            )
+        if mode & _OTHERS:
+            os.fchmod(descriptor, mode & ~_OTHERS)
+    finally:
+        os.close(descriptor)
+
+
 def ensure_file(file: Path, what: str, make: Callable[[], str], fits: Callable[[str], object]) -> str:
     """Its text; what `make` gives when there is none yet. Raises ConfigError.
 

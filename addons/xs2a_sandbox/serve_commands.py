@@ -81,9 +81,9 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         standing_log.redact = engine.shown_text
         run.begin(engine)
         if engine.passage.comparing:
-            engine.passage.comparing.report.say = say
+            engine.passage.comparing.report.say = standing_log.note
         for warning in assembly.warnings(settings, engine):
-            say(f"warning: {warning}")
+            standing_log.note(warning, level="warning")
 
     def ready(addresses: "Addresses") -> None:
         # What is there by now stays, and the collector need not look through it again and again while it answers.
@@ -113,13 +113,13 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
                 settings,
                 redact=redact,
                 again=lambda: _load(flags),
-                say=say,
+                say=standing_log.note,
                 built=built,
                 ready=ready,
                 on_exchange=log,
             )
         )
     for line in run.end():
-        click.echo(line, err=True)
+        standing_log.note(line)
     if settings.coverage:
         show_coverage(settings, (), tally, settings.log_format, err=True)

@@ -16,6 +16,7 @@ from xs2a_sandbox.front_page import Addresses
 from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.reload import Reload
 from xs2a_sandbox.server import DirectDoor
+from xs2a_sandbox.serving_log import Say
 
 
 async def serve(
@@ -23,7 +24,7 @@ async def serve(
     *,
     redact: bool = True,
     again: Callable[[], Settings] | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text, level="info": None,
     built: Callable[[Engine], None] | None = None,
     ready: Callable[[Addresses], None] | None = None,
     on_exchange: Callable[[Exchange], None] | None = None,

@@ -9,12 +9,21 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from datetime import datetime
+from typing import Any, Literal, Protocol
 
 from xs2a_sandbox import reason
-from xs2a_sandbox.clock import at
+from xs2a_sandbox.clock import REAL, at
 from xs2a_sandbox.exchange_log import printable
 from xs2a_sandbox.messages import Request
+
+Level = Literal["info", "warning", "error"]
+
+
+class Say(Protocol):
+    """Is told, in words, what goes on."""
+
+    def __call__(self, text: str, level: Level = "info") -> None: ...
 
 
 class ServingLog(logging.Handler):
@@ -37,13 +46,19 @@ class ServingLog(logging.Handler):
         except Exception:
             self.handleError(record)
 
+    def note(self, text: str, level: Level = "info") -> None:
+        """Says what is no record of the log: as text lines as they are, so that a mistake's begins with its place."""
+        if self._form == "json":
+            self._say(_line(REAL.now(), level, text))
+        else:
+            self._say(f"warning: {text}" if level == "warning" else text)
+
     def format(self, record: logging.LogRecord) -> str:
         time, level = at(record.created), record.levelname.lower()
         message = printable(" ".join(record.getMessage().split("\n")))
         traced = self._traceback(record)
         if self._form == "json":
-            entry = {"time": time.isoformat(timespec="milliseconds"), "level": level, "message": message}
-            return json.dumps(entry | ({"traceback": traced} if traced else {}))
+            return _line(time, level, message, **({"traceback": traced} if traced else {}))
         line = f"{time.isoformat(sep=' ', timespec='milliseconds')} {level} {message}"
         return f"{line}\n{traced}" if traced else line
 
@@ -67,6 +82,10 @@ class ServingLog(logging.Handler):
         text = _text(line)
         indent = line[: len(line) - len(text)] if line.endswith(text) else ""
         return indent + reason.shown(text, request, lambda text: self.redact(text, personal))
+
+
+def _line(time: datetime, level: str, message: str, **more: Any) -> str:
+    return json.dumps({"time": time.isoformat(timespec="milliseconds"), "level": level, "message": message, **more})
 
 
 def _text(line: str) -> str:
