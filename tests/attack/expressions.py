@@ -1,0 +1,139 @@
+"""The attack by expressions that would keep the sandbox busy: it goes on to answer others, and to stop when it is told."""
+
+import json
+import re
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any
+
+import requests
+import yaml
+
+from doors import START
+from support.serving import Serving, served
+
+AT_ONCE = 2
+HEALTHY = 15.0
+"""Seconds for the health of a sandbox that is asked for so much, on a machine that is busy; each answer may take one."""
+STOPPED = 30.0
+"""Seconds for its end."""
+ROOM = 900_000
+"""Bytes of a body, nearly as many as one may have."""
+
+_REPEATED = re.compile(r"\$\{(\d+)([,.]) ([^}]*)\}")
+_MEMBERS: Mapping[str, Callable[[int], Any]] = {
+    "numbers": lambda room: list(range(room // 7)),
+    "text": lambda room: "a" * room,
+    "texts": lambda room: [f"x{number}" for number in range(room // 9)],
+    "nested": lambda room: [{"a": {"b": number}} for number in range(room // 19)],
+    "lists": lambda room: [[number] for number in range(room // 9)],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """`says` is in the reason for which its answer fails."""
+
+    number: int
+    text: str
+    says: str
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """Holds what it names, as large as a request may be."""
+        names = set(re.findall(r"body\.(\w+)", self.text))
+        return {name: _MEMBERS[name](ROOM // len(names)) for name in sorted(names)}
+
+
+def expressions() -> list[Expression]:
+    groups = yaml.safe_load((Path(__file__).parent / "expressions.yaml").read_text())["expressions"]
+    pairs = [(_repeated(text), group["says"]) for group in groups for text in group["values"]]
+    return [Expression(number, text, says) for number, (text, says) in enumerate(pairs)]
+
+
+def withstood(every: Sequence[Expression], directory: Path) -> Iterator[str]:
+    """What of it did not hold."""
+    cases = directory / "cases"
+    cases.mkdir(parents=True)
+    rules = [{"id": f"e{one.number}", "match": {"path": _path(one)}, "respond": _respond(one)} for one in every]
+    (cases / "case.yaml").write_text(yaml.safe_dump({"cassette": 1, "rules": rules}, width=1_000_000))
+    over = Event()
+    with (
+        served(directory, "--cassettes", str(cases), "--log-format", "json") as serving,
+        ThreadPoolExecutor(AT_ONCE + 1) as pool,
+    ):
+        try:
+            health = pool.submit(_health, serving, over)
+            answers = list(pool.map(lambda one: _ask(serving, one), every))
+        finally:
+            over.set()
+        for one, status in zip(every, answers, strict=True):
+            reason = serving.entry(f'"path": "{_path(one)}"')["reason"] or ""
+            if status != 500 or one.says not in reason:
+                yield f"{one} is answered {status}: {reason[:300]}"
+        if (slowest := health.result()) > HEALTHY:
+            yield f"its health took {slowest:.1f} s"
+        yield from _stopped(serving, every, pool)
+
+
+def _stopped(serving: Serving, every: Sequence[Expression], pool: ThreadPoolExecutor) -> Iterator[str]:
+    """What is wrong with how it ends while it is asked more of the same."""
+    over = Event()
+    asking: list[Future[None]] = [pool.submit(_keep_asking, serving, every[0], over) for _ in range(AT_ONCE)]
+    try:
+        began = monotonic()
+        ended = serving.stop(signal.SIGTERM)
+        if ended != 0 or (took := monotonic() - began) > STOPPED:
+            yield f"it ends with {ended}" if ended else f"it took {took:.1f} s to end"
+    finally:
+        over.set()
+    for one in asking:
+        one.result()
+
+
+def _health(serving: Serving, over: Event) -> float:
+    """The longest time that it took while it was looked at."""
+    slowest = 0.0
+    while not over.wait(0.05):
+        began = monotonic()
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.get(f"{serving.direct}/_sandbox/health", timeout=START)
+        slowest = max(slowest, monotonic() - began if answer.ok else float("inf"))
+    return slowest
+
+
+def _ask(serving: Serving, one: Expression) -> int:
+    with requests.Session() as session:
+        session.trust_env = False
+        headers = {"Content-Type": "application/json"}
+        written = json.dumps(one.body, separators=(",", ":"))
+        return session.post(f"{serving.direct}{_path(one)}", data=written, headers=headers, timeout=START).status_code
+
+
+def _keep_asking(serving: Serving, one: Expression, over: Event) -> None:
+    while not over.is_set():
+        try:
+            _ask(serving, one)
+        except requests.RequestException:
+            return
+
+
+def _path(one: Expression) -> str:
+    return f"/expressions/{one.number}"
+
+
+def _respond(one: Expression) -> dict[str, str]:
+    return {"text": f"{{{{ {one.text} }}}}"}
+
+
+def _repeated(text: str) -> str:
+    return _REPEATED.sub(lambda match: match[2].join([match[3]] * int(match[1])), text)
