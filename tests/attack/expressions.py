@@ -1,4 +1,4 @@
-"""The attack by expressions that would keep the sandbox busy: it goes on to answer others, and to stop when it is told."""
+"""The attack by expressions that would keep the sandbox busy: it answers others all the same, and stops when told."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from support.serving import Serving, served
 
 AT_ONCE = 2
 HEALTHY = 15.0
-"""Seconds for the health of a sandbox that is asked for so much, on a machine that is busy; each answer may take one."""
+"""Seconds for the health of a sandbox that is asked so much, on a machine that is busy; each answer may take one."""
 STOPPED = 30.0
 """Seconds for its end."""
 ROOM = 900_000

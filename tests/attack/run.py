@@ -23,7 +23,7 @@ import yaml
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS)] if str(TESTS) not in sys.path else []
 
-from attack import surroundings  # noqa: E402
+from attack import expressions, imports, surroundings  # noqa: E402
 from far_bank import FarBank, ok  # noqa: E402
 from support.serving import Serving, served  # noqa: E402
 
@@ -239,6 +239,7 @@ def _surroundings() -> Iterator[Broken]:
     named: list[tuple[str, Callable[[Any, Path], Iterator[str]], Sequence[Any]]] = [
         ("environments", surroundings.heeded, surroundings.environments()),
         ("cassettes", surroundings.accepted, surroundings.cassettes()),
+        ("imports", imports.refused, list(imports.HOSTILE)),
     ]
     for name, attacked, every in named:
         count = 0
@@ -248,6 +249,11 @@ def _surroundings() -> Iterator[Broken]:
                     count += 1
                     yield Broken(name, f"{one}: {what}")
         print(f"{len(every)} {name}, {count} did not hold")
+    busy = expressions.expressions()
+    with TemporaryDirectory() as directory:
+        broken = list(expressions.withstood(busy, Path(directory)))
+    print(f"{len(busy)} expressions, {len(broken)} did not hold")
+    yield from (Broken("expressions", what) for what in broken)
 
 
 if __name__ == "__main__":

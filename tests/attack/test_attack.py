@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from attack.expressions import Expression, expressions, withstood
 from attack.run import MODES, attack, cases, first_of_each, target
 from attack.surroundings import accepted, cassettes, environments, heeded
 
@@ -53,3 +54,20 @@ def test_an_environment(number: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", range(len(cassettes())))
 def test_a_cassette(number: int, tmp_path: Path) -> None:
     assert not list(accepted(cassettes()[number], tmp_path))
+
+
+def test_some_expressions(tmp_path: Path) -> None:
+    """One of each kind, while others are answered, and then the end."""
+    first = {one.says: one for one in reversed(expressions())}
+    assert not list(withstood(list(first.values()), tmp_path))
+
+
+def test_an_expression_that_is_answered_would_be_seen(tmp_path: Path) -> None:
+    (broken,) = withstood([Expression(0, "1 + 1", "more work than")], tmp_path)
+    assert broken.startswith("1 + 1 is answered 200")
+
+
+@pytest.mark.slow
+def test_every_expression(tmp_path: Path) -> None:
+    assert len(expressions()) >= 40
+    assert not list(withstood(expressions(), tmp_path))
