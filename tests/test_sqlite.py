@@ -1,5 +1,6 @@
 """The file that state is kept in, and what becomes of requests while it cannot be used."""
 
+import asyncio
 import os
 import sqlite3
 import stat
@@ -10,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
 from client import Answer, Client, an_engine
 from conformance import bodies, facts
+from xs2a_sandbox import engine
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.sqlite import SqliteStore
 
@@ -351,6 +354,33 @@ def test_nothing_waits_inside_the_store(store: SqliteStore, file: Path) -> None:
             with pytest.raises(StoreUnavailable, match="locked"):
                 store.commit("default", {}, {}, {("payments", "a"): {"x": 1}})
         assert monotonic() - before < 0.5
+
+
+def test_health_is_answered_before_the_file_is_let_go(
+    store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long another process holds it: the request that has to write waits outside of the store."""
+    monkeypatch.setattr(engine, "_RETRY_SECONDS", 3600.0)
+    client, tried, commit = Client(an_engine(store)), asyncio.Event(), store.commit
+
+    def watched(*arguments: Any) -> bool:
+        tried.set()
+        return commit(*arguments)
+
+    monkeypatch.setattr(store, "commit", watched)
+
+    async def both() -> Answer:
+        writing = asyncio.create_task(client.send("POST", "/v1/consents", json=bodies.consent()))
+        await tried.wait()
+        health = await client.send("GET", "/_sandbox/health")
+        assert not writing.done()
+        writing.cancel()
+        return health
+
+    with locked(file):
+        assert asyncio.run(both()).status == 200
+    # SQLite itself would stop everybody.
+    assert store._connection.execute("pragma busy_timeout").fetchone() == (0,)
 
 
 def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: Path) -> None:
