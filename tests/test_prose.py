@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.censor import Censor
-from xs2a_sandbox.prose import without_data, without_quotations
+from xs2a_sandbox.prose import in_words, without_data
 from xs2a_sandbox.redaction_rules import DEFAULT
 
 IBAN = "AT611904300234573201"
@@ -28,7 +28,7 @@ def censor() -> Censor:
     ],
 )
 def test_words_stay(censor: Censor, text: str) -> None:
-    assert without_quotations(text, censor) == text
+    assert in_words(text, censor) == text
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_data_do_not(censor: Censor, text: str, data: str) -> None:
 
 
 def test_quotations_do_not(censor: Censor) -> None:
-    new = without_quotations("""Bad status line "Anna" b'Berta it"s' 'open Carla""", censor)
+    new = in_words("""Bad status line "Anna" b'Berta it"s' 'open Carla""", censor)
     assert not any(name in new for name in ("Anna", "Berta", "Carla"))
     assert new.startswith("Bad status line ")
 
@@ -69,9 +69,9 @@ def test_what_was_replaced_elsewhere(censor: Censor) -> None:
 
 @given(st.text(max_size=80))
 def test_no_text_is_too_odd(text: str) -> None:
-    assert isinstance(without_quotations(text, Censor(b"k" * 32, DEFAULT)), str)
+    assert isinstance(in_words(text, Censor(b"k" * 32, DEFAULT)), str)
 
 
 def test_a_long_text_takes_no_long(censor: Censor) -> None:
     for text in ("a" * 99_999, "1" * 99_999, "a1" * 50_000, "'" * 99_999, "@" * 99_999, "AT61 " * 20_000):
-        assert isinstance(without_quotations(text, censor), str)
+        assert isinstance(in_words(text, censor), str)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from threading import Lock
 from urllib.parse import quote, unquote, unquote_plus
 
-from xs2a_sandbox import harmless
+from xs2a_sandbox import harmless, prose, vocabulary
 from xs2a_sandbox.formats import is_ip, is_uuid
 from xs2a_sandbox.pseudonym import Pseudonyms, compact_iban, compact_pan
 from xs2a_sandbox.redaction_rules import Action, RedactionRules
@@ -18,10 +18,10 @@ _URL = re.compile(
     r"(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
 )
 _LOOKS_LIKE_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|/)[!#-;=?-~]*")
+_BLANK = re.compile(r"\s")
 _NO_BLANKS = re.compile(r"[!-~]*")
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
 _LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.ASCII)
-_ROUTE = re.compile(r"[A-Za-z_-]{1,40}")
 _SHORT_ID = re.compile(r"\d{1,4}|v\d{1,3}(?:\.\d{1,3}){0,2}", re.ASCII)
 _SMALL_NUMBER = re.compile(r"-?(?:\d{1,4}|\d{1,7}\.\d{1,3})", re.ASCII)
 """A count, or an amount; what has more decimals may be where somebody is."""
@@ -38,7 +38,7 @@ _DEEPEST = 3
 
 
 class Censor:
-    """`count` says how many values it has replaced or dropped. `words` are literal words of the interface's paths."""
+    """`count` says how many values it has replaced or dropped. `words` are those of the interface."""
 
     def __init__(
         self, key: bytes, rules: RedactionRules, words: Collection[str] = (), known: Collection[str] = ()
@@ -46,7 +46,7 @@ class Censor:
         self.count = 0
         self._lock = Lock()  # recordings are written in one thread while another one writes the log
         self._rules = rules
-        self._words = harmless.PATH_WORDS.union(words)
+        self._words = frozenset(words)
         self._hosts: frozenset[str] = frozenset()
         self._pseudonyms = Pseudonyms(key, {part for text in known for part in (text, *_parts(text))})
         self._remembered = Remembered()
@@ -67,6 +67,10 @@ class Censor:
     def is_trusted(self, host: str) -> bool:
         low = host.lower()
         return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None
+
+    def is_of_the_interface(self, text: str) -> bool:
+        """Whether it is one of its own words and codes."""
+        return text in self._words
 
     def is_known(self, text: str) -> bool:
         """Whether it is one of the texts that stay as they are."""
@@ -91,16 +95,20 @@ class Censor:
             return text if self._remembered.knows(text) else self._remembered.replaced(text)
         if action == "replace":
             return self.replaced(text)
-        if harmless.is_code(name, text) or (harmless.is_quantity(name) and harmless.is_amount(text)):
-            return self.careful(text)
-        if harmless.is_birthday(name) and harmless.is_moment(text):
-            return self._made(text, self._pseudonyms.date(text))
-        if harmless.is_device(name) and is_uuid(text):
+        if harmless.is_bic(name, text) or (harmless.is_quantity(name) and harmless.is_amount(text)):
+            return text if not self._remembered.knows(text) else self.shaped(text)
+        if harmless.is_birth(name) or harmless.is_position(name) or (harmless.is_device(name) and is_uuid(text)):
             return self.replaced(text)
+        if harmless.is_personal(name):
+            return self._of_a_person(text, depth)
+        if harmless.is_code(name):
+            return self.careful(text)
         if harmless.is_identifier(name):
             return self.identifier(text, depth)
         if harmless.is_url(name) and _NO_BLANKS.fullmatch(text):
             return self.url(text, depth)
+        if harmless.is_prose(name) and " " in text:
+            return self.prose(text)
         return self.value(text, depth)
 
     def number(
@@ -112,7 +120,8 @@ class Censor:
         if action == "drop" or secret or harmless.is_secret(name):
             return self._made(text, "0")
         small = _SMALL_NUMBER.fullmatch(text) or (harmless.is_quantity(name) and harmless.is_amount(text))
-        if action == "keep" or (small and action is None):
+        personal = harmless.is_birth(name) or harmless.is_position(name) or harmless.is_personal(name)
+        if action == "keep" or (small and action is None and not personal):
             return text
         return self._made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
 
@@ -126,7 +135,29 @@ class Censor:
 
     def value(self, text: str, depth: int = 0) -> str:
         """A text of which nothing but its kind is known."""
-        if self.is_known(text) or harmless.is_word(text):
+        return self._of_a_person(text, depth) if _BLANK.search(text) else self._piecewise(text, depth)
+
+    def _of_a_person(self, text: str, depth: int = 0) -> str:
+        """A text whose very words may tell who somebody is."""
+        kept = self._of_its_kind(text, depth)
+        return self.shaped(text) if kept is None else kept
+
+    def _piecewise(self, text: str, depth: int = 0) -> str:
+        """Words stay, and what stands between signs is decided about by itself: an id in `AIS:4711-0815`."""
+        kept = self._of_its_kind(text, depth)
+        if kept is not None or vocabulary.is_words(text):
+            return text if kept is None else kept
+        if not vocabulary.has_words(text):
+            return self.shaped(text)
+        pieces, done = [], 0
+        for start, end in vocabulary.strange(text):
+            pieces += [text[done:start], self._of_a_person(text[start:end], depth)]
+            done = end
+        return "".join([*pieces, text[done:]])
+
+    def _of_its_kind(self, text: str, depth: int) -> str | None:
+        """None for a text that is just a text."""
+        if self.is_known(text):
             return text
         if harmless.is_plain(text):
             # That of a device, wherever else it stands.
@@ -137,16 +168,14 @@ class Censor:
             return self._made(text, self._pseudonyms.ip(text))
         if compact_pan(text):
             return self._made(text, self._pseudonyms.pan(text))
-        if self.is_link(text):
-            return self.url(text, depth)
-        return self.shaped(text)
+        return self.url(text, depth) if self.is_link(text) else None
 
     def is_link(self, text: str) -> bool:
         return _LOOKS_LIKE_URL.fullmatch(text) is not None
 
     def identifier(self, text: str, depth: int = 0) -> str:
         """The same in paths, links and bodies."""
-        return text if text in self._words or _SHORT_ID.fullmatch(text) else self.value(text, depth)
+        return text if self.is_of_the_interface(text) or _SHORT_ID.fullmatch(text) else self._piecewise(text, depth)
 
     def shaped(self, text: str) -> str:
         return self._made(text, self._pseudonyms.text(text))
@@ -163,15 +192,19 @@ class Censor:
             return self._made(text, self._pseudonyms.date(text))
         if harmless.is_amount(text) and not compact_pan(text):
             return self._made(text, self._pseudonyms.number(text))
-        return self.shaped(text) if harmless.is_plain(text) or harmless.is_word(text) else self.value(text)
+        return self.shaped(text) if harmless.is_plain(text) else self._of_a_person(text)
 
     def careful(self, text: str) -> str:
-        """A text that is harmless by its place, unless it holds what is not."""
-        if harmless.is_word(text) or self.is_known(text):
-            return text
-        if any(harmless.has_marks(one) or self._remembered.inside(one) for one in harmless.decoded(text)):
-            return self.shaped(text)
-        return text
+        """A text that is harmless by its place, as far as it is made of words and short numbers."""
+        return text if harmless.is_moment(text) or vocabulary.is_bare(text) else self._piecewise(text)
+
+    def prose(self, text: str) -> str:
+        """What is said to somebody, such as the text of an error."""
+        return text if self.is_known(text) else prose.in_words(text, self)
+
+    def remembered(self, text: str) -> list[tuple[int, int, str]]:
+        """What was replaced before and stands in the text as whole words: from where to where, and its pseudonym."""
+        return self._remembered.spans(text)
 
     def spots(self, text: str) -> str:
         """Only accounts, cards and e-mail addresses in it are replaced, but for those that are known."""
@@ -196,11 +229,7 @@ class Censor:
             return self.shaped(text)
         scheme, authority, path, query, fragment = parts.groups()
         start = f"{scheme}://{self.host(authority)}" if scheme else ""
-        here = _is_loopback(authority or "")
-        path = "/".join(
-            segment if here and self._is_route(segment) else self._segment(segment, depth)
-            for segment in path.split("/")
-        )
+        path = "/".join(self._segment(segment, depth) for segment in path.split("/"))
         end = "".join(
             f"{mark}{self.query(part, depth)}" for mark, part in (("?", query), ("#", fragment)) if part is not None
         )
@@ -235,10 +264,6 @@ class Censor:
             return (f"[{address}]" if ":" in address else address) + port
         return self._made(name, self._pseudonyms.host(name)) + port
 
-    def _is_route(self, segment: str) -> bool:
-        """Whether it is a word of the app's own paths, which browsers have to find again at replay."""
-        return _ROUTE.fullmatch(segment) is not None and not self._remembered.knows(segment)
-
     def _segment(self, written: str, depth: int) -> str:
         text = unquote(written)
         new = self.identifier(text, depth + 1)
@@ -269,11 +294,6 @@ class Censor:
                 self.count += 1
             self._remembered.add(text, new)
         return new
-
-
-def _is_loopback(authority: str) -> bool:
-    named = _HOST.fullmatch(authority.rpartition("@")[2])
-    return named is not None and _LOOPBACK.fullmatch(named[1].strip("[]")) is not None
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from xs2a_sandbox.redaction_rules import Action
 from xs2a_sandbox.session import PREFIX
 
 _SESSION = re.compile(rf"/{PREFIX}/[A-Za-z0-9._-]{{1,64}}(?=/|$)")
-_MARKED = re.compile(r"@|[A-Za-z]{2}\d\d|\d{4}|eyJ", re.ASCII)
+_MARKED = re.compile(r"@|[A-Za-z]{2}\d\d[ \-\u00a0\u202f]?[A-Za-z0-9]{4}|\d(?:[ \-\u00a0\u202f]?\d){11}|eyJ", re.ASCII)
 """What any account, card, e-mail address and token has in it."""
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6}[A-Za-z0-9_.-]*", re.ASCII)
 

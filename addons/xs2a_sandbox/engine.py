@@ -176,7 +176,7 @@ class Engine:
                 milliseconds=seconds * 1000,
                 source=outcome.source,
                 rule=outcome.rule,
-                warnings=tuple(outcome.warnings),
+                warnings=tuple(self.shown_text(text, outcome.personal) for text in outcome.warnings),
                 error=outcome.error,
                 personal=outcome.personal,
                 reason=reason,
@@ -193,7 +193,9 @@ class Engine:
         if response.status < 400:
             return None
         if outcome.source == "bank" and outcome.error is None and self.display:
-            response = self.display.answer(response)
+            # Redacted once: twice, names would have other pseudonyms than in the journal.
+            said = reasons.of_answer(self.display.answer(response)) or _UNSAID["bank"]
+            return reasons.shown(said, request, str)
         text = outcome.reason or reasons.of_answer(response) or _UNSAID[outcome.source]
         return reasons.shown(text, request, lambda text: self.shown_text(text, outcome.personal))
 

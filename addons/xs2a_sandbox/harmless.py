@@ -1,6 +1,7 @@
 """What may stay in a recording as it is: kinds, places and words that say nothing of a person and open nothing.
 
-What is not listed here is replaced. Names and words are the Berlin Group's (NextGenPSD2 1.3), OAuth's and HTTP's.
+What is not listed here, nor a word of the vocabulary, is replaced. Names are the Berlin Group's (NextGenPSD2 1.3),
+OAuth's and HTTP's.
 """
 
 import base64
@@ -11,6 +12,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from xs2a_sandbox.formats import is_date, is_uuid
+from xs2a_sandbox.vocabulary import Kind, kind
 
 CODES = frozenset(
     """
@@ -64,6 +66,8 @@ TEXT_HEADERS = frozenset(
     """.split()
 )
 """Header fields about persons and their devices: replaced, where unknown ones are dropped."""
+PERSONAL_HEADERS = frozenset("psu-corporate-id psu-device-id psu-geo-location psu-id".split())
+"""Of these those whose very words may tell who somebody is."""
 NOISE_HEADERS = frozenset(
     """
     age content-security-policy dnt etag expires last-modified permissions-policy pragma priority referrer-policy
@@ -73,46 +77,6 @@ NOISE_HEADERS = frozenset(
 )
 """Unknown like all others, but known to hold nothing that is worth looking for elsewhere."""
 
-PATH_WORDS = frozenset(
-    """
-    accounts api as aspsp authorisations authorise authorize balances berlin-group berlingroup bulk-payments callback
-    cancellation-authorisations card-accounts confirmation consents cross-border-credit-transfers funds-confirmations
-    instant-sepa-credit-transfers nextgenpsd2 oauth oauth2 open-banking openbanking
-    pain.001-cross-border-credit-transfers
-    pain.001-instant-sepa-credit-transfers pain.001-sepa-credit-transfers pain.001-target-2-payments payments
-    periodic-payments psd2 sandbox sca sepa-credit-transfers signing-baskets status target-2-payments token token.oauth2
-    transactions trusted-beneficiaries xs2a authorization_not_yet_available
-    """.split()
-)
-
-VOCABULARY = PATH_WORDS | frozenset(
-    """
-    accc accp acfc acsc acsp actc acwc acwp canc part patc pdng rcvd rjct
-    exempted failed finalised psuauthenticated psuidentified received scamethodselected started unconfirmed
-    expired partiallyauthorised rejected revokedbypsu terminatedbytpp valid
-    closingbooked expected forwardavailable interimavailable interimbooked noninvoiced openingbooked
-    enabled deleted blocked all booked both information pending allaccounts allaccountswithownername
-    redirect embedded decoupled sms_otp chip_otp photo_otp push_otp smtp_otp
-    daily weekly everytwoweeks monthly everytwomonths quarterly semiannual annual monthlyvariable following preceding
-    debt cred shar slev spot sale agrd priv orga error warning characters integer
-    authorization_code client_credentials refresh_token bearer basic digest invalid_client invalid_grant
-    invalid_request invalid_scope unauthorized_client unsupported_grant_type access_denied server_error
-    access_exceeded beneficiary_whitelisting_required cancellation_invalid card_invalid certificate_blocked
-    certificate_expired certificate_invalid certificate_missing certificate_revoke certificate_revoked consent_expired
-    consent_invalid consent_unknown corporate_id_invalid execution_date_invalid format_error funds_not_available
-    internal_server_error kid_missing no_piis_activation parameter_not_consistent parameter_not_supported
-    payment_failed period_invalid product_invalid product_unknown psu_credentials_invalid reference_mix_invalid
-    reference_status_invalid requested_formats_invalid resource_blocked resource_expired resource_unknown role_invalid
-    sca_invalid sca_method_unknown service_blocked service_invalid service_unavailable sessions_not_supported
-    signature_invalid signature_missing status_invalid timestamp_invalid token_expired token_invalid token_unknown
-    get head post put patch delete options true false dropped utf-8 charset gzip deflate identity
-    no-cache no-store must-revalidate private public max-age application/json application/problem+json
-    application/xml application/hal+json application/x-www-form-urlencoded text/html text/plain text/xml multipart
-    application text json
-    """.split()
-)
-"""Words, in lower case, that are harmless also when a person happens to be called so."""
-
 _SECRETS = re.compile(
     """token|secret|passw|passphrase|signature|certificate|assertion|credential|psudata|scaauthenticationdata|
     confirmationcode|apikey|cookie|privatekey|sessionid|verifier|codechallenge""",
@@ -120,16 +84,41 @@ _SECRETS = re.compile(
 )
 _SECRET_WORDS = frozenset("authorization csrf cvc cvc2 cvv cvv2 jwt nonce otp pin puk pwd tan xsrf".split())
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CODE_WORDS = frozenset(
+    "category class classification codes kind level method methods mode scopes state status type".split()
+)
+"""Last words of the names of codes: `transactionType`, `account_category`."""
+_BICS = frozenset("bic bicfi creditoragent debtoragent".split())
+_PROSE_WORDS = frozenset(
+    "description detail details error errors explanation hint message messages msg text title".split()
+)
+"""Last words of the names of what is said to somebody: `error_description`, `psuMessage`."""
+_PERSONAL_WORDS = frozenset(
+    """
+    address addresses alias building city customer email fax holder house login mail mobile nickname owner
+    owners phone postal postcode psu remittance street surname telephone town user username zip
+    """.split()
+)
+_THINGS = frozenset(
+    "app application bank category document field file format host method product scheme service".split()
+)
+"""What has a name that is no person's: `schemeName`."""
+_BIRTHS = ("birth", "geburt", "geboor", "naissan", "nascit", "nacimien", "nascimen", "narozen", "urodz", "fodsel")
+_BIRTH_WORDS = frozenset("age alter birthday dob jahrgang".split())
+_POSITION_WORDS = frozenset("coordinate coordinates geo lat latitude lng lon long longitude".split())
 _DEVICE_WORDS = frozenset("device devices imei".split())
 _ID_WORDS = frozenset("id ids identification identifier identifiers reference ref".split())
 
-_CODE = re.compile(r"[A-Za-z0-9_-]{1,35}", re.ASCII)
-_LONG_NUMBER = re.compile(r"\d{5}", re.ASCII)
-_RANDOM = re.compile(r"(?:[A-Za-z]+\d|\d+[A-Za-z])[A-Za-z0-9]*", re.ASCII)
-_QUANTITY = re.compile(r"[-+]?\d{1,12}(?:[.,]\d{1,10})?%?", re.ASCII)
+_BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?", re.ASCII)
+_QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
+"""Longer whole numbers may be somebody's."""
 _DATE_TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?", re.ASCII
 )
+_HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT", re.ASCII)
+_CHUNK = re.compile(r"[A-Za-z0-9]+", re.ASCII)
+_CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
+_FEW, _LONG_NAME = 4, 28
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,60}", re.ASCII)
 _MARKS = re.compile(
     r"""[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11}  # begins like an IBAN
@@ -168,10 +157,16 @@ def is_url(name: str) -> bool:
     return bool(words) and words[-1] in ("href", "link", "uri", "url")
 
 
-def is_birthday(name: str) -> bool:
-    """The one kind of date that is a person's."""
+def is_birth(name: str) -> bool:
+    """Whether what has this name says when somebody was born: the one kind of date that is a person's."""
     words = _words(name)
-    return "dob" in words or any(word.startswith("birth") for word in words)
+    return not _BIRTH_WORDS.isdisjoint(words) or any(word.startswith(_BIRTHS) for word in words)
+
+
+def is_position(name: str) -> bool:
+    """Whether what has this name says where on earth somebody is."""
+    words = _words(name)
+    return not _POSITION_WORDS.isdisjoint(words)
 
 
 def is_device(name: str) -> bool:
@@ -184,9 +179,28 @@ def is_quantity(name: str) -> bool:
     return bool(words) and words[-1] in QUANTITIES
 
 
-def is_code(name: str, text: str) -> bool:
-    """Whether `text` is a code, by the name of its place and by its looks."""
-    return name.lower() in CODES and _CODE.fullmatch(text) is not None and not _looks_random(text)
+def is_code(name: str) -> bool:
+    """Whether what has this name is a code, or some of them."""
+    words = _words(name)
+    return name.lower() in CODES or (bool(words) and words[-1] in _CODE_WORDS)
+
+
+def is_bic(name: str, text: str) -> bool:
+    return name.lower() in _BICS and _BIC.fullmatch(text) is not None
+
+
+def is_prose(name: str) -> bool:
+    """Whether what has this name tells somebody what went wrong, or what to do."""
+    words = _words(name)
+    return bool(words) and (words[-1] in _PROSE_WORDS or (words[-1] in ("info", "information") and "error" in words))
+
+
+def is_personal(name: str) -> bool:
+    """Whether what has this name is about a person, so that its very words may tell who that is."""
+    words = _words(name)
+    if words and words[-1] in ("name", "names"):
+        return _THINGS.isdisjoint(words)
+    return not _PERSONAL_WORDS.isdisjoint(words)
 
 
 def is_amount(text: str) -> bool:
@@ -194,8 +208,8 @@ def is_amount(text: str) -> bool:
 
 
 def is_moment(text: str) -> bool:
-    """An ISO date, or a date-time with or without an offset."""
-    if is_date(text):
+    """An ISO date, or a date-time with or without an offset; or a date as HTTP has it."""
+    if is_date(text) or _HTTP_DATE.fullmatch(text):
         return True
     moment = _DATE_TIME.fullmatch(text)
     return moment is not None and is_date(moment[1])
@@ -209,14 +223,20 @@ def is_plain(text: str) -> bool:
     return not text or text in ("true", "false") or is_moment(text)
 
 
-def is_word(text: str) -> bool:
-    """Whether this is a word of the interface, which says nothing of anybody wherever it stands."""
-    return text.lower() in VOCABULARY
-
-
 def is_name(name: str) -> bool:
-    """Whether this is the name of a member, not data that became one: an IBAN that maps to a balance."""
-    return _NAME.fullmatch(name) is not None and not has_marks(name)
+    """Whether this is the name of a member, not data that became one: an IBAN that maps to a balance, a token."""
+    return _NAME.fullmatch(name) is not None and not has_marks(name) and not any(map(_is_random, _CHUNK.findall(name)))
+
+
+def _is_random(chunk: str) -> bool:
+    """Whether letters and digits without anything between them are none that somebody thought of."""
+    if kind(chunk) is not Kind.OTHER:
+        return False
+    changes = len(_CHANGE.findall(chunk))
+    if changes > 2 or sum(map(str.isdigit, chunk)) > _FEW or len(chunk) > _LONG_NAME:
+        return True
+    humps = _WORDS.findall(chunk)
+    return len(humps) > 3 and len(chunk) < 2.5 * len(humps)
 
 
 def has_marks(text: str) -> bool:
@@ -250,11 +270,6 @@ def _from_base64(text: str) -> str:
 def _readable(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
     return text if text.isprintable() and "\ufffd" not in text else ""
-
-
-def _looks_random(code: str) -> bool:
-    """An account number, or an authorisation code in a member that is called `code`."""
-    return _LONG_NUMBER.search(code) is not None or any(len(run[0]) >= 12 for run in _RANDOM.finditer(code))
 
 
 def _words(name: str) -> tuple[str, ...]:

@@ -1,14 +1,13 @@
-"""Running text, such as the reason of an error: what looks like data in it is replaced, the words stay.
-
-No list of what is harmless can be made for prose, so this is weaker than what is done with values; whatever may hold
-much of what a bank or a client sent is not to be written down as prose.
-"""
+"""Running text, such as the reason of an error."""
 
 import re
+from typing import TYPE_CHECKING
 
-from xs2a_sandbox import harmless
-from xs2a_sandbox.censor import Censor
+from xs2a_sandbox import vocabulary
 from xs2a_sandbox.pseudonym import compact_iban
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.censor import Censor
 
 _SPOTS = re.compile(
     r"""(?P<kept>\b\d{4}-\d\d-\d\d(?:[T\ ]\d\d:[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?\b
@@ -23,35 +22,56 @@ _SPOTS = re.compile(
         |(?=[^\s\d]{0,200}\d)[A-Za-z0-9_+/=-]{16,})""",
     re.ASCII | re.VERBOSE,
 )
-_QUOTATION = re.compile(r"""(?<!\w)(?P<open>b?(?P<mark>["']))(?P<inside>.*?)(?P<close>(?P=mark)|$)""", re.DOTALL)
+_WORDS = re.compile(r"[A-Za-z0-9.:-]+")
 
 
-def without_data(text: str, censor: Censor) -> str:
-    """Accounts, addresses, numbers and links are replaced, and all that was replaced elsewhere."""
+def in_words(text: str, censor: "Censor") -> str:
+    """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
+    pieces, done = [], 0
+    for start, end, pseudonym in censor.remembered(text):
+        pieces += [_spotted(text[done:start], censor, words=True), pseudonym]
+        done = end
+    return "".join([*pieces, _spotted(text[done:], censor, words=True)])
 
-    def spot(found: re.Match[str]) -> str:
-        if found["kept"] or censor.is_trusted(found[0]):
-            return found[0]
-        if found["iban"]:
-            return account(found[0])
-        if found["secret"]:
-            return found["label"] + censor.dropped(found["secret"])
-        return censor.url(found[0]) if found["url"] else censor.value(found[0])
 
-    def account(text: str) -> str:
+def without_data(text: str, censor: "Censor") -> str:
+    """Accounts, addresses, numbers and links are replaced, and all that was replaced elsewhere; other words stay.
+
+    This is weaker, and for text that somebody wants kept.
+    """
+    return censor.recalled(_spotted(text, censor, words=False))
+
+
+def _spotted(text: str, censor: "Censor", *, words: bool) -> str:
+    pieces, done = [], 0
+    for found in _SPOTS.finditer(text):
+        pieces += [_between(text[done : found.start()], censor) if words else text[done : found.start()]]
+        pieces.append(_spot(found, censor, words=words))
+        done = found.end()
+    return "".join([*pieces, _between(text[done:], censor) if words else text[done:]])
+
+
+def _spot(found: re.Match[str], censor: "Censor", *, words: bool) -> str:
+    text = found[0]
+    if found["kept"] or censor.is_trusted(text):
+        return text
+    if found["iban"]:
         # Words after an account number look as if they belonged to it.
         end = next((end for end in range(len(text), 14, -1) if compact_iban(text[:end])), len(text))
-        return censor.value(text[:end]) + _SPOTS.sub(spot, text[end:])
+        if end == len(text) and not compact_iban(text) and words:
+            return _between(text, censor)
+        return censor.value(text[:end]) + _spotted(text[end:], censor, words=words)
+    if found["secret"]:
+        return found["label"] + censor.dropped(found["secret"])
+    return censor.url(text) if found["url"] else censor.value(text)
 
-    return censor.recalled(_SPOTS.sub(spot, text))
 
-
-def without_quotations(text: str, censor: Censor) -> str:
-    """The same for text that may quote what somebody sent: `Bad status line 'Anna'`."""
-
-    def quotation(found: re.Match[str]) -> str:
-        inside = found["inside"]
-        harmless_one = harmless.is_word(inside) or censor.is_trusted(inside)
-        return found["open"] + (inside if harmless_one else censor.value(inside)) + found["close"]
-
-    return without_data(_QUOTATION.sub(quotation, text), censor)
+def _between(text: str, censor: "Censor") -> str:
+    """Of a text without accounts, links and dates."""
+    pieces, done = [], 0
+    for start, end in vocabulary.strange(text):
+        if censor.is_trusted(text[start:end]) or censor.is_of_the_interface(text[start:end]):
+            continue
+        pieces += [text[done:start], censor.shaped(text[start:end])]
+        done = end
+    return "".join([*pieces, text[done:]])

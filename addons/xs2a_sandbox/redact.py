@@ -23,7 +23,7 @@ SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
 class Redactor:
     """Pseudonymises and drops. Only `key`, `rules` and a value decide what becomes of it, wherever it stands.
 
-    `words` are literal words of paths that stay, `banks` URLs whose hosts do. `known` are the texts of recorded rules,
+    `words` are those of the interface, which stay; so do the hosts of `banks`. `known` are the texts of recorded rules,
     which stay as they are: a client sends back what an answer gave it. Several threads may use it.
     """
 
@@ -88,7 +88,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """For messages that may quote something, such as the reason of an error."""
-        return prose.without_quotations(text, self._censor)
+        return prose.in_words(text, self._censor)
 
     def _message(self, headers: Headers, body: bytes) -> tuple[Headers, bytes]:
         kept = self._headers(headers)
@@ -133,7 +133,7 @@ class Redactor:
         if name in harmless.ADDRESS_HEADERS:
             return censor.addresses(text)
         if name in harmless.TEXT_HEADERS:
-            return censor.shaped(text) if name == "psu-device-id" else censor.value(text)
+            return censor.shaped(text) if name in harmless.PERSONAL_HEADERS else censor.value(text)
         if name == "www-authenticate":
             scheme = text.partition(" ")[0]
             return scheme if scheme.lower() in SCHEMES else None

@@ -144,7 +144,7 @@ class _Members:
                         inner,
                         key,
                         (*place, key),
-                        self._rules.members.get(key.lower(), action),
+                        self._rules.members.get(key.lower(), action) or _of_a_birth(key),
                         secret or harmless.is_secret(key) or (codes and key == "code"),
                     )
                     for key, inner in value.items()
@@ -156,6 +156,11 @@ class _Members:
         if rule:
             return self.walk(value, name, place, rule.action, rule.exact, secret)
         return self.walk(value, name, place, action, False, secret)
+
+
+def _of_a_birth(name: str) -> Action | None:
+    """When and where somebody was, in numbers that would be kept anywhere else."""
+    return "replace" if harmless.is_birth(name) or harmless.is_position(name) else None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

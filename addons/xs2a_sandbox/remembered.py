@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from threading import Lock
 
-from xs2a_sandbox.harmless import VOCABULARY
+from xs2a_sandbox.vocabulary import is_words
 
 _SHORTEST, _LONGEST = 5, 200
 """Characters: shorter ones are found everywhere, longer ones are no names or numbers."""
@@ -21,7 +21,7 @@ class Remembered:
 
     def add(self, text: str, pseudonym: str) -> None:
         text = _lower(text.strip())
-        if not _SHORTEST <= len(text) <= _LONGEST or text in VOCABULARY:
+        if not _SHORTEST <= len(text) <= _LONGEST or is_words(text):
             return
         with self._lock:
             if text not in self._by_start.get(text[:_SHORTEST], ()):
@@ -48,6 +48,16 @@ class Remembered:
                     end = start + len(original)
         return "".join([*pieces, text[end:]])
 
+    def spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Where one of the remembered stands as a whole word or words, and its pseudonym."""
+        spans: list[tuple[int, int, str]] = []
+        with self._lock:
+            for start, original, pseudonym in self._found(text):
+                end = start + len(original)
+                if start >= (spans[-1][1] if spans else 0) and not _inside_a_word(text, start, end):
+                    spans.append((start, end, pseudonym))
+        return spans
+
     def _found(self, text: str) -> Iterator[tuple[int, str, str]]:
         """Where it begins, what it is, its pseudonym; the longest of those that begin at the same place first."""
         text = _lower(text)
@@ -61,6 +71,10 @@ class Remembered:
         del same_start[text]
         if not same_start:
             del self._by_start[text[:_SHORTEST]]
+
+
+def _inside_a_word(text: str, start: int, end: int) -> bool:
+    return text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()
 
 
 def _lower(text: str) -> str:

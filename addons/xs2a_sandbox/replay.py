@@ -86,8 +86,8 @@ def recorded_texts(interface: Interface) -> frozenset[str]:
 
 
 def words(interface: Interface) -> frozenset[str]:
-    """The words of the interface's own paths, which say nothing of anybody."""
-    found: set[str] = set()
+    """The words of the interface's own paths and errors, which say nothing of anybody."""
+    found = {text for error in interface.errors.values() for text in (error.code, *error.numbers.values())}
     for operation in interface.operations.values():
         found |= {segment.text for segment in operation.pattern.segments if segment.kind == LITERAL}
         found |= {str(v) for one in operation.where for constraint in one for v in constraint.spec.get("in", ())}

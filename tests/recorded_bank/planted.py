@@ -42,11 +42,15 @@ _QUOTED = re.compile(r".* für (?P<name>.+), Konto (?P<iban>\w+), danke")
 
 def plant(kind: str, place: str, value: str | None = None) -> str:
     """A secret of this kind, or `value`, which stands elsewhere too, in this place."""
-    made = value if value is not None else _KINDS[kind](Random(f"{kind}|{place}"))
+    made = value if value is not None else secret(kind, place)
     PLANTED.append(Secret(kind, made, place))
     if found := _QUOTED.fullmatch(made):
         PLANTED.extend(Secret(kind, found[kind], f"{place}, quoted") for kind in ("name", "iban"))
     return made
+
+
+def secret(kind: str, place: str) -> str:
+    return KINDS[kind](Random(f"{kind}|{place}"))
 
 
 def at(place: str) -> Callable[[str, str], str]:
@@ -124,7 +128,7 @@ def _certificate(rng: Random) -> str:
 
 
 _ALNUM = string.ascii_letters + string.digits
-_KINDS: Mapping[str, Callable[[Random], str]] = {
+KINDS: Mapping[str, Callable[[Random], str]] = {
     "token": lambda r: r.choice([_jwt, lambda r: _text(r, _ALNUM, 40)])(r),
     "cookie": lambda r: _text(r, "0123456789ABCDEF", 32),
     "api key": lambda r: f"ak_live_{_text(r, _ALNUM, 28)}",

@@ -1,0 +1,197 @@
+"""Words that say nothing of a person, whatever stands around them: see vocabulary.txt, beside this module."""
+
+import re
+from enum import Enum
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+FILE = Path(__file__).with_name("vocabulary.txt")
+
+_SIGNS = re.escape(":;,|/\\=+()[]{}<>\"'`´’‘“”„?!&%*#$§…·•^")
+_PIECE = re.compile(rf"[^\s{_SIGNS}]+(?:['’][^\s{_SIGNS}]+)*")
+_SHORTENED = re.compile(r"^(?:[cdjlmnst]|qu)['’]|n['’]t$|['’](?:d|ll|m|re|s|t|ve)$", re.IGNORECASE)
+"""`didn't`, `l'opération`."""
+_JOINER = re.compile(r"[-_.]+")
+_COUNTED = re.compile(r"([^\W\d_]{4,})\d", re.ASCII)
+_BLANK = re.compile(r"[ \u00a0]{1,2}")
+_IN_NUMBER = re.compile(r"[\s\-./,:;+()']{1,3}")
+_VERSION = re.compile(r"[vV]?\d+(?:\.\d+){0,3}", re.ASCII)
+_PREFIXED = re.compile(r"(?:D[aeiu]|Del|Della|L[ae]|Ma?c|San|St|V[ao]n)(?=[A-Z])")
+"""`McGovern` and `LaBelle` are no two words."""
+_LOCALE = re.compile(r"[a-z]{2}[-_][A-Z]{2}", re.ASCII)
+_LONGEST = 100
+"""Characters of a piece: longer ones are no words, and are not remembered."""
+_DIGITS = 4
+"""Of one piece: years, counts and versions, but no accounts."""
+
+
+class Kind(Enum):
+    """What a piece of text is. Only a `WORD` says nothing of anybody by itself.
+
+    A `NAME` is a word that people are called, too, written small; a `PARTICLE` stands in names: `van`, `de`. `BARE` is
+    a short number or a letter.
+    """
+
+    WORD = "word"
+    NAME = "name"
+    PARTICLE = "particle"
+    BARE = "bare"
+    OTHER = "other"
+
+
+class Piece(NamedTuple):
+    text: str
+    start: int
+    end: int
+    kind: Kind
+
+
+def pieces(text: str) -> list[Piece]:
+    """What stands between blanks and signs: `payment-accounts`, `{consentId}` without its brackets."""
+    return [Piece(one[0], one.start(), one.end(), kind(one[0])) for one in _PIECE.finditer(text)]
+
+
+def is_words(text: str) -> bool:
+    """Whether it is made of words, one at least, and of nothing that could be somebody's."""
+    return has_words(text) and not strange(text)
+
+
+def has_words(text: str) -> bool:
+    return any(one.kind is Kind.WORD for one in pieces(text))
+
+
+def is_bare(text: str) -> bool:
+    """Whether there is no word in it at all, nor a long number: `*/*`, `q=0.8`, `31`."""
+    return all(one.kind is Kind.BARE for one in pieces(text))
+
+
+def strange(text: str) -> list[tuple[int, int]]:
+    """Where something stands that is no word; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`."""
+    spans: list[tuple[int, int]] = []
+    found = pieces(text)
+    place = 0
+    while place < len(found):
+        if found[place].kind is not Kind.OTHER:
+            place += 1
+            continue
+        first = last = place
+        while first > 0 and _belongs(text, found[first - 1], found[first]):
+            first -= 1
+        while (after := _next(text, found, last)) > last:
+            last = after
+        start = found[first].start
+        if spans and spans[-1][1] > start:
+            start = spans.pop()[0]
+        spans.append((start, found[last].end))
+        place = last + 1
+    return spans
+
+
+def _next(text: str, found: list[Piece], last: int) -> int:
+    """The last piece that belongs to what stands at `last`; small particles only if somebody's name follows them."""
+    place = last
+    while place + 1 < len(found):
+        one, two = found[place], found[place + 1]
+        if _belongs(text, one, two):
+            return place + 1
+        follows = two.kind is not Kind.WORD and _BLANK.fullmatch(text, one.end, two.start)
+        if follows and place > last and (two.kind in (Kind.OTHER, Kind.NAME) or two.text[0].isupper()):
+            return place + 1
+        if not (follows and two.kind is Kind.PARTICLE and two.text.islower()):
+            return last
+        place += 1
+    return last
+
+
+def _belongs(text: str, one: Piece, two: Piece) -> bool:
+    """Whether two neighbours are parts of one name or of one number."""
+    kinds = {one.kind, two.kind}
+    if Kind.WORD in kinds:
+        return False
+    if one.text[-1].isdecimal() and two.text[0].isdecimal():
+        return _IN_NUMBER.fullmatch(text, one.end, two.start) is not None
+    if not _BLANK.fullmatch(text, one.end, two.start):
+        return False
+    if Kind.OTHER in kinds and Kind.NAME in kinds:
+        return True
+    return all(each.text[0].isupper() or each.text[0].isdecimal() for each in (one, two)) or (
+        one.kind is Kind.OTHER and two.text[0].isupper()
+    )
+
+
+def kind(piece: str) -> Kind:
+    return _kind(piece) if len(piece) <= _LONGEST else Kind.OTHER
+
+
+@lru_cache(8192)
+def _kind(piece: str) -> Kind:
+    piece = _SHORTENED.sub("", piece).strip("-_.")
+    if not piece:
+        return Kind.BARE
+    if known := _known(piece):
+        return Kind.OTHER if known is Kind.NAME and not piece.islower() else known
+    if _VERSION.fullmatch(piece):
+        return Kind.BARE if sum(map(str.isdecimal, piece)) <= _DIGITS else Kind.OTHER
+    chunks = _JOINER.split(piece)
+    if any(map(_PREFIXED.match, chunks)) or sum(len(chunk) for chunk in chunks if chunk.isdecimal()) > _DIGITS:
+        return Kind.OTHER
+    parts = [part for chunk in chunks for part in ([chunk] if _known(chunk) else _humps(chunk))]
+    kinds = [_part(part) for part in parts]
+    if len(parts) == 1 or Kind.OTHER in kinds:
+        return kinds[0] if len(parts) == 1 else Kind.OTHER
+    return Kind.WORD if Kind.WORD in kinds or _LOCALE.fullmatch(piece) else Kind.OTHER
+
+
+def _known(piece: str) -> Kind | None:
+    vocabulary = _vocabulary()
+    if piece in vocabulary.codes:
+        return Kind.WORD
+    return vocabulary.kinds.get(piece.lower()) or (Kind.BARE if len(piece) == 1 else None)
+
+
+def _part(part: str) -> Kind:
+    """Letters and digits by twos are an id more often than two words: `AT4711`, `isTo`."""
+    if part.isdecimal():
+        return Kind.BARE
+    counted = _COUNTED.fullmatch(part)
+    known = _known(counted[1] if counted else part)
+    return Kind.BARE if known and len(part) <= 2 else known or Kind.OTHER
+
+
+def _humps(chunk: str) -> list[str]:
+    """`scaOauthLinks` is three words, `PSUId` two."""
+    cuts = [
+        n
+        for n in range(1, len(chunk))
+        if chunk[n].isupper() and (chunk[n - 1].islower() or (n + 1 < len(chunk) and chunk[n + 1].islower()))
+    ]
+    return [chunk[start:end] for start, end in pairwise([0, *cuts, len(chunk)])]
+
+
+class _Vocabulary(NamedTuple):
+    """`kinds` of words in lower case."""
+
+    kinds: dict[str, Kind]
+    codes: frozenset[str]
+
+
+_SECTIONS = {"words": Kind.WORD, "also-names": Kind.NAME, "particles": Kind.PARTICLE}
+
+
+@cache
+def _vocabulary() -> _Vocabulary:
+    kinds: dict[str, Kind] = {}
+    codes: set[str] = set()
+    section = ""
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line.startswith("#"):
+            continue
+        elif section == "codes":
+            codes.update(line.split())
+        else:
+            kinds |= dict.fromkeys(line.split(), _SECTIONS[section]) if line else {}
+    return _Vocabulary(kinds, frozenset(codes))

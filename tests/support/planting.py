@@ -1,0 +1,156 @@
+"""Exchanges that hold one secret each, in every place that a request or an answer has."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from recorded_bank.planted import KINDS, Secret, secret
+from xs2a_sandbox.har import Entry, from_har, to_har
+from xs2a_sandbox.messages import Headers
+
+type Plant = Callable[[str], Entry]
+
+BANK = "https://api.bank.example/psd2"
+_JSON = ("Content-Type", "application/json")
+_FORM = ("Content-Type", "application/x-www-form-urlencoded")
+_PLAIN = Entry(
+    datetime(2026, 11, 21, tzinfo=UTC), 1.0, BANK, "GET", "/v1/accounts", Headers(), b"", 200, Headers([_JSON]), b"{}"
+)
+
+
+def _asked(name: str, form: str = "{}") -> Plant:
+    return lambda s: replace(_PLAIN, headers=Headers([(name, form.format(s))]))
+
+
+def _answered(name: str, form: str = "{}") -> Plant:
+    return lambda s: replace(_PLAIN, answer_headers=Headers([_JSON, (name, form.format(s))]))
+
+
+def _target(form: str) -> Plant:
+    return lambda s: replace(_PLAIN, target=form.format(quote(s, safe="")))
+
+
+def _link(name: str, form: str) -> Plant:
+    return lambda s: replace(_PLAIN, status=302, answer_headers=Headers([(name, form.format(quote(s, safe="")))]))
+
+
+def _json(build: Callable[[str], Any]) -> Plant:
+    return lambda s: replace(_PLAIN, answer_body=json.dumps(build(s)).encode())
+
+
+def _form(form: str) -> Plant:
+    return lambda s: replace(
+        _PLAIN, method="POST", headers=Headers([_FORM]), body=form.format(quote(s, safe="")).encode()
+    )
+
+
+def _imported(spoil: Callable[[dict[str, Any], str], None]) -> Plant:
+    """Of a HAR that somebody else's program has written."""
+
+    def plant(s: str) -> Entry:
+        har = to_har(_PLAIN)
+        spoil(har, s)
+        return from_har(json.loads(json.dumps(har)))
+
+    return plant
+
+
+def _timings(har: dict[str, Any], s: str) -> None:
+    har["timings"] = {"send": 0, "wait": 0, "receive": 0, "_via": s, "comment": s}
+    har["cache"] = {"beforeRequest": {"eTag": s}}
+    har["serverIPAddress"] = har["connection"] = har["comment"] = s
+
+
+def _cookies(har: dict[str, Any], s: str) -> None:
+    har["request"]["cookies"] = [{"name": "sid", "value": s}, {"name": s, "value": "x"}]
+    har["request"]["queryString"] = [{"name": s, "value": s}]
+    har["response"]["statusText"] = har["response"]["httpVersion"] = har["response"]["redirectURL"] = s
+
+
+PLACES: Mapping[str, Plant] = {
+    "parameter of Accept": _asked("Accept", "application/json;user={}"),
+    "Accept-Language": _asked("Accept-Language", "de;x={},en"),
+    "parameter of Content-Type": _answered("Content-Type", "application/json; session={}"),
+    "Allow": _answered("Allow", "GET, {}"),
+    "Cache-Control": _answered("Cache-Control", "private, x={}"),
+    "ASPSP-SCA-Approach": _answered("ASPSP-SCA-Approach"),
+    "X-Request-ID": _asked("X-Request-ID"),
+    "Authorization": _asked("Authorization", "Bearer {}"),
+    "unknown header": _asked("X-Whatever"),
+    "cookie": _answered("Set-Cookie", "SID={}; Path=/"),
+    "PSU-User-Agent": _asked("PSU-User-Agent", "App/1.0 ({})"),
+    "Forwarded": _asked("Forwarded", "for={};proto=https"),
+    "path": _target("/v1/accounts/{}/balances"),
+    "parameter of a path": _target("/v1/accounts;user={}/balances"),
+    "query": _target("/v1/accounts?x={}"),
+    "name of a query parameter": _target("/v1/accounts?{}=1"),
+    "query alone": _target("/v1/accounts?{}"),
+    "scope": _target("/oauth2/authorize?scope=AIS:{}%20PIS"),
+    "Location": _link("Location", "https://tpp.example/back/{}"),
+    "path of a redirect to this machine": _link("Location", "http://localhost:3000/back/{}"),
+    "query of a link": _link("Location", BANK + "/v1/x?next=%2Fy%3Fz%3D{}"),
+    "fragment": _link("Location", BANK + "/v1/x#a={}"),
+    "user of a link": _link("Location", "https://{}@api.bank.example/v1"),
+    "form": _form("grant_type=client_credentials&x={}"),
+    "name of a form field": _form("grant_type=client_credentials&{}=1"),
+    "member": _json(lambda s: {"a": [{"b": {"c": s}}]}),
+    "name of a member": _json(lambda s: {"a": [{s: {"c": 1}}]}),
+    "status": _json(lambda s: {"transactionStatus": s, "cashAccountType": s}),
+    "code": _json(lambda s: {"tppMessages": [{"category": "ERROR", "code": s}]}),
+    "scopes of a token": _json(lambda s: {"token_type": "Bearer", "scope": f"AIS:{s} PIS"}),
+    "text of an error": _json(lambda s: {"tppMessages": [{"code": "FORMAT_ERROR", "text": f"Consent of {s} expired"}]}),
+    "device": _json(lambda s: {"deviceId": s, "device": {"id": s}}),
+    "amount": _json(lambda s: {"total": s, "balanceAmount": {"amount": s}}),
+    "currency": _json(lambda s: {"currency": s, "bic": s}),
+    "HAR beside an exchange": _imported(_timings),
+    "HAR cookies and status": _imported(_cookies),
+}
+
+
+class Planted(NamedTuple):
+    secret: Secret
+    entry: Entry
+
+
+_HEEDED = frozenset(
+    {"device", "Authorization", "unknown header", "cookie", "PSU-User-Agent", "user of a link", "Accept-Language"}
+    | {"HAR beside an exchange", "HAR cookies and status"}
+)
+
+
+def is_documented(kind: str, place: str) -> bool:
+    """What docs/redaction.md says is not guaranteed: UUIDs stay, and so do six digits under `amount`."""
+    return (kind == "device" and place not in _HEEDED) or (kind, place) == ("otp", "amount")
+
+
+def planted() -> Iterator[Planted]:
+    """Every kind in every place."""
+    for place, plant in PLACES.items():
+        for kind in KINDS:
+            if not is_documented(kind, place):
+                value = secret(kind, place)
+                yield Planted(Secret(kind, value, place), plant(value))
+    yield from _numbers()
+
+
+def _numbers() -> Iterator[Planted]:
+    """What is a secret as a number only, or by the names around it."""
+    of_json: Mapping[str, tuple[str, Any]] = {
+        "an account under total": ("48219930177", {"total": 48219930177}),
+        "a customer under count": ("7731902465", {"page": {"count": 7731902465}}),
+        "the year of a birth": ("1968", {"birthDate": {"year": 1968}}),
+        "the year of a birth, as text": ("1968", {"dateOfBirth": {"year": "1968"}}),
+        "the year of a birth, in one name": ("1968", {"birthYear": 1968}),
+        "a birth date": ("1968-04-17", {"person": {"birthday": "1968-04-17"}}),
+        "a birth date in words": ("17.04.1968", {"geburtsdatum": "17.04.1968"}),
+        "a latitude": ("48.218", {"geo": {"lat": 48.218, "lon": 16.391}}),
+        "a longitude": ("16.391", {"longitude": "16.391"}),
+        "coordinates": ("48.218", {"coordinates": [16.391, 48.218]}),
+        "an age": ("58", {"age": 58}),
+        "a postcode": ("4973", {"address": {"postcode": 4973}}),
+    }
+    for place, (value, body) in of_json.items():
+        yield Planted(Secret("number", value, place), replace(_PLAIN, answer_body=json.dumps(body).encode()))
