@@ -13,6 +13,7 @@ import pytest
 from far_bank import FarBank, ok
 from xs2a_sandbox import assembly
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.derive import derive
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.journal import Journaled
@@ -250,6 +251,22 @@ class TestOfARealBank:
             sandbox.ask("GET", f"/v1/accounts/{STRANGE}/mhuber77", {"Host": "localhost"})
             assert sandbox.logged[-1].status == 502
             assert "mhuber77" not in repr((sandbox.path, sandbox.last))
+
+
+def test_names_of_members_in_warnings_of_a_replay(tmp_path: Path) -> None:
+    """A replay is asked with what real people's data are recorded under."""
+    with seen_with_bank(tmp_path, "record", TestOfARealBank.ANSWER) as sandbox:
+        sandbox.ask("POST", "/v1/consents", {"Host": "localhost"}, {"access": {}})
+    derive(tmp_path / "rec", None)
+    names = ("maria.huber@mail.example", STRANGE, "Maria Huber")
+    body = "{" + ", ".join(f'"{name}": {n}' for name in names for n in (1, 2)) + "}"
+    with seen(tmp_path, cassettes=(tmp_path / "rec" / "cassettes",)) as sandbox:
+        sandbox.ask("POST", "/v1/consents", {}, body.encode())
+        warnings = sandbox.logged[-1].warnings
+        assert len(warnings) >= 1
+        shown = repr((warnings, sandbox.last.warnings, sandbox.last.reason))
+        assert not [name for name in names if name in shown]
+        assert "maria" not in shown.lower()
 
 
 def test_test_data_that_is_edited_is_known_from_then_on(tmp_path: Path) -> None:
