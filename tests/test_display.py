@@ -5,8 +5,10 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
+from uuid import UUID
 
 import pytest
 
@@ -14,17 +16,20 @@ from far_bank import FarBank, ok
 from xs2a_sandbox import assembly
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.derive import derive
+from xs2a_sandbox.display import TypedRedactor
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.exchange_log import Exchange
 from xs2a_sandbox.journal import Journaled
 from xs2a_sandbox.messages import Headers, Request
+from xs2a_sandbox.redact import Redactor
 
 OURS = "AT459880000010204711"
 """Of the bundled test data."""
 SPACED = "AT45 9880 0000 1020 4711"
+PAN = "4111111111111111"
 STRANGE = "DE89370400440532013000"
 """An account that is in no test data."""
-UUID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+UUID_TEXT = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 SECRETS = {
     "header": "3f0c1d-bearer-9a81",
     "key": "k-77d1-api-key",
@@ -48,7 +53,7 @@ class Seen:
     def ask(self, method: str, target: str, headers: dict[str, str] | None = None, body: Any = b"") -> bytes:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         kind = {"Content-Type": "application/json"} if content else {}
-        pairs = {"X-Request-ID": UUID, "PSU-IP-Address": "198.51.100.7", **kind, **(headers or {})}
+        pairs = {"X-Request-ID": UUID_TEXT, "PSU-IP-Address": "198.51.100.7", **kind, **(headers or {})}
         request = Request(
             method, target, Headers(pairs.items()), content, pairs.get("Host", "bank.example"), "https", door="direct"
         )
@@ -102,7 +107,7 @@ class TestSimulated:
             "/s/anna.gruenwald/v1/accounts",
             "/v1/paymnets/sepa-credit-transfer",
             "/v1/consents/not-the-id-that-i-mean/status",
-            f"/v1/consents/{UUID}x",
+            f"/v1/consents/{UUID_TEXT}x",
             f"/v1/accounts/{OURS}/balances",
             f"/v1/accounts/{quote(SPACED)}/balances",
             "/v1/accounts/AT459880000010204712/balances",
@@ -267,6 +272,29 @@ def test_names_of_members_in_warnings_of_a_replay(tmp_path: Path) -> None:
         shown = repr((warnings, sandbox.last.warnings, sandbox.last.reason))
         assert not [name for name in names if name in shown]
         assert "maria" not in shown.lower()
+
+
+def test_a_uuid_is_one_as_a_whole_and_nothing_in_it_is_a_card_or_an_account() -> None:
+    random = Random(2026)
+    uuids = [str(UUID(int=random.getrandbits(128), version=4)) for _ in range(20_000)]
+    typed, personal = TypedRedactor(b"k" * 32), Redactor(b"k" * 32)
+    for uuid in uuids:
+        path = f"/v1/consents/{uuid}/status"
+        shown = (typed.target(path), typed.target(path.upper()), typed.text(f"no consent {uuid} of card {PAN}"))
+        assert uuid in shown[0]
+        assert uuid.upper() in shown[1]
+        assert uuid in shown[2]
+        assert PAN not in shown[2]
+        assert personal.target(path) == path
+
+
+@pytest.mark.parametrize("pan", [PAN, "4111-1111-1111-1111", "4111 1111 1111 1111"])
+@pytest.mark.parametrize("path", ["/v1/cards/{}", "/v1/cards/x-{}-y/status", f"/v1/{UUID_TEXT}/{{}}/{UUID_TEXT}"])
+def test_a_card_number_is_hidden_in_a_path_also_beside_uuids(path: str, pan: str) -> None:
+    for redactor in (TypedRedactor(b"k" * 32), Redactor(b"k" * 32)):
+        shown = unquote(redactor.target(path.format(quote(pan))))
+        assert pan not in shown
+        assert shown.count(UUID_TEXT) == path.count(UUID_TEXT)
 
 
 def test_test_data_that_is_edited_is_known_from_then_on(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ _BLANK = re.compile(r"\s")
 _NO_BLANKS = re.compile(r"[!-~]*")
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
 _LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.ASCII)
-_SHORT_ID = re.compile(r"\d{1,4}|v\d{1,3}(?:\.\d{1,3}){0,2}", re.ASCII)
 _SMALL_NUMBER = re.compile(r"-?(?:\d{1,4}|\d{1,7}\.\d{1,3})", re.ASCII)
 """A count, or an amount; what has more decimals may be where somebody is."""
 _DIGIT = re.compile(r"\d")
@@ -129,7 +128,7 @@ class Censor:
         """The name of a member or a parameter, unless it is data that became one: an IBAN with its balance."""
         if self.is_known(text):
             return text
-        if harmless.is_name(text) and not any(map(self._gives_away, harmless.decoded(text))):
+        if harmless.is_name(text) and not any(map(self._was_replaced, harmless.readings(text))):
             return text
         return self.value(text)
 
@@ -145,8 +144,8 @@ class Censor:
     def _piecewise(self, text: str, depth: int = 0) -> str:
         """Words stay, and what stands between signs is decided about by itself: an id in `AIS:4711-0815`."""
         kept = self._of_its_kind(text, depth)
-        if kept is not None or vocabulary.is_words(text):
-            return text if kept is None else kept
+        if kept is not None:
+            return kept
         if not vocabulary.has_words(text):
             return self.shaped(text)
         pieces, done = [], 0
@@ -175,7 +174,7 @@ class Censor:
 
     def identifier(self, text: str, depth: int = 0) -> str:
         """The same in paths, links and bodies."""
-        return text if self.is_of_the_interface(text) or _SHORT_ID.fullmatch(text) else self._piecewise(text, depth)
+        return text if self.is_of_the_interface(text) or vocabulary.is_bare(text) else self._piecewise(text, depth)
 
     def shaped(self, text: str) -> str:
         return self._made(text, self._pseudonyms.text(text))
@@ -284,9 +283,9 @@ class Censor:
             )
         )
 
-    def _gives_away(self, name: str) -> bool:
+    def _was_replaced(self, name: str) -> bool:
         # An ordinary word does not become a person's because it was somebody's name once.
-        return harmless.has_marks(name) or (_DIGIT.search(name) is not None and self._remembered.inside(name))
+        return _DIGIT.search(name) is not None and self._remembered.inside(name)
 
     def _made(self, text: str, new: str) -> str:
         if new != text:

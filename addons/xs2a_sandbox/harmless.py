@@ -159,7 +159,11 @@ def is_url(name: str) -> bool:
 
 def is_birth(name: str) -> bool:
     """Whether what has this name says when somebody was born: the one kind of date that is a person's."""
-    words = _words(name)
+    return _is_birth(_words(name))
+
+
+@lru_cache(4096)
+def _is_birth(words: tuple[str, ...]) -> bool:
     return not _BIRTH_WORDS.isdisjoint(words) or any(word.startswith(_BIRTHS) for word in words)
 
 
@@ -225,7 +229,14 @@ def is_plain(text: str) -> bool:
 
 def is_name(name: str) -> bool:
     """Whether this is the name of a member, not data that became one: an IBAN that maps to a balance, a token."""
-    return _NAME.fullmatch(name) is not None and not has_marks(name) and not any(map(_is_random, _CHUNK.findall(name)))
+    return len(name) <= _LONGEST and _is_name(name)
+
+
+@lru_cache(4096)
+def _is_name(name: str) -> bool:
+    if not _NAME.fullmatch(name) or any(map(_is_random, _CHUNK.findall(name))):
+        return False
+    return not any(map(has_marks, readings(name)))
 
 
 def _is_random(chunk: str) -> bool:
@@ -242,6 +253,12 @@ def _is_random(chunk: str) -> bool:
 def has_marks(text: str) -> bool:
     """Whether something like an IBAN, a card or telephone number, an e-mail address or a token is in it."""
     return _MARKS.search(text) is not None
+
+
+@lru_cache(4096)
+def readings(name: str) -> tuple[str, ...]:
+    """The name of a member and what can be read in it; the same names come again and again."""
+    return tuple(decoded(name))
 
 
 def decoded(text: str, depth: int = 2) -> Iterator[str]:

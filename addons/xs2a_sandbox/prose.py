@@ -22,7 +22,6 @@ _SPOTS = re.compile(
         |(?=[^\s\d]{0,200}\d)[A-Za-z0-9_+/=-]{16,})""",
     re.ASCII | re.VERBOSE,
 )
-_WORDS = re.compile(r"[A-Za-z0-9.:-]+")
 
 
 def in_words(text: str, censor: "Censor") -> str:
@@ -69,7 +68,7 @@ def _spot(found: re.Match[str], censor: "Censor", *, words: bool) -> str:
 def _between(text: str, censor: "Censor") -> str:
     """Of a text without accounts, links and dates."""
     pieces, done = [], 0
-    for start, end in vocabulary.strange(text):
+    for start, end in vocabulary.strange(text, running=True):
         if censor.is_trusted(text[start:end]) or censor.is_of_the_interface(text[start:end]):
             continue
         pieces += [text[done:start], censor.shaped(text[start:end])]

@@ -35,6 +35,8 @@ _IN_TEXT = re.compile(
         |(?P<pan>\d{4}(?:[ \-\u00a0\u202f]?\d){8,15})(?![A-Za-z0-9]))""",
     re.ASCII | re.VERBOSE,
 )
+_UUID = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![A-Za-z0-9])", re.ASCII)
+"""One in some hundred has a group or two that could be a card number or an IBAN."""
 _TOP_LEVEL = re.compile(r"[a-z]{2,}", re.ASCII)
 _HEX = re.compile(r"(?=[^a-f]*[a-f])[0-9a-f-]{16,}|(?=[^A-F]*[A-F])[0-9A-F-]{16,}")
 _NUMBER = re.compile(r"([-+]?0*)(\d*)(.*)", re.ASCII | re.DOTALL)
@@ -263,8 +265,15 @@ def _alphabet(character: str, hexadecimal: bool) -> str:
 
 def _quoted(text: str) -> Iterator[tuple[str, int, int]]:
     """What stands in a text as a whole word or words: its kind (`mail`, `iban`, `pan`), its beginning and its end."""
-    place = 0
-    while found := _IN_TEXT.search(text, place):
+    done = 0
+    for uuid in _UUID.finditer(text):
+        yield from _quoted_between(text, done, uuid.start())
+        done = uuid.end()
+    yield from _quoted_between(text, done, len(text))
+
+
+def _quoted_between(text: str, place: int, end: int) -> Iterator[tuple[str, int, int]]:
+    while found := _IN_TEXT.search(text, place, end):
         kind, start, place = str(found.lastgroup), found.start(), found.start() + 1
         ends = [found.end()] if kind == "mail" else _ends(found, compact_iban if kind == "iban" else compact_pan)
         if ends:

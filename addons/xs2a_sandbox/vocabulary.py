@@ -1,6 +1,7 @@
 """Words that say nothing of a person, whatever stands around them: see vocabulary.txt, beside this module."""
 
 import re
+from collections.abc import Iterator
 from enum import Enum
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -50,12 +51,34 @@ class Piece(NamedTuple):
 
 def pieces(text: str) -> list[Piece]:
     """What stands between blanks and signs: `payment-accounts`, `{consentId}` without its brackets."""
-    return [Piece(one[0], one.start(), one.end(), kind(one[0])) for one in _PIECE.finditer(text)]
+    found = [Piece(one[0], one.start(), one.end(), kind(one[0])) for one in _PIECE.finditer(text)]
+    if len(found) > 1:
+        for first, last in _long_numbers(text, found):
+            found[first:last] = [one._replace(kind=Kind.OTHER) for one in found[first:last]]
+    return found
+
+
+def _long_numbers(text: str, found: list[Piece]) -> Iterator[tuple[int, int]]:
+    """From where to where short numbers stand beside each other that are a long one together: `0664 123 456`."""
+    first = 0
+    for place in range(1, len(found) + 1):
+        if place < len(found) and _is_one_number(text, found[place - 1], found[place]):
+            continue
+        if place - first > 1 and sum(sum(map(str.isdecimal, one.text)) for one in found[first:place]) > _DIGITS:
+            yield first, place
+        first = place
+
+
+def _is_one_number(text: str, one: Piece, two: Piece) -> bool:
+    if not (one.text[-1].isdecimal() and two.text[0].isdecimal()) or Kind.WORD in (one.kind, two.kind):
+        return False
+    return _IN_NUMBER.fullmatch(text, one.end, two.start) is not None
 
 
 def is_words(text: str) -> bool:
     """Whether it is made of words, one at least, and of nothing that could be somebody's."""
-    return has_words(text) and not strange(text)
+    kinds = {one.kind for one in pieces(text)}
+    return Kind.WORD in kinds and kinds.isdisjoint((Kind.OTHER, Kind.NAME))
 
 
 def has_words(text: str) -> bool:
@@ -63,14 +86,19 @@ def has_words(text: str) -> bool:
 
 
 def is_bare(text: str) -> bool:
-    """Whether there is no word in it at all, nor a long number: `*/*`, `q=0.8`, `31`."""
-    return all(one.kind is Kind.BARE for one in pieces(text))
+    """Whether there is nothing in it but short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
+    return all(one.kind is Kind.BARE or (one.kind is Kind.PARTICLE and one.text.islower()) for one in pieces(text))
 
 
-def strange(text: str) -> list[tuple[int, int]]:
-    """Where something stands that is no word; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`."""
+def strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
+    """Where something stands that is no word; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`.
+
+    `running` text is made of sentences: there `grant` is a verb, elsewhere it may be somebody's name.
+    """
     spans: list[tuple[int, int]] = []
     found = pieces(text)
+    if not running:
+        found = [one._replace(kind=Kind.OTHER) if one.kind is Kind.NAME else one for one in found]
     place = 0
     while place < len(found):
         if found[place].kind is not Kind.OTHER:
@@ -111,7 +139,7 @@ def _belongs(text: str, one: Piece, two: Piece) -> bool:
     if Kind.WORD in kinds:
         return False
     if one.text[-1].isdecimal() and two.text[0].isdecimal():
-        return _IN_NUMBER.fullmatch(text, one.end, two.start) is not None
+        return _is_one_number(text, one, two)
     if not _BLANK.fullmatch(text, one.end, two.start):
         return False
     if Kind.OTHER in kinds and Kind.NAME in kinds:

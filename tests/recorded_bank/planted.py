@@ -150,6 +150,8 @@ KINDS: Mapping[str, Callable[[Random], str]] = {
     "ipv4": lambda r: f"{r.choice([81, 84, 91, 178])}.{r.randint(20, 250)}.{r.randint(20, 250)}.{r.randint(20, 250)}",
     "ipv6": lambda r: f"2a02:8388:{':'.join(f'{r.randint(0x1000, 0xFFFF):x}' for _ in range(6))}",
     "pan": _luhn,
+    "pan in groups": lambda r: " ".join(re.findall("....", _luhn(r))),
+    "phone in groups": lambda r: f"0{r.choice([664, 676, 699])} {_digits(r, 3)} {_digits(r, 4)}",
     "device": lambda r: f"99435c7e-{r.randint(0x1000, 0xFFFF):x}-49ec-a2ad-{_digits(r, 12)}",
     "place on earth": lambda r: f"GEO:48.{_digits(r, 6)};16.{_digits(r, 6)}",
 }  # fmt: skip
