@@ -234,9 +234,18 @@ def is_name(name: str) -> bool:
 
 @lru_cache(4096)
 def _is_name(name: str) -> bool:
-    if not _NAME.fullmatch(name) or any(map(_is_random, _CHUNK.findall(name))):
+    chunks = _CHUNK.findall(name)
+    if not _NAME.fullmatch(name) or _is_numbered(name, chunks) or any(map(_is_random, chunks)):
         return False
     return not any(map(has_marks, readings(name)))
+
+
+def _is_numbered(name: str, chunks: list[str]) -> bool:
+    """Whether several chunks are an id rather than a name: `KD-4711-081`, and without a word `K7Q2-DHJC`."""
+    digits = sum(map(str.isdecimal, name))
+    if len(chunks) < 2 or not digits or kind(name) is Kind.WORD:
+        return False
+    return digits > _FEW or (name.isupper() and not any(len(one) > 2 and kind(one) is Kind.WORD for one in chunks))
 
 
 def _is_random(chunk: str) -> bool:

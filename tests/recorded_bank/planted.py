@@ -130,6 +130,9 @@ def _certificate(rng: Random) -> str:
 _ALNUM = string.ascii_letters + string.digits
 KINDS: Mapping[str, Callable[[Random], str]] = {
     "token": lambda r: r.choice([_jwt, lambda r: _text(r, _ALNUM, 40)])(r),
+    "token of letters": lambda r: _text(r, string.ascii_letters, 32),
+    "customer number": lambda r: f"{_letters(r, 2).upper()}-{_digits(r, 4)}-{_digits(r, 3)}",
+    "id of letters and digits": lambda r: "-".join(_text(r, "BCDFGHJKLMNPQRSTVWXZ23456789", 4) for _ in range(3)),
     "cookie": lambda r: _text(r, "0123456789ABCDEF", 32),
     "api key": lambda r: f"ak_live_{_text(r, _ALNUM, 28)}",
     "client secret": lambda r: _text(r, _ALNUM + "-_~", 36),
