@@ -6,17 +6,19 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow attack browser clients check lock openapi mutants bench format clean
+.PHONY: help install run test test-slow test-lowest test-newest licenses attack browser clients check lock openapi mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
 	@echo "make test     install and run the tests (ARGS=\"-k consents\" for a part)"
 	@echo "make test-slow  the tests that take minutes, marked slow"
+	@echo "make test-lowest, test-newest  a part of the tests with the lowest and with the newest versions that pyproject.toml allows"
 	@echo "make attack   attack a real serve in every mode, through every door (ARGS=--quick for a part)"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
 	@echo "make clients  install the languages whose clients are tested, with Debian's packages and npm's, as make test does"
 	@echo "make check    ruff and mypy"
-	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with their hashes"
+	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with hashes, and their licenses"
+	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
@@ -61,14 +63,41 @@ openapi: $(STAMP)
 	$(BIN)/python -m xs2a_sandbox.openapi > docs/openapi.yaml.new
 	mv docs/openapi.yaml.new docs/openapi.yaml
 
+# One that is there, else one of our own.
+UV := $(or $(shell command -v uv),.venv-uv/bin/uv)
+
+.venv-uv/bin/uv:
+	python3 -m venv --clear .venv-uv
+	.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
 # For all systems and versions of Python; addresses of this machine's package index have no place in them.
-LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-annotate \
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-annotate \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
-lock: $(STAMP)
-	$(PIP) uv
-	$(LOCK) --upgrade --extra dev --output-file requirements/dev.txt
+lock: $(STAMP) $(UV)
+	$(LOCK) --upgrade --extra dev --no-emit-package xs2a-sandbox --output-file requirements/dev.txt
 	$(LOCK) --constraint requirements/dev.txt --output-file requirements/run.txt
+	@$(MAKE) --no-print-directory licenses
+
+licenses: $(STAMP)
+	$(BIN)/python -m tools.licenses
+
+# Where other versions can do harm: the doors and the ways to a bank, which rest on internals of mitmproxy, aiohttp, uvicorn
+# and httptools, and failing closed; cassettes, schemas, patterns and expressions; the command line and the pytest plugin's
+# transports. The rest of the tests is about what the bank says, and no other version says it differently.
+EDGES := $(addprefix tests/test_,fail_closed.py door.py server.py proxy.py wrong_protocol.py upstream.py passage.py trust.py \
+	environment.py guard.py content_encoding.py connections.py cassette.py loader.py schemas.py pattern.py expression.py \
+	bank_data.py reload.py report_text.py cli.py httpx_transport.py requests_adapter.py)
+
+# Wheels alone: a version that has none for this Python cannot be what the range begins with.
+test-lowest test-newest: test-%: $(UV)
+	$(UV) venv --quiet --clear --no-config --python '>=3.12' .venv-$*
+	$(UV) pip compile --quiet --no-header --no-annotate --python .venv-$* --only-binary :all: --extra test \
+		--resolution $(if $(filter lowest,$*),lowest-direct,highest) --upgrade --output-file .venv-$*/versions.txt pyproject.toml
+	$(UV) pip sync --quiet --python .venv-$* .venv-$*/versions.txt
+	$(UV) pip install --quiet --python .venv-$* --no-deps --editable .
+	$(if $(filter lowest,$*),.venv-$*/bin/python -m tools.bounds)
+	.venv-$*/bin/python -m pytest -n 2 -m "not slow" $(EDGES) $(ARGS)
 
 mutants: $(STAMP)
 	$(BIN)/python -m tools.prove --write $(ARGS)
@@ -82,7 +111,7 @@ format: $(STAMP)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-uv .venv-lowest .venv-newest tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An interpreter counts only if it runs: pyenv leaves commands behind that do not.

@@ -14,12 +14,14 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from shutil import copy2, copytree, ignore_patterns
 
 import pytest
 from packaging.requirements import Requirement
+from tools import bounds, licenses
 
 from xs2a_sandbox import __version__
 from xs2a_sandbox.config import Settings
@@ -74,7 +76,8 @@ def test_the_wheel_holds_the_package_and_its_data(archives: tuple[Path, Path]) -
     data = {f"xs2a_sandbox/{name}" for directory in DATA for name in files(directory)}
     about = {name for name in held if ".dist-info/" in name}
     assert modules | data == held - about
-    assert f"xs2a_sandbox-{__version__}.dist-info/licenses/LICENSE" in about
+    terms = {"LICENSE", "requirements/licenses.md"}
+    assert {f"xs2a_sandbox-{__version__}.dist-info/licenses/{name}" for name in terms} <= about
     assert "License-Expression: Apache-2.0" in metadata
 
 
@@ -88,6 +91,7 @@ def test_the_sdist_is_enough_to_build_from(archives: tuple[Path, Path]) -> None:
         "README.md",
         "LICENSE",
         "Makefile",
+        *files("requirements"),
         *files("addons"),
         *files("cassettes"),
         *files("schemas"),
@@ -131,13 +135,57 @@ def test_nothing_is_taken_that_may_have_other_internals_and_nothing_is_pinned() 
 def test_the_lock_holds_what_is_declared_with_hashes(name: str, extra: bool) -> None:
     """Where it does not: `make lock`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = project["dependencies"] + (project["optional-dependencies"]["dev"] if extra else [])
+    extras = project["optional-dependencies"]
+    assert extras["dev"][0] == "xs2a-sandbox[test]"
+    declared = project["dependencies"] + (extras["dev"][1:] + extras["test"] if extra else [])
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
     locked = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", text, re.MULTILINE))
 
     assert not [one for one in map(Requirement, declared) if not one.specifier.contains(locked[normal(one.name)])]
     assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", text)) >= len(locked)
     assert "/" not in re.sub("^#.*", "", text, flags=re.MULTILINE), "an address or a path"
+
+
+def test_the_licenses_are_those_of_the_locked_packages() -> None:
+    """Where they are not: `make licenses`."""
+    packages = licenses.locked((ROOT / "requirements" / "run.txt").read_text())
+    rows = [line.strip("| ").split(" | ") for line in licenses.LIST.read_text().splitlines() if line.startswith("| ")]
+    listed = {licenses.Locked(name, version): license for name, version, license in rows[2:]}
+
+    assert len(packages) > len(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    assert sorted(listed) == sorted(packages)
+    assert licenses.LIST.read_text() == licenses.page(listed)
+    assert listed[licenses.Locked("mitmproxy", version("mitmproxy"))].startswith("MIT")
+    assert not [package.name for package, license in listed.items() if not license]
+
+
+@pytest.mark.parametrize(
+    ("fields", "license"),
+    [
+        ({"License-Expression": "MIT", "License": "other"}, "MIT"),
+        ({"License": "BSD-3-Clause", "Classifier": "License :: OSI Approved :: BSD License"}, "BSD-3-Clause"),
+        (
+            {"License": "Copyright somebody, " * 9, "Classifier": "License :: OSI Approved :: MIT License"},
+            "MIT License",
+        ),
+        ({"License": "UNKNOWN", "Classifier": "License :: OSI Approved"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_license_is_read_from_what_the_metadata_say_best(fields: dict[str, str], license: str) -> None:
+    metadata = Message()
+    for name, value in fields.items():
+        metadata[name] = value
+    assert licenses.license(metadata) == license
+
+
+def test_a_range_begins_with_the_version_that_is_tested() -> None:
+    installed = {"one": "1.2.0", "two": "2.1", "three": "3"}
+    assert bounds.complaints(["one>=1.2,<2"], installed.__getitem__) == []
+    assert bounds.complaints(["one>=1.2,<2", "two>=2,<3", "three"], installed.__getitem__) == [
+        "pyproject.toml: two<3,>=2 is tested from 2.1 on: let it begin there",
+        "pyproject.toml: three is tested from 3 on: let it begin there",
+    ]
 
 
 def normal(distribution: str) -> str:
@@ -169,8 +217,9 @@ def copied() -> list[tuple[list[str], str]]:
 
 def test_the_image_is_small_and_runs_without_rights() -> None:
     build, final = stages()
-    assert build[0] == ("FROM", "python:3.13-slim AS build")
-    assert final[0] == ("FROM", "python:3.13-slim")
+    base = r"python:3\.13-slim(@sha256:[0-9a-f]{64})?"
+    assert re.fullmatch(f"{base} AS build", dict(build)["FROM"])
+    assert re.fullmatch(base, dict(final)["FROM"])
     words = [word for word, _ in final]
     user = dict(final)["USER"]
     assert user not in ("root", "0")

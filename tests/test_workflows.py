@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,8 @@ from xs2a_sandbox import __version__
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
-MAJOR = re.compile(r"[\w.-]+/[\w./-]+@(v\d+|release/v\d+)")
+PINNED = re.compile(r"[\w.-]+/[\w./-]+@(v\d+|release/v\d+|[0-9a-f]{40})")
+"""By its major version, or by the digest that Renovate puts in its place."""
 
 
 def read(name: str) -> dict[str, Any]:
@@ -48,7 +50,7 @@ def test_it_is_a_workflow(name: str) -> None:
         for step in job["steps"]:
             assert ("run" in step) != ("uses" in step)
             if "uses" in step:
-                assert MAJOR.fullmatch(step["uses"])
+                assert PINNED.fullmatch(step["uses"])
 
 
 def test_ci_checks_and_tests_on_every_python() -> None:
@@ -56,8 +58,38 @@ def test_ci_checks_and_tests_on_every_python() -> None:
     assert "make check" in commands(jobs["check"])
     assert "make test" in commands(jobs["test"])
     assert "make test-slow" in commands(jobs["slow"])
+    assert "make test-${{ matrix.end }}" in commands(jobs["bounds"])
+    assert [one["end"] for one in jobs["bounds"]["strategy"]["matrix"]["include"]] == ["lowest", "newest"]
     versions = jobs["test"]["strategy"]["matrix"]["python"]
     assert versions == ["3.12", "3.13", "3.14"]
+
+
+def test_what_is_cached_is_what_the_lock_files_hold() -> None:
+    setups = [
+        step for job in read("ci.yml")["jobs"].values() for step in job["steps"] if "cache" in step.get("with", {})
+    ]
+    keys = [set(step["with"]["cache-dependency-path"].split()) for step in setups]
+    assert keys
+    assert all(key == {"pyproject.toml", "requirements/*.txt"} for key in keys)
+
+
+def test_renovate_pins_digests_and_covers_all_that_is_installed() -> None:
+    settings = json.loads((ROOT / "renovate.json").read_text())
+    covered = {
+        "pep621": ["pyproject.toml"],
+        "pip_requirements": ["requirements/dev.txt", "requirements/run.txt"],
+        "github-actions": [str(file.relative_to(ROOT)) for file in WORKFLOWS],
+        "dockerfile": ["Dockerfile"],
+    }
+    (pattern,) = settings["pip_requirements"]["managerFilePatterns"]
+    locks = sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "requirements").glob("*.txt"))
+
+    assert settings["enabledManagers"] == list(covered)
+    assert {"docker:pinDigests", "helpers:pinGitHubActionDigests"} <= set(settings["extends"])
+    assert all((ROOT / file).is_file() for files in covered.values() for file in files)
+    # Slashes around it tell Renovate that it is an expression; its own pattern would match none of these.
+    assert [lock for lock in locks if re.search(pattern.strip("/"), lock)] == locks == covered["pip_requirements"]
+    assert {name for rule in settings["packageRules"] for name in rule["matchManagers"]} <= covered.keys()
 
 
 def test_a_release_begins_with_a_tag_and_is_tested() -> None:

@@ -1,0 +1,37 @@
+"""Compare where the ranges of pyproject.toml begin with what is installed beside this interpreter.
+
+python -m tools.bounds    exit status 1 when a range begins below the version that was installed as its lowest
+"""
+
+import sys
+import tomllib
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def complaints(dependencies: Iterable[str], installed: Callable[[str], str]) -> list[str]:
+    """Returns what to mend, a line for each dependency whose lowest version nothing tests."""
+    lines = []
+    for dependency in map(Requirement, dependencies):
+        lowest = [one.version for one in dependency.specifier if one.operator == ">="]
+        tested = installed(dependency.name)
+        if not lowest or Version(lowest[0]) != Version(tested):
+            lines.append(f"pyproject.toml: {dependency} is tested from {tested} on: let it begin there")
+    return lines
+
+
+def main() -> int:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = complaints(project["dependencies"], version)
+    print("\n".join(lines), file=sys.stderr, end="\n" if lines else "")
+    return bool(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""The licenses of what the sandbox runs with: requirements/licenses.md, from requirements/run.txt.
+
+python -m tools.licenses    writes the list, as `make lock` does; reads from the package index what is not installed
+"""
+
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import PackageMetadata, PackageNotFoundError, PathDistribution, distribution
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = ROOT / "requirements" / "run.txt"
+LIST = ROOT / "requirements" / "licenses.md"
+
+PLATFORMS = ("manylinux2014_x86_64", "win_amd64", "macosx_11_0_arm64")
+"""Of the wheels to look for, where a package is not installed here."""
+
+UNSAID = {"mitmproxy-linux": "MIT", "mitmproxy-rs": "MIT"}
+"""Whose metadata name none, though they carry its text: that of their repository, mitmproxy_rs."""
+
+HEAD = """\
+# Licenses of the dependencies
+
+What the sandbox runs with, on every system, and the license of each, as its own metadata say. None of it is part of
+this package. Written by `make lock` from `requirements/run.txt`.
+
+| Package | Version | License |
+| --- | --- | --- |
+"""
+
+
+class Locked(NamedTuple):
+    name: str
+    version: str
+
+
+def locked(text: str) -> list[Locked]:
+    """Returns the packages of a lock file, whatever system or Python each is for."""
+    return [Locked(*pair) for pair in re.findall(r"^([a-z0-9.-]+)==([^ ;\\]+)", text, re.MULTILINE)]
+
+
+def page(rows: Mapping[Locked, str]) -> str:
+    return HEAD + "".join(f"| {name} | {version} | {license} |\n" for (name, version), license in sorted(rows.items()))
+
+
+def license(metadata: PackageMetadata) -> str:
+    """Returns the expression, else a short license, else that of the classifiers; "" for none."""
+    if expression := metadata.get("License-Expression"):
+        return expression
+    # A classifier such as "BSD License" says less than "BSD-3-Clause"; but here may also stand the whole text.
+    short = metadata.get("License", "").strip()
+    if short not in ("", "UNKNOWN") and len(short) < 40:
+        return short
+    classifiers = [one.split(" :: ")[-1] for one in metadata.get_all("Classifier", []) if one.startswith("License :: ")]
+    return " and ".join(one for one in classifiers if one != "OSI Approved")
+
+
+def read(package: Locked) -> PackageMetadata:
+    """Returns a package's metadata: of what is installed, else of a wheel of the index, for whatever system it is."""
+    with suppress(PackageNotFoundError):
+        if (installed := distribution(package.name)).version == package.version:
+            return installed.metadata
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    with TemporaryDirectory() as place:
+        for platform in PLATFORMS:
+            way = ["--only-binary=:all:", f"--platform={platform}", f"--dest={place}", "==".join(package)]
+            done = subprocess.run([*pip, *way], capture_output=True, text=True, check=False)
+            for wheel in Path(place).glob("*.whl"):
+                (about,) = [one for one in zipfile.Path(wheel).iterdir() if one.name.endswith(".dist-info")]
+                return PathDistribution(about).metadata
+    sys.exit(f"{package.name} {package.version} is nowhere to read: {done.stderr.strip()}")
+
+
+def main() -> None:
+    rows = {package: license(read(package)) or UNSAID.get(package.name, "") for package in locked(LOCK.read_text())}
+    if unknown := [name for (name, _), license in rows.items() if not license]:
+        sys.exit(f"{LIST} is left as it was: the metadata of {', '.join(unknown)} name no license")
+    LIST.write_text(page(rows))
+
+
+if __name__ == "__main__":
+    main()
