@@ -3,8 +3,9 @@
 import json
 import re
 import signal
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -76,7 +77,7 @@ def withstood(every: Sequence[Expression], directory: Path) -> Iterator[str]:
         finally:
             over.set()
         for one, status in zip(every, answers, strict=True):
-            reason = serving.entry(f'"path": "{_path(one)}"')["reason"] or ""
+            reason = (status and serving.entry(f'"path": "{_path(one)}"')["reason"]) or ""
             if status != 500 or one.says not in reason:
                 yield f"{one} is answered {status}: {reason[:300]}"
         if (slowest := health.result()) > HEALTHY:
@@ -87,16 +88,19 @@ def withstood(every: Sequence[Expression], directory: Path) -> Iterator[str]:
 def _stopped(serving: Serving, every: Sequence[Expression], pool: ThreadPoolExecutor) -> Iterator[str]:
     """What is wrong with how it ends while it is asked more of the same."""
     over = Event()
-    asking: list[Future[None]] = [pool.submit(_keep_asking, serving, every[0], over) for _ in range(AT_ONCE)]
+    for _ in range(AT_ONCE):
+        pool.submit(_keep_asking, serving, every[0], over)
     try:
         began = monotonic()
-        ended = serving.stop(signal.SIGTERM)
+        try:
+            ended = serving.stop(signal.SIGTERM)
+        except subprocess.TimeoutExpired:
+            yield "SIGTERM does not end it"
+            return
         if ended != 0 or (took := monotonic() - began) > STOPPED:
             yield f"it ends with {ended}" if ended else f"it took {took:.1f} s to end"
     finally:
         over.set()
-    for one in asking:
-        one.result()
 
 
 def _health(serving: Serving, over: Event) -> float:
@@ -104,27 +108,32 @@ def _health(serving: Serving, over: Event) -> float:
     slowest = 0.0
     while not over.wait(0.05):
         began = monotonic()
-        with requests.Session() as session:
-            session.trust_env = False
-            answer = session.get(f"{serving.direct}/_sandbox/health", timeout=START)
-        slowest = max(slowest, monotonic() - began if answer.ok else float("inf"))
+        try:
+            with requests.Session() as session:
+                session.trust_env = False
+                session.get(f"{serving.direct}/_sandbox/health", timeout=START).raise_for_status()
+        except requests.RequestException:
+            return float("inf")
+        slowest = max(slowest, monotonic() - began)
     return slowest
 
 
 def _ask(serving: Serving, one: Expression) -> int:
+    """The status; 0 where there is no answer."""
     with requests.Session() as session:
         session.trust_env = False
         headers = {"Content-Type": "application/json"}
         written = json.dumps(one.body, separators=(",", ":"))
-        return session.post(f"{serving.direct}{_path(one)}", data=written, headers=headers, timeout=START).status_code
+        try:
+            answer = session.post(f"{serving.direct}{_path(one)}", data=written, headers=headers, timeout=START)
+        except requests.RequestException:
+            return 0
+    return answer.status_code
 
 
 def _keep_asking(serving: Serving, one: Expression, over: Event) -> None:
-    while not over.is_set():
-        try:
-            _ask(serving, one)
-        except requests.RequestException:
-            return
+    while not over.is_set() and _ask(serving, one):
+        continue
 
 
 def _path(one: Expression) -> str:
