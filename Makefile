@@ -37,7 +37,7 @@ test-slow: $(STAMP) browser clients
 	$(BIN)/python -m pytest -n 2 -rs -m slow $(ARGS)
 
 attack: $(STAMP)
-	$(BIN)/python tests/attack/run.py $(ARGS)
+	$(BIN)/python -m tests.attack.run $(ARGS)
 
 # Without one the tests that need it are skipped, and say so.
 browser:
@@ -60,7 +60,7 @@ check: $(STAMP)
 
 # Through a file beside it, so that a failure leaves the old document as it was.
 openapi: $(STAMP)
-	$(BIN)/python -m xs2a_sandbox.openapi > docs/openapi.yaml.new
+	$(BIN)/python -m xs2a_sandbox.authoring.openapi > docs/openapi.yaml.new
 	mv docs/openapi.yaml.new docs/openapi.yaml
 
 # One that is there, else one of our own.
@@ -85,9 +85,12 @@ licenses: $(STAMP)
 # Where other versions can do harm: the doors and the ways to a bank, which rest on internals of mitmproxy, aiohttp, uvicorn
 # and httptools, and failing closed; cassettes, schemas, patterns and expressions; the command line and the pytest plugin's
 # transports. The rest of the tests is about what the bank says, and no other version says it differently.
-EDGES := $(addprefix tests/test_,fail_closed.py door.py server.py proxy.py wrong_protocol.py upstream.py passage.py trust.py \
-	environment.py guard.py content_encoding.py connections.py cassette.py loader.py schemas.py pattern.py expression.py \
-	bank_data.py reload.py report_text.py cli.py httpx_transport.py requests_adapter.py)
+EDGES := $(addprefix tests/,$(addsuffix .py,cassette/test_expressions cassette/test_expressions_environment \
+	cassette/test_model cli/test_main compare/reports/test_text contract/test_schemas control/test_access \
+	documents/test_yaml_reader doors/test_connections doors/test_direct doors/test_door doors/test_fail_closed \
+	doors/test_proxy doors/test_wrong_protocol engine/test_egress engine/test_reload \
+	http/test_body_content_encoding http/test_target testing/test_bank_data testing/test_httpx_transport \
+	testing/test_requests_adapter upstream/test_client upstream/test_tls))
 
 # Wheels alone: a version that has none for this Python cannot be what the range begins with.
 test-lowest test-newest: test-%: $(UV)

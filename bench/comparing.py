@@ -9,12 +9,12 @@ from time import process_time
 from typing import Any
 from urllib.parse import parse_qsl
 
-from engine import answered, engine, requests
 from table import Row
 
-from xs2a_sandbox.comparison import Comparison, Step
-from xs2a_sandbox.har import Entry
-from xs2a_sandbox.messages import Headers, Request, Response
+from engine import answered, engine, requests
+from xs2a_sandbox.compare.comparison import Comparison, Step
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.har import Entry
 
 MOST = 10.0
 COUNT = 1000

@@ -10,11 +10,10 @@ from time import process_time
 
 from table import Row
 
-from xs2a_sandbox import assembly
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.messages import Headers, Request, Response, to_json
+from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.http import Headers, Request, Response, to_json
 
 REFERENCE_SIZE = 12_000
 """Bytes of the transaction list whose `json.loads` all budgets in µs are measured in."""
@@ -38,7 +37,7 @@ def engine(state: str = "memory:", cassettes: Sequence[Path] = ()) -> Iterator[E
     with tempfile.TemporaryDirectory() as directory:
         name = f"sqlite:{directory}/state.db" if state == "sqlite:" else state
         settings = Settings(state=name, confdir=Path(directory), cassettes=tuple(cassettes))
-        yield assembly.build(settings)
+        yield build.build(settings)
 
 
 def requests(engine: Engine) -> dict[str, Request]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
-from engine import HEADERS, answered, engine, quickest
 from table import Row
 
+from engine import HEADERS, answered, engine, quickest
+from xs2a_sandbox.cassette.index import Index, Parameters, Values, candidates
+from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.index import Index, Parameters, Values, candidates
-from xs2a_sandbox.matching import Place
-from xs2a_sandbox.messages import Headers, Request, to_json
+from xs2a_sandbox.http import Headers, Request, to_json
 
 MOST_GROWTH = 1.1
 PATH = "/v1/consents/{id}/bench"
@@ -34,7 +34,7 @@ class Bank:
     engine: Engine
     index: Index
     request: Request
-    sent: dict[Place, tuple[str, ...]]
+    sent: dict[RequestPart, tuple[str, ...]]
 
     def look(self) -> str:
         """What the engine does to find the rule, and nothing else."""
@@ -71,7 +71,7 @@ def bank(count: int) -> Iterator[Bank]:
                 Headers((*HEADERS, ("Content-Type", "application/json"), ("X-Case", last))),
                 to_json({"case": "of no rule"}),
             )
-            sent = {Place("headers", "x-case"): (last,), Place("body", "/case"): ("of no rule",)}
+            sent = {RequestPart("headers", "x-case"): (last,), RequestPart("body", "/case"): ("of no rule",)}
             yield Bank(count, built, Index(built.interface), request, sent)
 
 

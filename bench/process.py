@@ -12,7 +12,7 @@ from served import server
 from table import Row
 from throughput import load
 
-from xs2a_sandbox.messages import Request
+from xs2a_sandbox.http import Request
 
 MOST_SECONDS = 1.5
 MOST_GROWTH = 1.05

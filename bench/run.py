@@ -13,14 +13,14 @@ from pathlib import Path
 from time import perf_counter
 
 import comparing
-import engine
 import matching
 import process
 import throughput
 from table import Row, as_markdown, as_text
 
-from xs2a_sandbox.messages import Request
-from xs2a_sandbox.proxy import ensure_ca
+import engine
+from xs2a_sandbox.doors.proxy import ensure_ca
+from xs2a_sandbox.http import Request
 
 
 @dataclass(frozen=True, slots=True)

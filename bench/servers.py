@@ -69,8 +69,8 @@ async def bare(confdir: str) -> None:
 
 async def constant(confdir: str) -> None:
     """Our proxy doors with nothing behind them."""
-    from xs2a_sandbox.messages import Request, Response
-    from xs2a_sandbox.proxy import ProxyDoors
+    from xs2a_sandbox.doors.proxy import ProxyDoors
+    from xs2a_sandbox.http import Request, Response
 
     response = Response(200, HEADERS, BODY)
 
@@ -86,8 +86,8 @@ async def constant(confdir: str) -> None:
 
 async def asgi(confdir: str) -> None:
     """An application that does nothing, under the direct door's settings of uvicorn."""
-    from xs2a_sandbox.messages import Request, Response
-    from xs2a_sandbox.server import DirectDoor
+    from xs2a_sandbox.doors.direct import DirectDoor
+    from xs2a_sandbox.http import Request, Response
 
     async def never(request: Request) -> Response:
         raise NotImplementedError
@@ -108,7 +108,7 @@ async def asgi(confdir: str) -> None:
 async def sandbox(confdir: str, state: str = "memory:") -> None:
     """All doors and the engine, without a log."""
     from xs2a_sandbox.config import Settings
-    from xs2a_sandbox.serving import Addresses, serve
+    from xs2a_sandbox.doors.serving import Addresses, serve
 
     def ready(found: Addresses) -> None:
         gc.freeze()  # as the command does
@@ -121,7 +121,7 @@ async def sandbox(confdir: str, state: str = "memory:") -> None:
 
 def command(*arguments: str) -> None:
     """`xs2a-sandbox …` as a user runs it; its ports stand in what it says."""
-    from xs2a_sandbox.cli import main
+    from xs2a_sandbox.cli.main import main
 
     sys.argv = ["xs2a-sandbox", *arguments]
     main()

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from engine import answered, engine, requests
 from load import Load
 from served import Measured, Server, server
 from table import Row
 
-from xs2a_sandbox import door
-from xs2a_sandbox.messages import Request, Response
+from engine import answered, engine, requests
+from xs2a_sandbox.doors import door
+from xs2a_sandbox.http import Request, Response
 
 BANK = "bank.example"
 LEAST_RATE = 0.8

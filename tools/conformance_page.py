@@ -19,7 +19,7 @@ import yaml
 from tools.breakers import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
-HERE = ROOT / "tests" / "conformance"
+HERE = ROOT / "tests" / "contract"
 INDEX = ROOT / "docs" / "spec-index.yaml"
 PAGE = ROOT / "docs" / "conformance.md"
 UNBROKEN = ROOT / "tools" / "unbroken.yaml"
@@ -34,7 +34,7 @@ def statements_of(item: pytest.Item) -> set[str]:
 
 def test_name(item: pytest.Item) -> str:
     """Without the door and the other parameters."""
-    return item.nodeid.removeprefix("tests/conformance/").partition("[")[0]
+    return item.nodeid.removeprefix("tests/contract/").partition("[")[0]
 
 
 @dataclass
@@ -100,7 +100,7 @@ def page(proofs: Proofs) -> str:
         "[broken products](broken-products.md).",
         "",
         "This page is written by `python -m tools.conformance_page`; the statements are in",
-        "[spec-index.yaml](spec-index.yaml), the tests in `tests/conformance/`.",
+        "[spec-index.yaml](spec-index.yaml), the tests in `tests/contract/`.",
         "",
         f"{len(known['statements'])} statements and {len(known['readings'])} readings of ours, broken by {products}"
         f" products; {len(unproven(proofs)) or 'none'} without a test that always runs; {len(unbroken()) or 'none'}"

@@ -8,7 +8,7 @@ from typing import Any
 import certifi
 import pytest
 
-from xs2a_sandbox import serving
+from xs2a_sandbox.doors import serving
 
 
 def needs_no_door(item: pytest.Item) -> bool:

@@ -27,12 +27,12 @@ import pytest
 import yaml
 
 from tools.in_process import leave_doors_out, needs_no_door
-from xs2a_sandbox import document
-from xs2a_sandbox.assembly import build
-from xs2a_sandbox.config import Settings
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.config.settings import Settings
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.errors import SandboxError
-from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.http.messages import Request, Response
 
 ROOT = Path(__file__).resolve().parents[1]
 DIALECT = "xs2a-1.84"
@@ -40,7 +40,7 @@ SOURCE = ROOT / "cassettes" / DIALECT
 PAGE = ROOT / "docs" / "mutants.md"
 EXPLAINED = ROOT / "tools" / "mutants-explained.yaml"
 EXAMPLES = "test_examples.py"
-TESTS = [ROOT / "tests" / "conformance", ROOT / "tests" / EXAMPLES]
+TESTS = ROOT / "tests" / "contract"
 WORKERS = os.cpu_count() or 1
 PATIENCE = 180
 """Seconds for the tests of one mutant, after which it counts as noticed: it made something hang."""
@@ -232,7 +232,7 @@ def mutants() -> list[Mutant]:
     found: list[Mutant] = []
     for file in sorted(SOURCE.glob("*.yaml")):
         # Through JSON, so that what an anchor repeats is changed in one place at a time.
-        value = json.loads(json.dumps(document.read(file).value, default=str))
+        value = json.loads(json.dumps(yaml_reader.read(file).value, default=str))
         found += Changes(file.name, value).find()
     return found
 
@@ -448,7 +448,7 @@ def main(only: str = "") -> int:
     os.chdir(ROOT)
     hunt = Hunt(found)
     started = monotonic()
-    pytest.main(["-q", "-p", "no:schemathesis", "-p", "no:xdist", *map(str, TESTS)], plugins=[hunt])
+    pytest.main(["-q", "-p", "no:schemathesis", "-p", "no:xdist", str(TESTS)], plugins=[hunt])
     if len(hunt.results) < len(found):
         return 2
     reasons = explained()

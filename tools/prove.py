@@ -25,8 +25,8 @@ import pytest
 from tools.breakers import CATALOGUE, Breaker
 from tools.conformance_page import HERE, ROOT, checked, statements_of, test_name, unbroken
 from tools.in_process import leave_doors_out, needs_no_door
-from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.engine.engine import Engine
+from xs2a_sandbox.http.messages import Request, Response
 
 PAGE = ROOT / "docs" / "broken-products.md"
 WORKERS = os.cpu_count() or 1
@@ -82,7 +82,7 @@ class Proof:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.unregister(name="terminalreporter")  # from here on, only our own lines
-        from conformance import answers
+        from tests.contract import answers
 
         answers.check_shape = lambda _: None
         self.switch.install()

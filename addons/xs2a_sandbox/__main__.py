@@ -1,5 +1,5 @@
 """`python -m xs2a_sandbox`."""
 
-from xs2a_sandbox.cli import main
+from xs2a_sandbox.cli.main import main
 
 main()

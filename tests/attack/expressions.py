@@ -15,8 +15,8 @@ from typing import Any
 import requests
 import yaml
 
-from doors import START
-from support.serving import Serving, served
+from tests.support.doors import START
+from tests.support.serving import Serving, served
 
 AT_ONCE = 2
 HEALTHY = 15.0

@@ -12,8 +12,8 @@ from typing import Any
 from mitmproxy.io import tnetstring
 from mitmproxy.test import tflow
 
-from taping import taped
-from xs2a_sandbox import har
+from tests.support.taping import taped
+from xs2a_sandbox.http import har
 
 COMMAND = str(Path(sys.executable).with_name("xs2a-sandbox"))
 MEMORY = 2 * 1024**3

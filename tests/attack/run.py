@@ -1,6 +1,6 @@
 """Runs the attack against a real `serve` in every mode, and says what did not hold.
 
-python tests/attack/run.py [--quick]
+python -m tests.attack.run [--quick]
 """
 
 import re
@@ -20,12 +20,9 @@ from urllib.parse import urlsplit
 
 import yaml
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS)] if str(TESTS) not in sys.path else []
-
-from attack import expressions, imports, surroundings  # noqa: E402
-from far_bank import FarBank, ok  # noqa: E402
-from support.serving import Serving, served  # noqa: E402
+from tests.attack import expressions, imports, surroundings
+from tests.support.far_bank import FarBank, ok
+from tests.support.serving import Serving, served
 
 MODES = ("simulate", "spy", "record", "compare")
 ROADS = ("plain", "tunnel", "tls", "direct")

@@ -10,10 +10,10 @@ from unittest.mock import patch
 import requests
 import yaml
 
-from doors import START
-from far_bank import Authority, FarBank, ok
-from recorded_bank.process import Listener
-from support.serving import served
+from tests.support.doors import START
+from tests.support.far_bank import Authority, FarBank, ok
+from tests.support.recorded_bank.process import Listener
+from tests.support.serving import served
 
 HERE = Path(__file__).parent
 LINTED = 20.0

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from attack.expressions import Expression, expressions, withstood
-from attack.run import MODES, attack, cases, first_of_each, target
-from attack.surroundings import accepted, cassettes, environments, heeded
+from tests.attack.expressions import Expression, expressions, withstood
+from tests.attack.run import MODES, attack, cases, first_of_each, target
+from tests.attack.surroundings import accepted, cassettes, environments, heeded
 
 
 def test_the_cases_are_many_and_each_has_its_expectation() -> None:

@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from browser.inspecting import SIZES, Inspector
-from client import Answer, Client, an_engine
-from doors import DEADLINE, Loop, opened
-from xs2a_sandbox.server import DirectDoor
+from tests.browser.inspecting import SIZES, Inspector
+from tests.support.doors import DEADLINE, Loop, opened
+from tests.support.engine_client import Answer, Client, an_engine
+from xs2a_sandbox.doors.direct import DirectDoor
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _ARGUMENTS = [

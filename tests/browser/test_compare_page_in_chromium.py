@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from test_report import comparison
-from xs2a_sandbox import report_html
-from xs2a_sandbox.report import report
+from tests.compare.reports.test_report import comparison
+from xs2a_sandbox.compare.reports import html
+from xs2a_sandbox.compare.reports.report import report
 
 
 def written() -> str:
     result = comparison(({"a": 1, "b": "x" * 300}, {"a": 2}), ({"a": 1}, {"a": 2}), ({}, {}))
-    return report_html.write(report(result, "bank", None))
+    return html.write(report(result, "bank", None))
 
 
 @pytest.fixture

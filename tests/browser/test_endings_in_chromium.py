@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from browser.pressing import press
-from client import Client
-from conformance import bodies
+from tests.browser.pressing import press
+from tests.contract import bodies
+from tests.support.engine_client import Client
 
 ANNAS = "AT449880000010204729"
 DIGITS = 6

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from browser.inspecting import SIZES, Inspector
-from browser.pressing import press
-from client import Client
-from conformance import bodies, facts
+from tests.browser.inspecting import SIZES, Inspector
+from tests.browser.pressing import press
+from tests.contract import bodies, facts
+from tests.support.engine_client import Client
 
 ANNAS = ("AT459880000010204711", "AT449880000010204729")
 ZUZANAS = "AT049880000030577001"

@@ -19,12 +19,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 
-from conformance import facts
-from conformance.answers import is_uuid, validator
-from doors import Loop
-from far_bank import Authority
-from support.relay import Relay
-from support.serving import Serving, served
+from tests.contract import facts
+from tests.contract.answers import is_uuid, validator
+from tests.support.doors import Loop
+from tests.support.far_bank import Authority
+from tests.support.relay import Relay
+from tests.support.serving import Serving, served
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs" / "clients.md").read_text()
@@ -242,7 +242,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory: pytest.TempPathFactory, built: Path) -> Iterator[Sandbox]:
     folder = tmp_path_factory.mktemp("sandbox")
-    with served(folder, entry="support.serve_watched") as serving, Loop() as loop:
+    with served(folder, entry="tests.support.serve_watched") as serving, Loop() as loop:
         certificate, key = Authority(folder).issue(TPP)
         pair = x509.load_pem_x509_certificate(certificate.read_bytes()), load_pem_private_key(key.read_bytes(), None)
         store = pkcs12.serialize_key_and_certificates(

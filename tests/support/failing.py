@@ -9,9 +9,11 @@ import logging
 import sys
 from typing import Any
 
-from support.warned import calls
-from xs2a_sandbox import addon, cli, door, engine, server, serving
-from xs2a_sandbox.messages import Request, Response
+from tests.support.warned import calls
+from xs2a_sandbox.cli import main
+from xs2a_sandbox.doors import direct, door, mitmproxy_addon, serving
+from xs2a_sandbox.engine import engine
+from xs2a_sandbox.http import Request, Response
 
 PATIENCE = 0.3
 """Seconds for an answer."""
@@ -32,7 +34,7 @@ def _direct(scope: Any, body: bytes) -> Request:
     return _request(scope, body)
 
 
-def _proxy(self: addon.Sandbox, flow: Any) -> Any:
+def _proxy(self: mitmproxy_addon.SandboxAddon, flow: Any) -> Any:
     if flow.request.headers.get("X-Break") == "door":
         raise LookupError("the door is broken")
     return _from_mitmproxy(self, flow)
@@ -47,17 +49,17 @@ async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
     await _serve(*arguments, ready=warn, **options)
 
 
-_answer, _request = engine.Engine.answer, server._request
-_from_mitmproxy, _serve = addon.Sandbox._from_mitmproxy, serving.serve
+_answer, _request = engine.Engine.answer, direct._request
+_from_mitmproxy, _serve = mitmproxy_addon.SandboxAddon._from_mitmproxy, serving.serve
 
 if __name__ == "__main__":
     engine.Engine.answer = _engine  # type: ignore[method-assign]
-    server._request = _direct
-    addon.Sandbox._from_mitmproxy = _proxy  # type: ignore[method-assign]
-    server.DirectDoor.__init__.__kwdefaults__["timeout"] = PATIENCE
-    addon.Sandbox.__init__.__kwdefaults__["timeout"] = PATIENCE
+    direct._request = _direct
+    mitmproxy_addon.SandboxAddon._from_mitmproxy = _proxy  # type: ignore[method-assign]
+    direct.DirectDoor.__init__.__kwdefaults__["timeout"] = PATIENCE
+    mitmproxy_addon.SandboxAddon.__init__.__kwdefaults__["timeout"] = PATIENCE
     if "--say-all" in sys.argv:
         sys.argv.remove("--say-all")
         serving.serve = _loud  # type: ignore[assignment]
     assert door.PATIENCE > PATIENCE
-    cli.main()
+    main.main()

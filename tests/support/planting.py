@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from recorded_bank.planted import KINDS, Secret, secret
-from xs2a_sandbox.har import Entry, from_har, to_har
-from xs2a_sandbox.messages import Headers
+from tests.support.recorded_bank.planted import KINDS, Secret, secret
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.har import Entry, from_har, to_har
 
 type Plant = Callable[[str], Entry]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xs2a_sandbox
 
-_PATHS = (Path(__file__).parents[1], Path(xs2a_sandbox.__file__).parents[1])
+_PATHS = (Path(__file__).parents[2], Path(xs2a_sandbox.__file__).parents[1])
 
 
 def program(lines: str, *arguments: str) -> subprocess.Popen[str]:

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from doors import DEADLINE, Loop
+from tests.support.doors import DEADLINE, Loop
 
 
 class Relay:

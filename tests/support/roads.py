@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from doors import DEADLINE, Loop, echo, read_all, trusting
-from xs2a_sandbox.connections import Connections
-from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
-from xs2a_sandbox.server import DirectDoor
+from tests.support.doors import DEADLINE, Loop, echo, read_all, trusting
+from xs2a_sandbox.doors.connections import Connections
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 
 ROADS = ("direct", "proxy", "tls-proxy", "tunnel", "tls-tunnel", "tls")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from doors import START, wait_until
-from recorded_bank.process import Process, stopping
+from tests.support.doors import START, wait_until
+from tests.support.recorded_bank.process import Process, stopping
 
 
 class Serving(Process):

@@ -1,7 +1,7 @@
 """Another time than it is: for a run of pytest, and for `xs2a-sandbox`.
 
-`pytest -p support.travelling` begins every test at TRAVEL_TO, an ISO time with its offset; for `python -m
-support.travelling serve …` time stands still there until it listens. From then on time passes.
+`pytest -p tests.support.travelling` begins every test at TRAVEL_TO, an ISO time with its offset; for `python -m
+tests.support.travelling serve …` time stands still there until it listens. From then on time passes.
 """
 
 import os
@@ -52,8 +52,9 @@ if TRAVEL_TO in os.environ:
     ssl.SSLContext.__new__ = _a_context  # type: ignore[method-assign, assignment]
 
 if __name__ == "__main__":
-    from xs2a_sandbox import cli, serving
+    from xs2a_sandbox.cli import main
+    from xs2a_sandbox.doors import serving
 
     _serve_really = serving.serve
     serving.serve = _serve  # type: ignore[assignment]
-    cli.main()
+    main.main()

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from doors import DEADLINE, Loop, read_all, trusting
-from far_bank import FarBank, ok
-from xs2a_sandbox import assembly, config
-from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.proxy import ProxyDoors, ensure_ca
-from xs2a_sandbox.server import DirectDoor
+from tests.support.doors import DEADLINE, Loop, read_all, trusting
+from tests.support.far_bank import FarBank, ok
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.engine import Engine, build
 
 PROXIED = ("plain", "tunnel", "tunnel-tls")
 """Roads on which a request says where it wants to go."""
@@ -93,7 +93,7 @@ def way_out(
         settings = config.load({name: value for name, value in given.items() if value}, {}, directory)
 
         async def start() -> WayOut:
-            engine = assembly.build(settings)
+            engine = build.build(settings)
             proxy = ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir)
             direct = DirectDoor(engine.answer, host="127.0.0.1", port=0)
             await proxy.start()

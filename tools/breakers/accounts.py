@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.conformance import facts
+from tests.contract import facts
 
 from tools.breakers.breaker import (
     REMOVED,
@@ -30,7 +30,7 @@ from tools.breakers.breaker import (
     turns,
 )
 from tools.breakers.operations import ACCOUNT, ACCOUNTS, BALANCES, LIST, TRANSACTIONS
-from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.http.messages import Request, Response
 
 KINDS = ("booked", "pending", "information")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from xs2a_sandbox.messages import Headers, Request, Response
+from xs2a_sandbox.http.messages import Headers, Request, Response
 
 type Ask = Callable[[Request], Awaitable[Response]]
 """The engine that works."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from tests.conformance import facts
+from tests.contract import facts
 
 from tools.breakers.breaker import (
     REMOVED,
@@ -44,7 +44,7 @@ from tools.breakers.operations import (
     LIST,
     TRANSACTIONS,
 )
-from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.http.messages import Request, Response
 
 IBAN = facts.untied()[0]
 REFERENCES = [{"iban": IBAN}]

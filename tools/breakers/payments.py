@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
-from tests.conformance import facts
+from tests.contract import facts
 
 from tools.breakers.accounts import AS_NUMBER, IN_SMALL
 from tools.breakers.breaker import (
@@ -64,7 +64,7 @@ from tools.breakers.operations import (
     start,
     status,
 )
-from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.http.messages import Request, Response
 
 ACCOUNT = {"iban": facts.debtor(), "currency": "EUR"}
 AMOUNT = {"amount": "1.00", "currency": "EUR"}

@@ -57,7 +57,7 @@ from tools.breakers.requests import (
     in_message,
     without_v1,
 )
-from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.http.messages import Request, Response
 
 POSTS = (CREATE_CONSENT, *map(initiate, PRODUCTS))
 OK = {"consentStatus": "received", "consentId": "4711"}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.conformance import facts
+from tests.contract import facts
 
 from tools.breakers.accounts import AS_NUMBER, IN_SMALL, KINDS, WITH_BALANCE, WITH_TIME, asking_for
 from tools.breakers.breaker import (
@@ -58,7 +58,7 @@ from tools.breakers.operations import (
     status,
 )
 from tools.breakers.payments import reads_as
-from xs2a_sandbox.messages import Request, Response
+from xs2a_sandbox.http.messages import Request, Response
 
 ANYTHING = Operation("*", "/v1/*")
 UUID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"

@@ -1,0 +1,89 @@
+"""Which operations, rules and errors no request has exercised."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.journal.log_line import Exchange
+
+
+@dataclass(slots=True)
+class CoverageTally:
+    """What has answered up to now: `rules` are ids of rules and operations, `errors` names of the table of errors."""
+
+    rules: set[str] = field(default_factory=set)
+    errors: set[str] = field(default_factory=set)
+
+    def add(self, exchange: Exchange) -> None:
+        if exchange.rule:
+            self.rules.add(exchange.rule)
+        if exchange.error:
+            self.errors.add(exchange.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An operation, a rule or an error; `about` is its method and path, or its status and code."""
+
+    id: str
+    about: str
+    place: str
+    exercised: bool
+
+
+type Coverage = dict[str, list[Part]]
+"""By `operations`, `rules` and `errors`, each in the order of its files."""
+
+
+def measure(interface: Interface, tally: CoverageTally) -> Coverage:
+    """An operation is exercised by its rules, too; not by requests that it refuses before it looks at them."""
+    by_rules = {rule.operation for rule in interface.rules if rule.id in tally.rules}
+    found = {
+        "operations": [
+            Part(id, f"{one.method} {one.pattern.text}", one.origin.place, id in tally.rules or id in by_rules)
+            for id, one in interface.operations.items()
+        ],
+        "rules": [
+            Part(
+                one.id,
+                one.operation or (one.pattern.text if one.pattern else ""),
+                one.origin.place,
+                one.id in tally.rules,
+            )
+            for one in interface.rules
+        ],
+        "errors": [
+            Part(name, f"{one.status} {one.code}", one.origin.place, name in tally.errors)
+            for name, one in interface.errors.items()
+        ],
+    }
+    return {kind: sorted(parts, key=_by_place) for kind, parts in found.items()}
+
+
+def as_json(coverage: Coverage) -> dict[str, Any]:
+    return {
+        kind: {
+            "total": len(parts),
+            "exercised": sum(part.exercised for part in parts),
+            "never": [{"id": p.id, "about": p.about, "place": p.place} for p in parts if not p.exercised],
+        }
+        for kind, parts in coverage.items()
+    }
+
+
+def as_text(coverage: Coverage) -> str:
+    return "\n".join(line for kind, parts in coverage.items() for line in _lines(kind, parts))
+
+
+def _lines(kind: str, parts: Sequence[Part]) -> Iterator[str]:
+    never = [part for part in parts if not part.exercised]
+    yield f"{kind}: {len(parts) - len(never)} of {len(parts)} exercised{', never:' if never else ''}"
+    widest = max((len(part.id) for part in never), default=0)
+    for part in never:
+        yield f"  {part.id:{widest}}  {part.about}  ({part.place})"
+
+
+def _by_place(part: Part) -> tuple[str, int]:
+    file, _, line = part.place.rpartition(":")
+    return file, int(line)

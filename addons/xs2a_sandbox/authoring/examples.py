@@ -1,0 +1,254 @@
+"""Examples of operations and rules: a request, and what must come back."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote, urlencode
+from uuid import uuid4
+
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.expressions import mismatches, to_text
+from xs2a_sandbox.cassette.matchers import Constraint, contains
+from xs2a_sandbox.cassette.model import Behaviour
+from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL, Pattern
+from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.explain.candidates import place_of
+from xs2a_sandbox.explain.explanation import missed
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.state.session import HEADER
+
+_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One entry of `examples`. `methods`, `pattern` and `where` are its owner's, or those of the operation it names."""
+
+    owner: Operation | Rule
+    number: int
+    methods: frozenset[str]
+    pattern: Pattern
+    where: tuple[Constraint, ...]
+    request: Mapping[str, Any]
+    expect: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        document, pointer = self.owner.origin.document, self.owner.origin.pointer
+        return f"{document.file}:{document.line((*pointer, 'examples', self.number))}"
+
+
+def examples(interface: Interface) -> list[Example]:
+    """All that the cassettes give."""
+    found = []
+    owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
+    for owner in owners:
+        found += [
+            example(owner, interface, number, spec["request"], spec["expect"])
+            for number, spec in enumerate(owner.examples)
+        ]
+    return found
+
+
+def example(
+    owner: Operation | Rule, interface: Interface, number: int, request: Mapping[str, Any], expect: Mapping[str, Any]
+) -> Example:
+    named = interface.operations.get(owner.operation or "") if isinstance(owner, Rule) else owner
+    own = owner if isinstance(owner, Rule) else None
+    where: tuple[Constraint, ...] = own.constraints if own else ()
+    if named:
+        methods, pattern, where = frozenset([named.method]), named.pattern, (*where, *named.where[0])
+    else:
+        methods, pattern = own.methods if own else frozenset(), owner.pattern or Pattern("/", ())
+    return Example(owner, number, methods, pattern, where, request, expect)
+
+
+def run(engine: Engine, entry: Example) -> list[str]:
+    """What differs from what is expected; nothing when the example holds. It runs in a session of its own."""
+    try:
+        request = compose(entry)
+    except ValueError as error:
+        return [str(error)]
+    return compare(entry.expect, asyncio.run(engine.answer(request)))
+
+
+def compose(entry: Example) -> Request:
+    """The request, with the headers that most requests need. Raises ValueError for a path with a gap."""
+    given = entry.request
+    sent = "body" in given
+    headers: dict[str, Any] = {
+        "x-request-id": str(uuid4()),
+        "psu-ip-address": "192.0.2.1",
+        HEADER.lower(): f"example-{uuid4().hex}",
+        **({"content-type": "application/json"} if sent else {}),
+        **{name.lower(): value for name, value in given.get("headers", {}).items()},
+    }
+    path = given["path"] if "path" in given else _path(entry)
+    query = [(name, to_text(value)) for name, value in given.get("query", {}).items() if value is not None]
+    return Request(
+        method=given.get("method") or _method(entry.methods, sent),
+        target=f"{path}?{urlencode(query)}" if query else path,
+        headers=Headers((name, to_text(value)) for name, value in headers.items() if value is not None),
+        body=to_json(given["body"]) if sent else b"",
+        host="bank.example",
+    )
+
+
+def compare(expect: Mapping[str, Any], response: Response, why: str = "") -> list[str]:
+    """What differs. The first complaint says `why`, and the first that is not about a header shows the answer."""
+    complaints, shown = [], f"; {_shown(response)}"
+    if response.status != expect["status"]:
+        complaints.append(f"the status is {response.status}, not {expect['status']}{why}{shown}")
+        why = shown = ""
+    headers = Headers(response.headers)
+    for name, wanted in expect.get("headers", {}).items():
+        found = headers.get(name)
+        if found != (None if wanted is None else to_text(wanted)):
+            complaints.append(f"the header {name} is {_word(found)}, not {_word(wanted)}{why}")
+            why = ""
+    if "body" in expect and not contains(_json(response.body), expect["body"]):
+        wanted = to_json(expect["body"]).decode()
+        complaints.append(f"the body does not contain {wanted[:_SHOWN]}{why}{shown}")
+    return complaints
+
+
+def _path(entry: Example) -> str:
+    listed = [c for c in reversed(entry.where) if c.place.part == "where"]
+    values = {c.place.name: [c.spec["equals"]] if "equals" in c.spec else c.spec.get("in", ()) for c in listed}
+    values |= {name: [value] for name, value in entry.request.get("where", {}).items()}
+    words = []
+    for segment in entry.pattern.segments:
+        if segment.kind == LITERAL:
+            words.append(quote(segment.text, safe=""))
+        elif value := values.get(segment.text):
+            words.append(quote(to_text(value[0]), safe="/" if segment.kind == TAIL else ""))
+        else:
+            raise ValueError(f"the example does not say what {{{segment.text}}} is; give it under where")
+    return "/" + "/".join(words)
+
+
+def _method(methods: frozenset[str], sent: bool) -> str:
+    usual = "POST" if sent else "GET"
+    return usual if not methods or usual in methods else min(methods)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body, parse_float=Decimal)
+    except ValueError:
+        return None
+
+
+def _shown(response: Response) -> str:
+    text = response.body.decode("utf-8", "replace")
+    return f"the answer is {text[:_SHOWN]}" if text else "the answer has no body"
+
+
+def _word(value: Any) -> str:
+    return "absent" if value is None else repr(to_text(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An example and what became of it.
+
+    `complaints` say what differs from what it expects; `failure` why the answer could not be written; `mismatches` are
+    expressions with why they came out null. Without a request there is no `response` and no `exchange`.
+    """
+
+    entry: Example
+    complaints: tuple[str, ...]
+    response: Response | None = None
+    exchange: Exchange | None = None
+    failure: str | None = None
+    mismatches: tuple[tuple[str, str], ...] = ()
+
+
+def trials(
+    interface: Interface, schemas: Schemas, data: TestData, *, clock: Clock = REAL, static_data: bool = False
+) -> list[Trial]:
+    banks = Banks(Bank(_undelayed(interface), schemas))
+    engine = Engine(banks, MemoryStore(), data, clock=clock, static_data=static_data)
+    told: list[Exchange] = []
+    engine.on_exchange = told.append
+
+    async def all_of_them() -> list[Trial]:
+        return [await _try(engine, told, entry) for entry in examples(interface)]
+
+    return asyncio.run(all_of_them())
+
+
+async def _try(engine: Engine, told: list[Exchange], entry: Example) -> Trial:
+    try:
+        request = compose(entry)
+    except ValueError as error:
+        return Trial(entry, (str(error),))
+    with _exceptions() as raised, mismatches() as mismatched:
+        response = await engine.answer(request)
+    exchange, complaints = told[-1], tuple(compare(entry.expect, response))
+    if complaints:
+        with _exceptions():
+            complaints = tuple(compare(entry.expect, response, _why(engine, entry, request, exchange)))
+    # An error that a cassette answers with on purpose keeps the rule's name.
+    failed = exchange.error == "internal" and exchange.rule is None
+    reason = raised[0] if raised else response.body.decode("utf-8", "replace")
+    return Trial(entry, complaints, response, exchange, reason if failed else None, tuple(mismatched))
+
+
+def _why(engine: Engine, entry: Example, request: Request, exchange: Exchange) -> str:
+    """Who has answered, and what kept the example's own rule from it."""
+    explained, own = engine.explain(request), entry.owner.id
+    if exchange.rule and (by := engine.interface.named(exchange.rule)):
+        who = f", answered by {by.id} ({place_of(by)})"
+    elif explained.by:
+        who = f", refused by {explained.by.candidate.entry.id} ({explained.by.candidate.place})"
+    else:
+        who = f": {explained.message}"
+    reason = missed(explained, own) if exchange.rule != own else None
+    return f"{who}; {own} does not answer: {reason}" if reason else who
+
+
+def _undelayed(interface: Interface) -> Interface:
+    def quick(behaviour: Behaviour) -> Behaviour:
+        return replace(
+            behaviour,
+            respond=tuple(replace(answer, delay=None) for answer in behaviour.respond),
+            sequence=tuple(replace(answer, delay=None) for answer in behaviour.sequence),
+        )
+
+    return replace(
+        interface,
+        operations={id: replace(one, behaviour=quick(one.behaviour)) for id, one in interface.operations.items()},
+        rules=tuple(replace(rule, behaviour=quick(rule.behaviour)) for rule in interface.rules),
+    )
+
+
+@contextmanager
+def _exceptions() -> Iterator[list[str]]:
+    """What the engine would log of its failures, which here are the cassettes'."""
+    raised: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.exc_info and record.exc_info[1]:
+                raised.append(str(record.exc_info[1]))
+
+    log, handler = logging.getLogger("xs2a_sandbox"), Handler()
+    propagated = log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        yield raised
+    finally:
+        log.propagate = propagated
+        log.removeHandler(handler)

@@ -1,0 +1,78 @@
+"""The files that `init` writes: the bundled ones to be edited, and the settings with their defaults."""
+
+from pathlib import Path
+
+from xs2a_sandbox.bundled import SCENARIOS, bundled, scenarios
+from xs2a_sandbox.config.settings import FILE
+from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.errors import ConfigError, UserMistake
+
+
+def write(directory: Path, scenario: str | None = None) -> list[Path]:
+    """All files or none: what is there already stays as it is. A scenario becomes one of the user's own cases.
+
+    Raises:
+        UserMistake: naming the files in the way, or what the operating system says, or the scenarios that there are.
+    """
+    files = {directory / FILE: settings().encode()}
+    if scenario is not None:
+        files |= {directory / "cassettes/cases" / name: text for name, text in _scenario(scenario).items()}
+    for name in ("cassettes", "schemas"):
+        source = bundled(name)
+        for file in sorted(source.rglob("*")):
+            below = file.relative_to(source)
+            # In a checkout there may be cases of whoever works there.
+            ours = below.parts[0] not in (SCENARIOS, "cases") or below == Path("cases/example.yaml")
+            if file.is_file() and not file.name.startswith(".") and ours:
+                files[directory / name / below] = _content(file, source)
+    if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
+        raise UserMistake("nothing written, because these are there already:\n  " + "\n  ".join(in_the_way))
+    try:
+        (directory / "cassettes/cases").mkdir(parents=True, exist_ok=True)
+        for file, content in files.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            # Never over a file that came up in between.
+            with file.open("xb") as stream:
+                stream.write(content)
+    except OSError as error:
+        raise ConfigError(f"cannot write {error.filename or directory}: {error.strerror}") from None
+    return list(files)
+
+
+def _scenario(name: str) -> dict[str, bytes]:
+    known = scenarios()
+    if name not in known:
+        raise ConfigError(f"there is no scenario {name!r}; there are {', '.join(known)}")
+    # The schema is one folder nearer from there.
+    return {
+        file.name: _content(file, known[name]).replace(b"=../../../schemas/", b"=../../schemas/")
+        for file in sorted(known[name].glob("*.yaml"))
+    }
+
+
+def _content(file: Path, folder: Path) -> bytes:
+    try:
+        return own_file.read(file, folder=folder)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def settings() -> str:
+    """The config file with every setting, commented out."""
+    lines = [
+        "# yaml-language-server: $schema=schemas/config.schema.json",
+        "# All settings, with their defaults or an example. Take the mark from those you change.",
+        "# The environment (XS2A_SANDBOX_PORT=…) and the command line (--port …) win over this file.",
+    ]
+    for setting in SETTINGS:
+        lines += ["", f"# {setting.doc}", f"#{setting.name}: {setting.example}"]
+    return "\n".join(lines) + "\n"
+
+
+def _in_the_way(file: Path, directory: Path) -> Path | None:
+    """The file itself, or a file where one of its folders would be."""
+    if file.exists() or file.is_symlink():
+        return file
+    between = [parent for parent in file.parents if parent == directory or directory in parent.parents]
+    return next((parent for parent in between if parent.exists() and not parent.is_dir()), None)

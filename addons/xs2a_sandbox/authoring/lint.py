@@ -1,0 +1,238 @@
+"""Everything that can be found wrong before a request comes: in what is written, and when it is tried."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.authoring import lint_answers
+from xs2a_sandbox.authoring.examples import Trial, trials
+from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch
+from xs2a_sandbox.bank.testdata import Overlay, overlay
+from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.expressions import members
+from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.model import Pointer, answers
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.engine import build
+from xs2a_sandbox.errors import Problem
+
+
+def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Problem]:
+    # By their places, as texts may hold answers, which differ each time: identifiers, dates.
+    known = {(p.file, p.line, p.column, p.code) for p in before}
+    return [p for p in after if (p.file, p.line, p.column, p.code) not in known]
+
+
+def refusal(problems: Sequence[Problem], file: Path, interface: Interface) -> str:
+    """Why the case in `file` is not kept, and what to do."""
+    return "\n".join(["nothing written:", *_lines(problems, file, interface)])
+
+
+def _lines(problems: Sequence[Problem], file: Path, interface: Interface) -> Iterator[str]:
+    own = [p for p in problems if p.file.resolve() == file.resolve()]
+    others = [p for p in problems if p not in own]
+    for one in others:
+        yield f"  {one.place}: this example of {_owner(one, interface)} would no longer hold: {one.text}"
+    if others:
+        yield "name a PATH or a query that leaves these requests alone, or give those rules a higher priority"
+    for one in own:
+        yield f"  the case's own example would not hold: {one.text}"
+    if own:
+        yield "name a request that the operation takes, as `xs2a-sandbox explain METHOD PATH` shows"
+
+
+def _owner(problem: Problem, interface: Interface) -> str:
+    """The rule or operation that stands there."""
+    entries: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
+    lines = {
+        entry.origin.document.line(entry.origin.pointer): entry.id
+        for entry in entries
+        if entry.origin.document.file == problem.file
+    }
+    above = [line for line in lines if line <= problem.line]
+    return lines[max(above)] if above else "another rule"
+
+
+WHERE = "where"
+
+_COMPUTED = ("status", "headers", "body", "text", "values")
+"""Keys of an answer whose texts may hold expressions."""
+
+
+def check_parameters(rule: Rule, operation: Operation | None) -> Iterator[Problem]:
+    """`operation` is the one that the rule names."""
+    if operation:
+        yield from _values(rule, operation)
+    pattern = operation.pattern if operation else rule.pattern
+    if pattern is None:
+        return
+    for pointer, text in _expressions(rule):
+        for name in sorted(members(text, "path") - set(pattern.names)):
+            said = f"the path {pattern.text} has no parameter {name}{_hint([name], pattern.names)}"
+            yield rule.origin.problem(WHERE, said, pointer)
+
+
+def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
+    asked = [c for c in rule.constraints if c.place.part == "where" and c.values]
+    if not asked or any(all(_goes_with(c, one) for c in asked) for one in operation.where):
+        return
+    for constraint in asked:
+        if not any(_goes_with(constraint, one) for one in operation.where):
+            name, values = constraint.place.name, sorted(constraint.values or ())
+            taken = {
+                v for one in operation.where for c in one if c.place == constraint.place for v in sorted(c.values or ())
+            }
+            said = f"in {operation.id} the parameter {name} is never {' or '.join(values)}{_hint(values, taken)}"
+            yield rule.origin.problem(WHERE, said, ("match", "where", name))
+            return
+    together = " and ".join(f"{c.place.name} {' or '.join(sorted(c.values or ()))}" for c in asked)
+    yield rule.origin.problem(WHERE, f"{operation.id} never has {together} together", ("match", "where"))
+
+
+def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> bool:
+    """Whether one of the values that it asks for is one that the operation takes there."""
+    others = [one for one in alternative if one.place == constraint.place]
+    return any(all(one.fits((value,)) for one in others) for value in constraint.values or ())
+
+
+def _hint(words: Collection[str], known: Collection[str]) -> str:
+    near = next((hint for word in words if (hint := did_you_mean(word, known))), "")
+    return near or (f"; there are {', '.join(sorted(known))}" if known else "")
+
+
+def _expressions(rule: Rule) -> Iterator[tuple[Pointer, str]]:
+    """Places below the rule, and the text there that is computed."""
+    written = rule.origin.written
+    if rule.when_text:
+        yield ("match", "when"), _braced(rule.when_text)
+    for below, _ in answers(rule):
+        answer = written[below[0]] if len(below) == 1 else written[below[0]][below[1]]
+        if "when" in answer:
+            yield (*below, "when"), _braced(answer["when"])
+        for key in _COMPUTED if answer.get("raw") is not True else ():
+            yield from _texts(answer.get(key), (*below, key))
+    for number, effect in enumerate(written.get("effects", ())):
+        yield from _texts(effect.get("to"), ("effects", number, "to"))
+
+
+def _braced(condition: str) -> str:
+    return "{{ " + condition + " }}"
+
+
+def _texts(value: Any, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
+    if isinstance(value, str) and "{{" in value:
+        yield pointer, value
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in pairs:
+        yield from _texts(inner, (*pointer, step))
+
+
+UNUSED_TESTDATA = "unused-testdata"
+
+
+def unused(over: Overlay, interface: Interface) -> list[Problem]:
+    """What is bundled is left alone: it is not the user's to mend."""
+    found = [
+        one.problem((name, id), UNUSED_TESTDATA, f"this takes nothing out: there is no {id} among the {name}", key=True)
+        for one, name, id in over.idle
+    ]
+    for collection, id, text, below in (*_customers(over), *_payments(over, interface), *_transactions(over)):
+        origin = over.origins[collection, id]
+        if not origin.file.resolve().is_relative_to(bundled("cassettes")):
+            found.append(origin.problem((collection, id, *below), UNUSED_TESTDATA, text, key=not below))
+    return found
+
+
+type _Found = Iterator[tuple[str, str, str, tuple[str | int, ...]]]
+"""Collection, id, what is wrong, and where below the entry."""
+
+
+def _customers(over: Overlay) -> _Found:
+    accounts = over.collections.get("accounts", {}).values()
+    busy = {psu for account in accounts for psu in (account["psuId"], *account.get("signatories", ()))}
+    for id in over.collections.get("psus", {}).keys() - busy:
+        yield "psus", id, f"the customer {id} has no account and signs for none", ()
+
+
+def _payments(over: Overlay, interface: Interface) -> _Found:
+    index = Index(interface)
+    for id, payment in over.collections.get("payments", {}).items():
+        service, product = payment["service"], payment["product"]
+        if index.find("GET", ("v1", service, product, id)).operation is None:
+            yield "payments", id, f"no operation reads {service} of the product {product}", ("product",)
+
+
+def _transactions(over: Overlay) -> _Found:
+    """One entry is asked for by its id, whichever list it is in."""
+    for iban, account in over.collections.get("accounts", {}).items():
+        seen: Counter[str] = Counter()
+        for name, entries in account.get("transactions", {}).items():
+            for position, entry in enumerate(entries):
+                id = entry["transactionId"]
+                seen[id] += 1
+                if seen[id] > 1:
+                    text = f"another transaction of this account has the id {id}, too"
+                    yield "accounts", iban, text, ("transactions", name, position, "transactionId")
+
+
+def check(settings: Settings, paths: Sequence[Path] = ()) -> list[Problem]:
+    """Of the configured files, and of `paths` laid over them. Nothing is tried before all of it can be read."""
+    found = [p for real in settings.real_banks() for p in _of_bank(settings, build.read(settings, paths, real))]
+    return sorted(dict.fromkeys(found), key=lambda p: (str(p.file), p.line, p.column))
+
+
+def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
+    interface, schemas, data = files.interface, files.schemas, files.testdata
+    if files.problems or interface is None or data is None:
+        return files.problems
+    found = unused(overlay(files.data), interface)
+    owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
+    for by in owners:
+        found += lint_answers.check_fixed(by, interface, schemas)
+        found += dry_run(by, interface, schemas, data, settings.clock)
+    for rule in interface.rules:
+        named = interface.operations.get(rule.operation or "")
+        # A later layer may let an operation take less than a rule below it was written for.
+        if named is None or _layer(named, files) <= _layer(rule, files):
+            found += check_parameters(rule, named)
+    usual = [file.read_bytes() for file in files.data] == [(bundled("cassettes") / build.TESTDATA).read_bytes()]
+    for trial in trials(interface, schemas, data, clock=settings.clock, static_data=settings.static_data):
+        found += _of_trial(trial, files, interface, usual)
+    return found
+
+
+def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface, usual: bool) -> Iterator[Problem]:
+    """`usual`: the test data are those that the dialect's examples are made for."""
+    owner, place = trial.entry.owner, ("examples", trial.entry.number)
+    by = interface.named(trial.exchange.rule) if trial.exchange and trial.exchange.rule else None
+    for source, reason in trial.mismatches:
+        at_text = (by and mismatch(by, source, reason)) or mismatch(owner, source, reason)
+        yield at_text or owner.origin.problem("template", computed(source, reason), place)
+    if trial.failure:
+        yield owner.origin.problem("template", f"the answer to this cannot be written: {trial.failure}", place)
+        return
+    if owner.behaviour.bank or _is_overruled(owner, by, files) or not (usual or _is_own(owner, files)):
+        return
+    for complaint in trial.complaints:
+        yield owner.origin.problem("example", complaint, place)
+    if by and trial.response and (wrong := lint_answers.complaint(trial.response, by, interface, files.schemas)):
+        yield owner.origin.problem("answer-schema", f"in the answer to this, {wrong}", place)
+
+
+def _is_overruled(owner: Operation | Rule, by: Operation | Rule | None, files: build.LoadedFiles) -> bool:
+    """Later layers are meant to win."""
+    return by is not None and _layer(by, files) > _layer(owner, files)
+
+
+def _is_own(owner: Operation | Rule, files: build.LoadedFiles) -> bool:
+    """Neither of the dialect nor of a bundled scenario."""
+    return _layer(owner, files) > 0 and not owner.origin.document.file.is_relative_to(bundled("cassettes") / SCENARIOS)
+
+
+def _layer(by: Operation | Rule, files: build.LoadedFiles) -> int:
+    file = by.origin.document.file
+    return max(n for n, layer in enumerate(files.layers) if any(file.is_relative_to(path) for path in layer))

@@ -1,0 +1,188 @@
+"""Answers that nobody has given an example for, written once to see whether they can be."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.authoring.examples import Example, compose, example
+from xs2a_sandbox.authoring.samples import TEXT, of_body, of_matcher
+from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
+from xs2a_sandbox.cassette.answers import write
+from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.expressions import Scope, mismatches
+from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.model import Pointer, answers
+from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse, Problem
+from xs2a_sandbox.http import Headers, Response
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.state import MemoryStore, Transaction
+from xs2a_sandbox.state.session import DEFAULT
+
+ANSWER_SCHEMA = "answer-schema"
+
+
+def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) -> Iterator[Problem]:
+    """The bodies that hold no expressions: these need no request to be looked at."""
+    names = _names(by, interface)
+    for below, answer in answers(by):
+        name = answer.schema or names.get(str(answer.status))
+        if name and answer.is_fixed and not _is_raw(by, below):
+            response = write(replace(answer, headers=()), (), {}, names, schemas)
+            if wrong := _complaint(response, name, schemas):
+                pointer, text = wrong
+                tokens = _steps(by.origin.written, (*below, "body"), pointer)
+                yield by.origin.problem(ANSWER_SCHEMA, text, (*below, "body", *tokens))
+
+
+def complaint(response: Response, by: Operation | Rule, interface: Interface, schemas: Schemas) -> str | None:
+    """What is wrong with an answer that `by` gave; JSON is looked at, other media types are nobody's business."""
+    media = (Headers(response.headers).get("content-type") or "").partition(";")[0]
+    if not response.body or response.fault or not media.endswith("json"):
+        return None
+    possible = _possible(by, interface, response.status)
+    names = [name for name in sorted(possible, key=str) if name]
+    if len(names) < len(possible):
+        return None
+    wrong = [found for name in names if (found := _complaint(response, name, schemas))]
+    return wrong[0][1] if len(wrong) == len(names) else None
+
+
+def _possible(by: Operation | Rule, interface: Interface, status: int) -> set[str | None]:
+    """What an answer of that status can have for a schema; None if it may have any form."""
+    names = _names(by, interface)
+    operation = _operation(by, interface)
+    shaping = operation if operation and by.behaviour.handler and not by.behaviour.respond else by
+    found = {
+        None if not answer.has_json or _is_raw(shaping, below) else answer.schema or names.get(str(status))
+        for below, answer in answers(shaping)
+        if not answer.error and (callable(answer.status) or answer.status == status)
+    }
+    return found or {names.get(str(status))}
+
+
+def _names(by: Operation | Rule, interface: Interface) -> dict[str, str]:
+    operation = _operation(by, interface)
+    return dict(by.behaviour.answers or (operation.behaviour.answers if operation else None) or {})
+
+
+def _operation(by: Operation | Rule, interface: Interface) -> Operation | None:
+    return interface.operations.get(by.operation or "") if isinstance(by, Rule) else by
+
+
+def _is_raw(by: Operation | Rule, below: tuple[str | int, ...]) -> bool:
+    """What was recorded is what a bank says, whether or not its documentation has it like that."""
+    written: Any = by.origin.written
+    for step in below:
+        written = written[step]
+    return written.get("raw") is True
+
+
+def _complaint(response: Response, name: str, schemas: Schemas) -> tuple[str, str] | None:
+    value = json.loads(response.body, parse_float=Decimal)
+    if schemas[name].accepts(value):
+        return None
+    pointer, text = schemas[name].complaint(value) or ("", "is not what it takes")
+    return pointer, f"{pointer or 'the body'} {text}, says the schema {name}"
+
+
+def _steps(written: Any, below: tuple[str | int, ...], pointer: str) -> list[str | int]:
+    """A JSON Pointer as steps through what is written there, where lists are counted."""
+    for step in below:
+        written = written[step]
+    steps: list[str | int] = []
+    for token in parse_pointer(pointer):
+        step = int(token) if isinstance(written, list) else token
+        steps.append(step)
+        try:
+            written = written[step]
+        except (LookupError, TypeError):
+            break
+    return steps
+
+
+TEMPLATE = "template"
+
+
+def dry_run(
+    by: Operation | Rule, interface: Interface, schemas: Schemas, data: TestData, clock: Clock = REAL
+) -> Iterator[Problem]:
+    """With a request that is made from what is matched. What a handler finds only a real request can show."""
+    if by.examples or by.behaviour.handler or by.behaviour.bank:
+        return
+    with mismatches() as mismatched:
+        scope = _scope(by, interface, data, clock)
+        if isinstance(by, Rule) and by.when:
+            by.when(scope)
+        for below, answer in answers(by):
+            if answer.when:
+                answer.when(scope)
+            try:
+                # A status that comes from the request cannot be guessed.
+                write(replace(answer, status=200) if callable(answer.status) else answer, (), scope, {}, schemas)
+            except BankError:
+                pass  # an error of the table, which has no schema and no headers of its own
+            except (ExpressionError, InvalidResponse, TypeError, ValueError) as error:
+                yield by.origin.problem(TEMPLATE, f"this answer cannot be written: {error}", below)
+    for source, reason in mismatched:
+        yield mismatch(by, source, reason) or by.origin.problem(TEMPLATE, computed(source, reason))
+
+
+def mismatch(by: Operation | Rule, source: str, reason: str) -> Problem | None:
+    """At the text that the expression stands in, if `by` has it."""
+    place = _place(by.origin.written, source)
+    return None if place is None else by.origin.problem(TEMPLATE, computed(source, reason), place)
+
+
+def computed(source: str, reason: str) -> str:
+    return f"{source!r} cannot be computed and comes out null: {reason}"
+
+
+def _place(written: Any, source: str) -> Pointer | None:
+    if written == source:
+        return ()
+    pairs = written.items() if isinstance(written, dict) else enumerate(written) if isinstance(written, list) else ()
+    for step, inner in pairs:
+        if (below := _place(inner, source)) is not None:
+            return (step, *below)
+    return None
+
+
+def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Clock) -> Scope:
+    today = data.at(clock.today())
+    entry = _made(by, interface)
+    request = compose(entry)
+    state = Transaction(MemoryStore(), DEFAULT, lambda _: today)
+    call = Call(request, split_target(request.target), Session(DEFAULT, ""), clock, state)
+    parameters = dict(_parameters(entry))
+    call.path = {name: str(value) for name, value in parameters.items()}
+    return call.scope()
+
+
+def _made(by: Operation | Rule, interface: Interface) -> Example:
+    bare = example(by, interface, 0, {}, {})
+    asked = by.constraints if isinstance(by, Rule) else by.require.constraints
+    given: dict[str, Any] = {"where": dict(_parameters(bare))}
+    for part in ("headers", "query"):
+        given[part] = _values(asked, part)
+    if (body := of_body(asked)) is not None:
+        given["body"] = body
+    return replace(bare, request=given)
+
+
+def _parameters(entry: Example) -> Iterator[tuple[str, Any]]:
+    known = _values(entry.where, "where") | dict(entry.request.get("where", {}))
+    for segment in entry.pattern.segments:
+        if segment.kind != LITERAL:
+            yield segment.text, known.get(segment.text, TEXT)
+
+
+def _values(asked: tuple[Constraint, ...], part: str) -> dict[str, Any]:
+    found = {c.place.name: of_matcher(c.spec) for c in reversed(asked) if c.place.part == part}
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,364 @@
+"""A starter for a case: which operation it is for, what it has to be sent, and what it could answer."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from os.path import relpath
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from xs2a_sandbox.authoring import lint
+from xs2a_sandbox.authoring import lint as consequence
+from xs2a_sandbox.authoring.case_from_exchange import case_from
+from xs2a_sandbox.authoring.openapi import RAISED
+from xs2a_sandbox.authoring.samples import of_matcher, of_schema
+from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.cassette import Call, Interface, Operation
+from xs2a_sandbox.cassette.answers import without_nulls
+from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.expressions import render
+from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
+from xs2a_sandbox.cassette.requirements import fill_name
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.yaml_writer import yaml_text
+from xs2a_sandbox.engine import build
+from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
+from xs2a_sandbox.explain.candidates import nearest
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.target import Target, split_target
+from xs2a_sandbox.journal.journal import Journaled
+from xs2a_sandbox.state import MemoryStore, Transaction
+from xs2a_sandbox.state.session import DEFAULT
+
+NO_BODY = object()
+
+_HEAD = """\
+# A case of your own. The sandbox answers what fits `match` with `respond`; `xs2a-sandbox lint` runs the examples.
+cassette: 1
+title: {title}
+
+rules:
+  - id: {id}
+    doc: Say here what your app has to do with this answer
+"""
+_NARROWER = """\
+# As it stands it answers all these requests. Take the mark from one of these lines to narrow it down:
+"""
+_LIVELIER = """\
+# headers: {Retry-After: "120"}
+# delay: 2s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The request that a case is for, and the answer that it gives.
+
+    `match` names the operation, or method and path, and what else is asked for; `request` is the example's.
+    `narrower` are further keys of `match`, which are written as comments.
+    """
+
+    id: str
+    title: str
+    match: Mapping[str, Any]
+    request: Mapping[str, Any]
+    status: int
+    body: Any = NO_BODY
+    nulls: str | None = None
+    narrower: Mapping[str, Any] = field(default_factory=dict)
+
+
+def text(draft: Draft, schema: str | None = None) -> str:
+    """`schema` is the path of the cassettes' JSON Schema, for editors."""
+    parts = [schema_line(schema)] if schema else []
+    parts.append(_HEAD.format(title=_inline(draft.title), id=draft.id))
+    parts.append(_key("match", _block(draft.match) + _NARROWER + "".join(_comments(draft.narrower))))
+    answer: dict[str, Any] = {"status": draft.status, **({"nulls": draft.nulls} if draft.nulls else {})}
+    body = "" if draft.body is NO_BODY else _block({"body": draft.body})
+    parts.append(_key("respond", _block(answer) + _LIVELIER + body))
+    parts.append(_key("examples", _block([{"request": draft.request, "expect": {"status": draft.status}}])))
+    return "".join(parts)
+
+
+def schema_line(schema: str) -> str:
+    """What tells editors which JSON Schema the file has."""
+    return f"# yaml-language-server: $schema={schema}\n"
+
+
+def _comments(keys: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in keys.items():
+        yield f"# {key}: {_inline(value)}\n"
+
+
+def _key(name: str, below: str) -> str:
+    return f"    {name}:\n" + indent(below, " " * 6)
+
+
+def _block(value: Any) -> str:
+    shown = yaml.dump(_plain(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return shown if isinstance(shown, str) else ""
+
+
+def _inline(value: Any) -> str:
+    shown: str = yaml.dump(
+        _plain(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=True
+    )
+    return shown.removesuffix("\n").removesuffix("\n...")
+
+
+def _plain(value: Any) -> Any:
+    """Nothing appears twice, or YAML would make an anchor of it; and decimals are none, as it has no word for them."""
+    return json.loads(json.dumps(value, default=float))
+
+
+class _Dumper(yaml.SafeDumper):
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Lists stand below their key, not beside it."""
+        super().increase_indent(flow, False)
+
+
+ANY = "any"
+"""A path parameter, where it does not matter."""
+_SENT_ANYWAY = ("x-request-id", "psu-ip-address")
+_SHOWN = 3
+
+
+def write(settings: Settings, method: str, path: str, status: int | None = None, file: Path | None = None) -> Path:
+    """The file that was written: `file`, or one in the folder of one's own cases.
+
+    Raises:
+        UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
+            an example of the case, or of another one, would not hold.
+    """
+    said, schemas, data = _read(settings)
+    draft = drafted(said, schemas, data, method.upper(), path, status)
+    return _save(settings, said, draft.id, file, lambda schema: text(draft, schema))
+
+
+def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
+    """As `write` does, a case that answers what was asked there with what was answered.
+
+    Raises:
+        UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
+            example of another case would not hold.
+    """
+    said, _, _ = _read(settings)
+    rule = case_from(entry, said)
+    rule["id"] = _free(rule["id"], said)
+    case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
+
+    def written(schema: str | None) -> str:
+        return (schema_line(schema) if schema else "") + yaml_text(case)
+
+    # What a real bank has answered need not be what the operation takes: that is for its author to say.
+    return _save(settings, said, rule["id"], file, written, judge=False)
+
+
+def _read(settings: Settings) -> tuple[Interface, Schemas, TestData]:
+    files = build.read(settings)
+    if files.problems or files.interface is None or files.testdata is None:
+        raise Unreadable(files.problems)
+    return files.interface, files.schemas, files.testdata
+
+
+def _save(
+    settings: Settings,
+    said: Interface,
+    id: str,
+    file: Path | None,
+    written: Callable[[str | None], str],
+    *,
+    judge: bool = True,
+) -> Path:
+    """Only what goes with all the rest, else there is no file afterwards; with `judge` its own example counts too."""
+    file = file or Path.cwd() / build.OWN / build.CASES / f"{id}.yaml"
+    if file.suffix != ".yaml":
+        raise ConfigError(f"{file}: cassettes end in .yaml")
+    schema = Path.cwd() / "schemas" / "cassette.schema.json"
+    shown = relpath(schema, file.parent) if schema.is_file() else None
+    before = lint.check(settings)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(written(shown))
+    except FileExistsError:
+        raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+    layered = any(file.resolve().is_relative_to(p.resolve()) for one in build.layers(settings) for p in one)
+    paths = [] if layered else [file]
+    if problems := build.check(settings, paths):
+        file.unlink()
+        raise UserMistake("nothing written, because it would not go with the rest:\n" + "\n".join(map(str, problems)))
+    found = consequence.new_problems(before, lint.check(settings, paths))
+    if problems := [one for one in found if judge or one.file.resolve() != file.resolve()]:
+        file.unlink()
+        raise UserMistake(consequence.refusal(problems, file, said))
+    return file
+
+
+def drafted(
+    interface: Interface, schemas: Schemas, data: TestData, method: str, path: str, status: int | None
+) -> Draft:
+    """Raises UserMistake, naming the nearest operations, where none has that path."""
+    url = urlsplit(path)
+    target = split_target(url.path + (f"?{url.query}" if url.query else ""))
+    operation, given = _operation(interface, method, target)
+    if status is None:
+        status = next((a.status for a in operation.behaviour.respond if isinstance(a.status, int)), 200)
+    where = {name: value for name, value in given.items() if value is not None}
+    request, body = _request(operation, where, schemas, data)
+    asked = dict(target.query)
+    if asked:
+        request["query"] = {**request.get("query", {}), **asked}
+    narrower: dict[str, Any] = {"headers": {"PSU-ID": "anna"}}
+    narrower |= {"query": request["query"]} if "query" in request and not asked else {}
+    narrower |= {"body": dict(list(_leaves(body))[:_SHOWN])} if body is not None else {}
+    narrower["when"] = "state.payments | length > 5"
+    answer, nulls = _answer(operation, interface, schemas, status)
+    id = f"{operation.id}-{status}"
+    return Draft(
+        id=_free(id, interface),
+        title=f"{method} {operation.pattern.text}",
+        match={
+            "operation": operation.id,
+            **({"where": where} if where else {}),
+            **({"query": asked} if asked else {}),
+        },
+        request=request,
+        status=status,
+        body=answer,
+        nulls=nulls,
+        narrower=narrower,
+    )
+
+
+def _operation(interface: Interface, method: str, target: Target) -> tuple[Operation, Mapping[str, str | None]]:
+    """The most literal one, and its path parameters, None for those that are left open: `{account-id}`."""
+    found = [
+        (operation.pattern.rank, operation, given)
+        for operation in interface.operations.values()
+        if operation.method == method
+        for start in range(len(target.segments))
+        if (given := _fit(operation, target.segments[start:])) is not None
+    ]
+    if found:
+        _, operation, given = max(found, key=lambda one: one[0])
+        return operation, given
+    path = "/" + "/".join(target.segments)
+    nobody = Transaction(MemoryStore(), DEFAULT, lambda _: {})
+    call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody)
+    operations = list(interface.operations.values())
+    shown = [
+        f"  {one.entry.method} {one.entry.pattern.text} ({one.entry.id})"
+        for one in nearest(operations, interface, call, _SHOWN)
+        if isinstance(one.entry, Operation)
+    ]
+    raise UserMistake(f"no operation is {method} {path}; these come nearest:\n" + "\n".join(shown))
+
+
+def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | None] | None:
+    given: dict[str, str | None] = {}
+    pattern = operation.pattern.segments
+    if len(segments) != len(pattern) and not (pattern and pattern[-1].kind == TAIL and len(segments) > len(pattern)):
+        return None
+    for position, wanted in enumerate(pattern):
+        word = "/".join(segments[position:]) if wanted.kind == TAIL else segments[position]
+        if wanted.kind == LITERAL and word != wanted.text:
+            return None
+        if wanted.kind != LITERAL:
+            given[wanted.text] = None if word.startswith("{") else word
+    for alternative in operation.where:
+        values = [(constraint, given[constraint.place.name]) for constraint in alternative]
+        if all(value is None or constraint.fits((value,)) for constraint, value in values):
+            return given
+    return None
+
+
+def _request(
+    operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData
+) -> tuple[dict[str, Any], Any]:
+    """What the operation's requirements take, and the body of it."""
+    asked = operation.require.constraints
+    request: dict[str, Any] = {}
+    known = next((a for a in operation.where if _takes(a, where)), ())
+    listed = {c.place.name for c in operation.where[0]} if known == operation.where[0] else set()
+    values = {c.place.name: of_matcher(c.spec) for c in known} | dict(where)
+    open_ones = {name: values.get(name) or ANY for name in operation.pattern.names if name not in {*where, *listed}}
+    if open_ones:
+        request["where"] = open_ones
+    consents = data.at(Clock().today()).get("consents", {})
+    valid = next((id for id, consent in consents.items() if consent["role"] == "valid"), None)
+    headers = {
+        _header(c.place.name): valid if c.place.name == "consent-id" and valid else of_matcher(c.spec)
+        for c in asked
+        if c.place.part == "headers" and c.place.name not in _SENT_ANYWAY and not c.fits(())
+    }
+    query = {c.place.name: of_matcher(c.spec) for c in asked if c.place.part == "query" and not c.fits(())}
+    request |= {key: value for key, value in (("headers", headers), ("query", query)) if value}
+    if not operation.require.schema or operation.require.optional:
+        return request, None
+    request["body"] = of_schema(schemas[fill_name(operation.require.schema, values)].node)
+    return request, request["body"]
+
+
+def _takes(alternative: Any, where: Mapping[str, str]) -> bool:
+    return all(c.place.name not in where or c.fits((where[c.place.name],)) for c in alternative)
+
+
+def _answer(operation: Operation, interface: Interface, schemas: Schemas, status: int) -> tuple[Any, str | None]:
+    """The body, and what becomes of its nulls."""
+    name = (operation.behaviour.answers or {}).get(str(status))
+    if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        return NO_BODY, None
+    if name:
+        schema = schemas[name]
+        whole = of_schema(schema.node)
+        bare = without_nulls(whole)
+        return (bare, "fill") if bare != whole and schema.accepts(schema.fill(bare)) else (whole, None)
+    if status < HTTPStatus.BAD_REQUEST:
+        return {}, None
+    return _error(operation, interface, status), None
+
+
+def _error(operation: Operation, interface: Interface, status: int) -> Any:
+    """As the dialect says errors; with the code that the operation has for that status, if it has one."""
+    names = RAISED.get(operation.behaviour.handler or "", "").split()
+    usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
+    known = next((one for one in usual if one.status == status and one.body is None), None)
+    phrase = next((one.phrase for one in HTTPStatus if one == status), "Error")
+    said = {
+        "name": known.name if known else "",
+        "status": status,
+        "code": known.code if known else phrase.upper().replace(" ", "_").replace("-", "_").replace("'", ""),
+        "number": (known.numbers.get(operation.id) or known.numbers["default"]) if known else "NUMBER",
+        "text": "what the bank says then",
+        "path": None,
+    }
+    return render(interface.every_error.body, {"error": said, "headers": {}})
+
+
+def _leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in pairs:
+            yield from _leaves(inner, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
+    elif value is not None:
+        yield pointer, value
+
+
+def _free(id: str, interface: Interface) -> str:
+    taken = {rule.id for rule in interface.rules} | interface.operations.keys()
+    numbers = (f"{id}-{number}" for number in range(2, len(taken) + 3))
+    return id if id not in taken else next(one for one in numbers if one not in taken)
+
+
+def _header(name: str) -> str:
+    return "-".join(part.upper() if len(part) <= 3 else part.capitalize() for part in name.split("-"))

@@ -1,0 +1,220 @@
+"""The interface as an OpenAPI 3.1 document: `python -m xs2a_sandbox.openapi` writes it to the standard output."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from itertools import groupby, product
+from operator import getitem, itemgetter
+from typing import Any
+
+import yaml
+
+from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import Interface, Operation, layers
+from xs2a_sandbox.cassette.model import ErrorAnswer
+from xs2a_sandbox.cassette.requirements import fill_name, header_name
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_schema import SUFFIX
+
+RAISED = {
+    "accounts.list": "consent-expired consent-invalid consent-unknown",
+    "accounts.read": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "accounts.balances": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "accounts.transactions": "consent-expired consent-invalid consent-unknown period-invalid resource-not-covered",
+    "accounts.transaction": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "authorisations.start": "credentials-invalid method-unknown resource-blocked service-invalid status-invalid",
+    "authorisations.list": "",
+    "authorisations.read": "authorisation-unknown",
+    "authorisations.update": "authorisation-unknown credentials-invalid method-unknown resource-blocked "
+    "service-invalid status-invalid",
+    "baskets.create": "member-unknown reference-status-invalid",
+    "baskets.read": "basket-unknown",
+    "baskets.delete": "basket-unknown status-invalid",
+    "cards.list": "consent-expired consent-invalid consent-unknown",
+    "cards.read": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "cards.balances": "consent-expired consent-invalid consent-unknown resource-not-covered",
+    "cards.transactions": "consent-expired consent-invalid consent-unknown period-invalid resource-not-covered",
+    "consents.create": "account-not-held period-invalid",
+    "consents.read": "consent-unknown",
+    "consents.status": "consent-unknown",
+    "consents.delete": "consent-unknown",
+    "payments.initiate": "account-not-held execution-date-invalid period-invalid",
+    "payments.read": "payment-unknown",
+    "payments.cancel": "cancellation-invalid payment-unknown",
+    "funds.confirm": "account-not-held consent-unknown",
+    "token.issue": "grant-unsupported token-client-unknown token-request-invalid",
+}
+"""The errors of each handler, `format-error` aside, which every operation has: a module's RAISES are for all of it."""
+OF_FAMILY = {
+    "basket": "basket-unknown",
+    "cancellation": "payment-unknown",
+    "consent": "consent-unknown",
+    "payment": "payment-unknown",
+}
+"""What an authorisation's handler raises for the resource that is authorised."""
+_LEFT_OUT = ("$schema", "$id", "$defs")
+_ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
+
+type Json = dict[str, Any]
+type Fixed = dict[str, str]
+type Listed = dict[str, list[str]]
+
+
+class Writer:
+    """Writes operations, and collects what they refer to in `components`."""
+
+    def __init__(self, bank: Interface, schemas: Schemas) -> None:
+        self.bank = bank
+        self.known = schemas
+        self.components: dict[str, Json] = {"parameters": {}, "responses": {}, "schemas": {}}
+
+    def document(self, version: str) -> Json:
+        paths: dict[str, Json] = {}
+        for operation in self.bank.operations.values():
+            if not operation.pattern.text.startswith("/v1/"):
+                continue  # tokens are RFC 6749's to describe
+            for path, fixed, listed in _paths(operation):
+                paths.setdefault(path, {})[operation.method.lower()] = self.operation(operation, fixed, listed)
+        return {
+            "openapi": "3.1.0",
+            "info": {"title": "PSD2 XS2A interface", "version": version},
+            "servers": [{"url": "http://127.0.0.1:8081"}],
+            "paths": paths,
+            "components": {kind: dict(sorted(entries.items())) for kind, entries in self.components.items()},
+        }
+
+    def operation(self, operation: Operation, fixed: Fixed, listed: Listed) -> Json:
+        written, schema = operation.origin.written, operation.require.schema
+        content = self.content([fill_name(schema, fixed)]) if schema else {}
+        return {
+            "operationId": "-".join([operation.id, *fixed.values()]),
+            "tags": [operation.origin.document.value["title"]],
+            **({"summary": written["doc"]} if "doc" in written else {}),
+            "parameters": list(self.parameters(operation, fixed, listed)),
+            **({"requestBody": {"required": not operation.require.optional, "content": content}} if content else {}),
+            "responses": self.responses(operation, listed),
+        }
+
+    def parameters(self, operation: Operation, fixed: Fixed, listed: Listed) -> Iterator[Json]:
+        for name in operation.pattern.names:
+            schema = {"enum": listed[name]} if name in listed else {"minLength": 1}
+            if name not in fixed:
+                yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", **schema}}
+        found: dict[str, Json] = {}
+        for constraint in (c for c in operation.require.constraints if c.place.part != "body"):
+            part, name = constraint.place.part, constraint.place.name
+            place = {"name": name, "in": "query"} if part == "query" else {"name": header_name(name), "in": "header"}
+            found[name] = {**place, "required": not constraint.fits(()), "schema": _matched(constraint.spec)}
+        for name in re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str)):
+            found.setdefault(name, {"name": header_name(name), "in": "header", "schema": {"type": "string"}})
+        for parameter in found.values():
+            same = self.components["parameters"].setdefault(parameter["name"], parameter) == parameter
+            yield {"$ref": f"#/components/parameters/{parameter['name']}"} if same else parameter
+
+    def responses(self, operation: Operation, listed: Listed) -> Json:
+        """By status: the operation's answers, those of the rules for it, and the errors that it can end in."""
+        errors = {*_ALWAYS, *(error for name, error in operation.otherwise.items() if name in listed)}
+        errors |= {"media-type"} if operation.require.schema else set()
+        found: set[tuple[int, str, str, str]] = set()
+        default = operation.behaviour
+        for behaviour in (default, *(r.behaviour for r in self.bank.rules if r.operation == operation.id)):
+            errors |= set(RAISED.get(behaviour.handler or "", "").split())
+            family = (behaviour.options or default.options or {}).get("family")
+            errors |= {OF_FAMILY[family]} if family else set()
+            for answer in (*(behaviour.respond or (default.respond if behaviour.handler else ())), *behaviour.sequence):
+                name = answer.schema or (behaviour.answers or default.answers or {}).get(str(answer.status), "")
+                if answer.error:
+                    errors.add(answer.error)
+                elif isinstance(answer.status, int):
+                    title = self.known[name].document["title"] if name else "Done; there is no body"
+                    found.add((answer.status, name, title, name))
+        schema = self.bank.every_error.schema or ""
+        found |= {(e.status, name, _said(e), schema) for name, e in self.bank.errors.items() if name in errors}
+        by_status = groupby(sorted(found), key=itemgetter(0))
+        return {str(status): self.response(str(status), list(group)) for status, group in by_status}
+
+    def response(self, status: str, entries: list[tuple[int, str, str, str]]) -> Json:
+        key = ".".join([status, *(name.replace("/", ".") for _, name, _, _ in entries if name)])
+        schemas = sorted({schema for *_, schema in entries if schema})
+        self.components["responses"][key] = {
+            "description": "; ".join(text for _, _, text, _ in entries),
+            "headers": {name: {"schema": {"type": "string"}} for name, _ in self.bank.every_answer.headers},
+            **({"content": self.content(schemas)} if schemas else {}),
+        }
+        return {"$ref": f"#/components/responses/{key}"}
+
+    def content(self, names: list[str]) -> Json:
+        first, *others = [self.schema(name) for name in names]
+        return {"application/json": {"schema": {"anyOf": [first, *others]} if others else first}}
+
+    def schema(self, name: str, pointer: str = "") -> Json:
+        """A reference to a component; `pointer` is `/$defs/…` where it is a part of that schema."""
+        key = ".".join([name.replace("/", "."), *pointer.split("/")[2:]])
+        if key not in self.components["schemas"]:
+            value = reduce(getitem, pointer.split("/")[1:], self.known[name].document)
+            self.components["schemas"][key] = {}  # now, because a schema may refer to itself
+            self.components["schemas"][key] = self.inlined({n: v for n, v in value.items() if n not in _LEFT_OUT}, name)
+        return {"$ref": f"#/components/schemas/{key}"}
+
+    def inlined(self, value: Any, name: str) -> Any:
+        if isinstance(value, list):
+            return [self.inlined(entry, name) for entry in value]
+        if isinstance(value, dict) and "$ref" in value:
+            file, _, pointer = value["$ref"].partition("#")
+            return value | self.schema(file.replace("../", "").removesuffix(SUFFIX) or name, pointer)
+        if isinstance(value, dict):
+            return {member: self.inlined(inner, name) for member, inner in value.items()}
+        return value
+
+
+def _paths(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
+    """Each path, the parameters written out in it, and the values of the last, if the body does not depend on it."""
+    for alternative in operation.where:
+        values = {c.place.name: [str(v) for v in c.spec.get("in", [c.spec.get("equals")])] for c in alternative}
+        last, body = [name for name in operation.pattern.names if name in values][-1:], operation.require.schema or ""
+        kept = {n: values.pop(n) for n in last if len(values[n]) > 1 and f"{{{n}}}" not in body}
+        for choice in product(*values.values()):
+            fixed = dict(zip(values, choice, strict=True))
+            yield fill_name(operation.pattern.text, fixed), fixed, kept
+
+
+def _matched(spec: Mapping[str, Any]) -> Json:
+    """The JSON Schema of a text that fits, as far as there are words for it."""
+    if "any" in spec:
+        forms = [one if isinstance(one, dict) else {"equals": one} for one in spec["any"]]
+        first, *others = [_matched(form) for form in forms if "absent" not in form]
+        return {"anyOf": [first, *others]} if others else first
+    words = {"in": "enum", "equals": "const", "format": "format", "regex": "pattern"}
+    known = {words[operator]: operand for operator, operand in spec.items() if operator in words}
+    if known.get("format") == "ip":
+        known = {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
+    elif known.get("format") == "redirect-uri":
+        known = {"format": "uri"}
+    return {"type": "string", **known}
+
+
+def _said(error: ErrorAnswer) -> str:
+    numbers = ", ".join(n if by == "default" else f"{n} on {by}" for by, n in error.numbers.items())
+    text = re.sub(r"\{\{ *([\w.]+) *\}\}", r"<\1>", error.origin.written["text"])
+    return f"{error.code}, {numbers}: {text}"
+
+
+def bundled_document(dialect: str = Settings().dialect) -> Json:
+    """Of a dialect that comes with the package, without anybody's cases."""
+    schemas = Schemas([bundled("schemas")])
+    bank = layers.read([[bundled("cassettes") / dialect]], schemas, HANDLERS, RAISES)
+    return Writer(bank, schemas).document(dialect.rpartition("-")[2])
+
+
+def to_yaml(document: Json) -> str:
+    unshared = json.loads(json.dumps(document))  # or YAML would write anchors
+    text = yaml.safe_dump(unshared, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+    return f"# Written by `make openapi` from cassettes/ and schemas/: change those.\n{text}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(to_yaml(bundled_document()))

@@ -1,0 +1,97 @@
+"""The simplest value that would do: for a matcher, for a JSON Schema. A guess, which whoever uses it has to check."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.documents.json_schema import Node
+
+TEXT = "text"
+
+_OF_FORMAT = {
+    "amount": "12.50",
+    "bic": "SANDATWWXXX",
+    "country": "AT",
+    "currency": "EUR",
+    "date": "9999-12-31",
+    "date-time": "2030-01-31T09:00:00+01:00",
+    "iban": "AT459880000010204711",
+    "ip": "192.0.2.1",
+    "redirect-uri": "https://tpp.example/back",
+    "uuid": "0cae8c3e-1111-4222-8333-444455556666",
+}
+_WORDS = (TEXT, TEXT.upper(), "1", "12", "1234", "12.50", "/")
+"""What is tried where a schema has a pattern."""
+
+
+def of_matcher(spec: Mapping[str, Any]) -> Any:
+    """None where nothing need be there."""
+    for operator in ("equals", "prefix", "gte", "lte", "gt", "lt"):
+        if operator in spec:
+            return spec[operator]
+    if "in" in spec:
+        return spec["in"][0]
+    if "format" in spec:
+        return _OF_FORMAT[spec["format"]]
+    if "any" in spec:
+        branches = [one if isinstance(one, dict) else {"equals": one} for one in spec["any"]]
+        return None if any(one.get("absent") for one in branches) else of_matcher(branches[0])
+    return TEXT if spec.get("exists") is True or spec.keys() & {"regex", "glob"} else None
+
+
+def of_body(constraints: Iterable[Constraint]) -> Any:
+    """The members whose value is asked for; None without any. Those of unknown type are left out."""
+    made: Any = None
+    for constraint in constraints:
+        if constraint.place.part == "body" and constraint.spec.keys() & {"equals", "in", "prefix", "format"}:
+            made = _with(made, parse_pointer(constraint.place.name), of_matcher(constraint.spec))
+        elif constraint.place.part == "body" and "contains" in constraint.spec:
+            made = _with(made, parse_pointer(constraint.place.name), constraint.spec["contains"])
+    return made
+
+
+def of_schema(node: Node) -> Any:
+    """With the members that are required, and no others. Where that would not do, a schema gives `examples`."""
+    node = node.resolved()
+    schema = node.schema
+    if "const" in schema:
+        return schema["const"]
+    for keyword in ("enum", "examples"):
+        if keyword in schema:
+            return schema[keyword][0]
+    kinds = schema.get("type", ())
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if "null" in kinds:
+        return None
+    if "object" in kinds or "properties" in schema:
+        members = schema.get("properties", {})
+        return {name: of_schema(node.at(members.get(name, {}))) for name in schema.get("required", ())}
+    if "array" in kinds:
+        return [of_schema(node.at(schema["items"]))] * max(schema.get("minItems", 1), 1) if "items" in schema else []
+    if "string" in kinds:
+        return _text(schema)
+    if "boolean" in kinds:
+        return True
+    if kinds:
+        return max(1, schema.get("minimum", 1))
+    return next((of_schema(branch) for branch in node.branches()), None)
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    words = [_OF_FORMAT[schema["format"]]] if schema.get("format") in _OF_FORMAT else _WORDS
+    return next((word for word in words if re.search(schema.get("pattern", ""), word)), words[0])
+
+
+def _with(whole: Any, tokens: tuple[str, ...], value: Any) -> Any:
+    if not tokens:
+        return {**whole, **value} if isinstance(whole, dict) and isinstance(value, dict) else value
+    first, *rest = tokens
+    if first.isdecimal() and not isinstance(whole, dict):
+        entries = whole if isinstance(whole, list) else []
+        entries = [*entries, *[None] * (int(first[:3]) + 1 - len(entries))]
+        entries[int(first[:3])] = _with(entries[int(first[:3])], tuple(rest), value)
+        return entries
+    members = whole if isinstance(whole, dict) else {}
+    return {**members, first: _with(members.get(first), tuple(rest), value)}

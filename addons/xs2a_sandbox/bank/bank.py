@@ -1,0 +1,362 @@
+"""The bank: a call answered by its rules and operations, and errors in the dialect's words."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import merge
+from typing import Any
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.sca_pages.html import show_trouble
+from xs2a_sandbox.cassette import Call, Interface, Operation, Rule, requirements
+from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, write
+from xs2a_sandbox.cassette.expressions import Scope, render, to_text
+from xs2a_sandbox.cassette.index import Found, Index, Parameters, candidates
+from xs2a_sandbox.cassette.model import Behaviour
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.real_bank import stranger
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
+from xs2a_sandbox.explain.explanation import Reply, diagnosis
+from xs2a_sandbox.http import Request, Response, own_path, to_json
+from xs2a_sandbox.http.origin import host_of
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.recording.replay import Replay
+from xs2a_sandbox.state.session import DEFAULT
+
+_SEQUENCES = "_sequences"
+SIMULATED = RealBank()
+
+
+class Outcome:
+    """What is known of a request by the time it is answered, for the headers and the log.
+
+    With `simulated` the sandbox answers it whatever the mode; `beside` is told the answer in mode compare. `personal`:
+    real people's data may be in it. `reason` is why it failed, where the answer itself does not say it to programs.
+    """
+
+    __slots__ = (
+        "bank",
+        "beside",
+        "call",
+        "delay",
+        "error",
+        "journaled",
+        "personal",
+        "reason",
+        "rule",
+        "session",
+        "simulated",
+        "source",
+        "warnings",
+    )
+
+    def __init__(self, bank: "Bank") -> None:
+        self.bank = bank
+        self.call: Call | None = None
+        self.session = DEFAULT
+        self.source = "sandbox"
+        self.rule: str | None = None
+        self.error: str | None = None
+        self.reason: str | None = None
+        self.delay = 0.0
+        self.warnings: Sequence[str] = ()
+        self.journaled = True
+        self.simulated = False
+        self.personal = True
+        self.beside: Callable[[Response], None] | None = None
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Who has answered."""
+        rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
+        return (("X-Sandbox-Source", self.source), *rule)
+
+
+class Bank:
+    """Says what the interface says, in place of the `real` one.
+
+    `base_path` is the only path before `/v1` that is the bank's, if not empty; `replay` is there where rules are
+    recorded ones. With `diagnose` an unknown path is answered with what came nearest.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        schemas: Schemas,
+        real: RealBank = SIMULATED,
+        *,
+        base_path: str = "",
+        replay: Replay | None = None,
+        diagnose: bool = True,
+    ) -> None:
+        self.interface = interface
+        self.schemas = schemas
+        self.real = real
+        self._replay = replay
+        self.replays_personal = any(rule.tape and rule.tape.redacted for rule in interface.rules)
+        """Whether apps ask for recorded rules with real people's data."""
+        self.sca_options: dict[str, Mapping[str, Any]] = {
+            options["family"]: options
+            for operation in interface.operations.values()
+            if operation.behaviour.handler == "authorisations.start" and (options := operation.behaviour.options)
+        }
+        self._index = Index(interface)
+        self._base = split_target(base_path).segments
+        urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
+        self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
+        self._diagnose = diagnose
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether real people's data may be in what it is asked, and in what it answers."""
+        return self.real.can_be_asked or self.replays_personal
+
+    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+        """What a path leads to. Raises BankError for one that does not begin as it must."""
+        if self._base:
+            if segments[: len(self._base)] != self._base:
+                text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
+                raise BankError("path-unknown", id="/" + "/".join(segments), hint=text)
+            segments = segments[len(self._base) :]
+        found = self._index.find(method, segments)
+        if not found.known:
+            # The app may use the real bank's whole path, of which rules know only what follows its URL.
+            for prefix in self._prefixes:
+                if segments[: len(prefix)] == prefix:
+                    return self._index.find(method, segments[len(prefix) :])
+        return found
+
+    def answer(self, call: Call, found: Found, outcome: Outcome, *, may_ask: bool = False) -> Response | None:
+        """By the first rule that fits, else by the operation; with `may_ask` None where it is the real bank's to say.
+
+        Raises BankError.
+        """
+        operation = found.operation
+        refused: BankError | None = None
+        checked = False
+        if operation:
+            call.operation, call.path = operation.id, found.parameters
+        scope: Scope = {}
+        for rule, parameters, seen in self._candidates(call, found) if found.rules or self._replay else ():
+            if rule.methods and call.request.method not in rule.methods:
+                continue
+            if operation and not checked and not rule.skips_requirements:
+                checked, refused = True, self._refusal(operation, call)
+            if refused and not rule.skips_requirements:
+                continue
+            if not all(c.fits(seen.values(c.place, parameters)) for c in rule.constraints):
+                continue
+            if rule.when:
+                scope = scope or call.scope()
+                if not rule.when(scope | {"path": parameters}):
+                    continue
+            call.path = parameters
+            if rule.require:
+                requirements.check(rule.require, call, self.schemas)
+            outcome.rule = rule.id
+            if rule.behaviour.bank:
+                if may_ask:
+                    return None
+                raise BankError("bank-not-configured")
+            response = self._perform(call, rule.behaviour, operation, outcome, rule)
+            return self._replay.finish(response, rule.tape, call) if self._replay and rule.tape else response
+        if operation is None:
+            if may_ask:
+                return None
+            raise self._unmatched(call, found)
+        if not checked:
+            refused = self._refusal(operation, call)
+        if refused:
+            raise refused
+        outcome.rule = operation.id
+        return self._perform(call, operation.behaviour, operation, outcome)
+
+    def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
+        """What a rule says at a path of the sandbox's own pages: a recorded bank may have had pages there, too.
+
+        None where no rule fits, or where it is the real bank's to say: then `outcome` knows the rule.
+        """
+        found = self.at_own_page(call.request.method, call.segments)
+        return self.answer(call, found, outcome, may_ask=True) if found else None
+
+    def at_own_page(self, method: str, segments: tuple[str, ...]) -> Found | None:
+        """The rules that may come before a page of the sandbox itself; None where there can be none."""
+        found = self._index.find(method, segments)
+        return None if found.operation or not (found.rules or self._replay) else found
+
+    def _candidates(self, call: Call, found: Found) -> Iterator[tuple[Rule, Parameters, Call]]:
+        """The rules that may fit, strongest first, each with the call as it looks at it."""
+        plain = (
+            (rule, path, call) for rule, path in candidates(found, lambda path: lambda place: call.values(place, path))
+        )
+        if self._replay is None:
+            yield from plain
+            return
+        recorded = self._replay.as_recorded(call)
+        if recorded is call:
+            yield from plain
+            return
+        near = self._index.find(call.request.method, recorded.segments)
+        taped = (
+            (rule, path, recorded)
+            for rule, path in candidates(near, lambda path: lambda place: recorded.values(place, path))
+            if rule.tape
+        )
+        others = (one for one in plain if not one[0].tape)
+        position = self._replay.position
+        yield from merge(others, taped, key=lambda one: position(one[0]))
+
+    def _refusal(self, operation: Operation, call: Call) -> BankError | None:
+        try:
+            requirements.check(operation.require, call, self.schemas)
+        except BankError as error:
+            return error
+        return None
+
+    def _perform(
+        self, call: Call, behaviour: Behaviour, operation: Operation | None, outcome: Outcome, rule: Rule | None = None
+    ) -> Response:
+        outcome.source = "handler" if behaviour.handler else "rule"
+        default = operation.behaviour if operation else behaviour
+        call.options = behaviour.options if behaviour.options is not None else (default.options or {})
+        scope = call.scope()
+        answers = behaviour.respond
+        if behaviour.handler:
+            scope["result"] = HANDLERS[behaviour.handler](call)
+            answers = answers or default.respond
+        answer = self._next(call, behaviour, rule) if behaviour.sequence and rule else choose(answers, scope)
+        names = behaviour.answers or default.answers or {}
+        outcome.delay = answer.delay.seconds() if answer.delay else 0.0
+        for effect in behaviour.effects:
+            effect.apply(call.state, scope)
+        try:
+            return write(answer, self.interface.every_answer.headers, scope, names, self.schemas)
+        except BankError as error:
+            if not answer.error:
+                raise
+            # The cassette's own words: what they change, and their turn in a sequence, are kept.
+            outcome.error = error.name
+            return self.say(error, call)
+
+    def _next(self, call: Call, behaviour: Behaviour, rule: Rule) -> Answer:
+        """The sequence's turn is counted in the transaction of the answer itself."""
+        key = "|".join([rule.id, *(f"{name}={value}" for name, value in sorted(call.path.items()))])
+        given = int((call.state.get(_SEQUENCES, key) or {"given": 0})["given"])
+        count = len(behaviour.sequence)
+        if given >= count and behaviour.on_exhausted == "fail":
+            raise BankError("sequence-exhausted", id=rule.id, count=count)
+        call.state.put(_SEQUENCES, key, {"given": given + 1})
+        position = given % count if behaviour.on_exhausted == "restart" else min(given, count - 1)
+        return behaviour.sequence[position]
+
+    def _unmatched(self, call: Call, found: Found) -> BankError:
+        if found.unfit:
+            return BankError(found.unfit, id=call.self_path)
+        if found.methods:
+            offered = ", ".join(sorted(set(found.methods)))
+            return BankError("method-not-offered", method=call.request.method, allow=offered)
+        if call.segments[:1] == (own_path.ROOT,) and call.request.door in ("proxy", "tls"):
+            return BankError("path-unknown", id=call.self_path, hint=own_path.hint(call.request))
+        return BankError("path-unknown", id=call.self_path)
+
+    def say(self, error: BankError, call: Call) -> Response:
+        """The error as the dialect's table says it."""
+        known = self.interface.errors[error.name]
+        scope = call.scope()
+        scope["error"] = {
+            "name": error.name,
+            "status": known.status,
+            "code": known.code,
+            "number": known.numbers.get(call.operation or "") or known.numbers["default"],
+            "text": self.text(error),
+            "path": error.path,
+        }
+        every = self.interface.every_error
+        body = render(every.body if known.body is None else known.body, scope)
+        if error.name == "path-unknown" and self._diagnose and isinstance(body, dict):
+            body = {**body, "sandbox": self._diagnosis(error, call)}
+        headers = render_headers((*every.headers, *known.headers, *self.interface.every_answer.headers), scope)
+        if "allow" in error.values:
+            headers.append(("Allow", error.values["allow"]))
+        return Response(known.status, with_content_type(headers, JSON), to_json(body))
+
+    def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
+        return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
+
+    def text(self, error: BankError) -> str:
+        """What the error says, in the dialect's words."""
+        return to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
+
+    def reason(self, error: BankError) -> str:
+        """The error in a few words, for the log."""
+        return f"{self.interface.errors[error.name].code}: {self.text(error)}"
+
+    def show(self, error: BankError, call: Call) -> Response:
+        """The error as a page."""
+        known = self.interface.errors[error.name]
+        page = show_trouble(error.name, self.text(error), known.status)
+        return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
+
+
+def attempted(call: Call, found: Found, outcome: Outcome, *, may_ask: bool) -> Reply | None:
+    """None where the real bank is to say it; `call` must not be committed afterwards."""
+    try:
+        response = outcome.bank.answer(call, found, outcome, may_ask=may_ask)
+    except (BankError, StoreUnavailable) as error:
+        return refusal(error if isinstance(error, BankError) else BankError("busy"), outcome)
+    except Exception as error:
+        return refusal(BankError("internal", reason=str(error)), outcome)
+    return Reply(response.status) if response else None
+
+
+def refusal(error: BankError | Refused, outcome: Outcome) -> Reply:
+    """As the bank of this request says it, or the sandbox itself."""
+    if isinstance(error, Refused):
+        return Reply(error.status, error.error, str(error))
+    bank = outcome.bank
+    return Reply(bank.interface.errors[error.name].status, error.name, bank.text(error))
+
+
+class Banks:
+    """`named` have hosts of their own; `default` is there for all other requests."""
+
+    def __init__(self, default: Bank, named: Sequence[Bank] = ()) -> None:
+        self.default = default
+        self.all = (*named, default)
+        self.are_personal = any(bank.is_personal for bank in self.all)
+        """Whether real people's data may be in what any of them is asked."""
+        self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.hosts}
+        # Longest first: of banks at one host each is the one whose path the request goes on from.
+        self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
+
+    def meant(self, request: Request) -> Bank:
+        """By the host that the request names; at the proxy that may be the one of the bank's own URL."""
+        return self._by_host.get(request.host.lower()) or self._at(request) or self.default
+
+    def choose(self, request: Request) -> Bank:
+        """The one that is meant. Raises BankError, at the proxy, for a host that is no bank's."""
+        bank = self.meant(request)
+        if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
+            # Where everything is to be recorded, nothing is made up for hosts that nobody has named.
+            unnamed = bank.real.url is None and bank.real.mode == "record"
+            if unnamed or (bank.real.hosts and not bank.real.is_named_by(request)):
+                raise self.stranger(request)
+        return bank
+
+    def is_for_nobody(self, request: Request, bank: Bank) -> bool:
+        """Whether a request at the proxy is for none of those that are asked, where the sandbox alone has no answer."""
+        return request.door == "proxy" and bank.real.url is None and bank.real.mode not in (None, "simulate")
+
+    def stranger(self, request: Request) -> BankError:
+        """For a request at the proxy that is for none of them."""
+        return stranger(request, *(bank.real for bank in self.all))
+
+    def _at(self, request: Request) -> Bank | None:
+        if request.door != "proxy" or not self._real:
+            return None
+        there = [bank for bank in self._real if bank.real.is_named_by(request)]
+        return next((bank for bank in there if request.target.startswith(_path(bank))), there[-1] if there else None)
+
+
+def _path(bank: Bank) -> str:
+    return urlsplit(bank.real.url or "").path + "/"

@@ -1,0 +1,157 @@
+"""Account information with a consent (spec 2.6 to 2.8, 4.1)."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from xs2a_sandbox.bank.handlers import bookings
+from xs2a_sandbox.bank.handlers.consents import reference, registered, status_of
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+RAISES = frozenset(
+    {"consent-expired", "consent-invalid", "consent-unknown", "format-error", "period-invalid", "resource-not-covered"}
+)
+
+_PAGE = re.compile(r"[1-9][0-9]{0,8}")
+_PAGED = ("bookingStatus", "dateFrom", "dateTo")
+"""What the address of another page repeats of the request."""
+
+
+def list_accounts(call: Call) -> dict[str, Any]:
+    """Options: `links`, see `_record`."""
+    return {
+        "accounts": [
+            _record(call, iban, account, f"{call.self_path}/{iban}")
+            for iban in usable_consent(call)["accounts"]
+            if (account := call.state.get("accounts", iban)) is not None
+        ]
+    }
+
+
+def read(call: Call) -> dict[str, Any]:
+    """Options: `links`, see `_record`."""
+    iban, account = _covered(call)
+    return {"account": _record(call, iban, account, call.self_path)}
+
+
+def balances(call: Call) -> dict[str, Any]:
+    iban, account = _covered(call)
+    return {"balances": bookings.balances(account, bookings.movements(call, iban, account))}
+
+
+def transactions(call: Call) -> dict[str, Any]:
+    """Options: `lists` says which lists each bookingStatus shows; the others are null. `page_size`: how many booked
+    entries are shown at once, null for all; `next` is then the address of the next page, if there is one.
+    """
+    iban, account = _covered(call)
+    since, until = period(call)
+    shown = lists(call)
+    found = _entries(call, iban, account)
+    filled = {
+        name: [t for t in found[name] if within(t.get("bookingDate"), since, until)] if name in shown else None
+        for name in ("booked", "pending", "information")
+    }
+    following = None
+    if (size := call.options.get("page_size")) is not None and filled["booked"] is not None:
+        filled["booked"], following = _page(call, filled["booked"], size)
+    return {
+        "iban": iban,
+        "account": reference(call, iban),
+        "self": call.self_path.removesuffix("/transactions"),
+        "next": following,
+        **filled,
+    }
+
+
+def transaction(call: Call) -> dict[str, Any]:
+    iban, account = _covered(call)
+    id = call.path["transactionId"]
+    for entries in _entries(call, iban, account).values():
+        for entry in entries:
+            if entry["transactionId"] == id:
+                return {"transaction": entry}
+    raise BankError("resource-not-covered", id=id)
+
+
+def lists(call: Call) -> Sequence[str]:
+    """The lists that the request's bookingStatus shows. Raises BankError `format-error`."""
+    shown: Sequence[str] | None = call.options["lists"].get(call.query.get("bookingStatus"))
+    if shown is None:
+        wanted = ", ".join(call.options["lists"])
+        raise BankError("format-error", expected=f"the query parameter bookingStatus must be one of {wanted}")
+    return shown
+
+
+def period(call: Call) -> tuple[str | None, str | None]:
+    """From when to when transactions are asked for. Raises BankError `period-invalid`."""
+    since, until = call.query.get("dateFrom"), call.query.get("dateTo")
+    if since and until and since > until:
+        raise BankError("period-invalid", expected="dateFrom must not be after dateTo")
+    return since, until
+
+
+def _page(call: Call, entries: list[Document], size: int) -> tuple[list[Document], str | None]:
+    """The page that is asked for, the first is 1, and the address of the next. There is nothing after the last."""
+    if not isinstance(size, int) or size < 1:
+        raise BankError("internal", reason=f"page_size must be a whole number from 1 on, not {size!r}")
+    asked = call.query.get("page", "1")
+    if not _PAGE.fullmatch(asked):
+        raise BankError("format-error", expected="the query parameter page must be a whole number from 1 on")
+    number = int(asked)
+    following = None
+    if number * size < len(entries):
+        query = {name: call.query[name] for name in _PAGED if name in call.query}
+        following = f"{call.self_path}?{urlencode({**query, 'page': number + 1})}"
+    return entries[(number - 1) * size : number * size], following
+
+
+def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Document]]:
+    """All lists of the account, what this session's payments have added first."""
+    kept = account.get("transactions", {})
+    moved = bookings.movements(call, iban, account)
+    return {
+        "booked": [m.record for m in moved if not m.pending] + list(kept.get("booked", ())),
+        "pending": [m.record for m in moved if m.pending] + list(kept.get("pending", ())),
+        "information": list(kept.get("information", ())),
+    }
+
+
+def usable_consent(call: Call) -> Document:
+    """The consent that the request names. Raises BankError where it is unknown, not authorised, or expired."""
+    given = call.headers.get("consent-id")
+    if given is None:
+        raise BankError("format-error", expected="the header Consent-ID is missing")
+    _, consent = registered(call, given)
+    status = status_of(call, consent)
+    if status == "expired":
+        raise BankError("consent-expired", id=given)
+    if status != "valid":
+        raise BankError("consent-invalid", id=given, status=status)
+    return consent
+
+
+def _covered(call: Call) -> tuple[str, Document]:
+    id = call.path["account-id"]
+    account = call.state.get("accounts", id) if id in usable_consent(call)["accounts"] else None
+    if account is None:
+        raise BankError("resource-not-covered", id=id)
+    return id, account
+
+
+def _record(call: Call, iban: str, account: Document, path: str) -> dict[str, Any]:
+    """An account as it is shown (spec 2.6). Options: `links: {container, members}`, members being path suffixes."""
+    links = call.options["links"]
+    record: dict[str, Any] = {"resourceId": iban, "iban": iban}
+    record |= {name: account[name] for name in ("currency", "name", "product", "bic") if name in account}
+    if call.query.get("withBalance") == "true":
+        record["balances"] = bookings.balances(account, bookings.movements(call, iban, account))
+    record[links["container"]] = {name: {"href": path + suffix} for name, suffix in links["members"].items()}
+    return record
+
+
+def within(day: str | None, since: str | None, until: str | None) -> bool:
+    """ISO dates compare as text; entries without a booking date are not booked yet and always shown."""
+    return day is None or ((not since or since <= day) and (not until or day <= until))

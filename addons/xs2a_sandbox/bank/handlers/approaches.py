@@ -1,0 +1,136 @@
+"""How an authorisation begins, and by which approach: redirect, embedded or decoupled."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.lifecycle import NONE, SCA
+from xs2a_sandbox.bank.handlers.signing import (
+    AUTHORISATIONS,
+    FAMILIES,
+    MOVING,
+    Family,
+    holders,
+    moved,
+    needed,
+    note_push,
+)
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+RAISES = frozenset({"credentials-invalid"})
+
+REDIRECT, EMBEDDED, DECOUPLED = "redirect", "embedded", "decoupled"
+APPROACHES = (REDIRECT, EMBEDDED, DECOUPLED)
+
+
+def begin_with_resource(call: Call, family: Family, id: str) -> None:
+    """What an initiation does beside creating the resource, unless the TPP, or several signatories, want it apart."""
+    explicit = call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "true"
+    resource = call.state.get(family.collection, id)
+    offered_here = family.name in call.sca
+    if resource and offered_here and not explicit and not needed(call, family, resource):
+        begin(call, family, id, implicit=True)
+
+
+def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
+    """A new authorisation of the resource; one that was begun with the resource itself and not used gives way."""
+    psu_id = call.headers.get("psu-id")
+    psu = customer(call, family, id, psu_id) if psu_id else None
+    options = options_of(call, family)
+    approach = approach_of(call, options, psu)
+    status = SCA.after(NONE, "start with PSU-ID" if psu else "start") or ""
+    authorisation: Document = {
+        "family": family.name,
+        "resource": id,
+        "approach": approach,
+        "scaStatus": status,
+        "psuId": psu_id if psu else None,
+        "attempts": 0,
+        "implicit": implicit,
+        "expires": call.clock.after(int(option(options, "expires_after"))).isoformat(),
+        "ok": call.headers.get("tpp-redirect-uri"),
+        "nok": call.headers.get("tpp-nok-redirect-uri"),
+        "code": secrets.token_urlsafe(12) if option(options, "confirmation") else None,
+        "nonce": secrets.token_urlsafe(12),
+    }
+    resource = call.state.get(family.collection, id) or {}
+    kept = [other for other in resource.get(family.listed, ()) if not gives_way(call, other)]
+    if authorisation["ok"] is None:
+        authorisation["ok"], authorisation["nok"] = resource.get("redirectUri"), resource.get("nokRedirectUri")
+    authorisation_id = new_id()
+    call.state.put(AUTHORISATIONS, authorisation_id, authorisation)
+    call.state.put(family.collection, id, {**resource, family.listed: [*kept, authorisation_id]})
+    if approach == DECOUPLED and psu:
+        authorisation = push(call, authorisation_id, authorisation)
+    return authorisation_id, authorisation
+
+
+def options_of(call: Call, family: Family) -> Mapping[str, Any]:
+    """Those of the operation that starts an authorisation, wherever it begins; the call's own are stronger."""
+    return {**call.sca.get(family.name, {}), **call.options}
+
+
+def option(options: Mapping[str, Any], name: str) -> Any:
+    """Raises BankError `internal` where the dialect does not say it."""
+    if name not in options:
+        raise BankError("internal", reason=f"no operation starts such an authorisation `with` {name}")
+    return options[name]
+
+
+def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] | None) -> str:
+    """What the TPP prefers, if the customer can do it; the dialect's own choice where it has no wish, or two."""
+    redirect = call.headers.get("tpp-redirect-preferred", "").lower()
+    decoupled = call.headers.get("tpp-decoupled-preferred", "").lower()
+    wanted: str = option(options, "sca")
+    if wanted not in APPROACHES:
+        raise BankError("internal", reason=f"sca is one of {', '.join(APPROACHES)}, not {wanted}")
+    if redirect == "true" and decoupled != "true":
+        wanted = REDIRECT
+    elif decoupled == "true" and redirect != "true":
+        wanted = DECOUPLED
+    elif redirect == "false":
+        wanted = EMBEDDED
+    return offered(psu, wanted)
+
+
+def offered(psu: Mapping[str, Any] | None, wanted: str) -> str:
+    """The approach, if the customer can do it, else the first that they can."""
+    known = (psu or {}).get("approaches") or APPROACHES
+    return wanted if wanted in known else str(known[0])
+
+
+def customer(call: Call, family: Family, id: str, psu_id: str) -> Document:
+    """Raises BankError `credentials-invalid` where the customer is unknown or may not sign."""
+    psu = call.state.get("psus", psu_id)
+    resource = call.state.get(family.collection, id) or {}
+    if psu is None or psu_id not in holders(call, family, resource):
+        raise BankError("credentials-invalid", left=None)
+    return psu
+
+
+def push(call: Call, id: str, authorisation: Document) -> Document:
+    """Asks in the customer's app, which answers by itself after a while unless the control interface decides before."""
+    after = option(options_of(call, FAMILIES[authorisation["family"]]), "decides_after")
+    if after is None:
+        return moved(call, id, authorisation, "begin", decides=None)
+    decides = call.clock.after(int(after))
+    _watch(call, FAMILIES[authorisation["family"]], authorisation["resource"])
+    note_push(call, id, authorisation, decides)
+    return moved(call, id, authorisation, "begin", decides=decides.isoformat())
+
+
+def _watch(call: Call, family: Family, id: str) -> None:
+    """The payments that the app's answer may let go, without anybody asking for them first."""
+    resource = call.state.get(family.collection, id) or {}
+    ids = resource.get("payments", ()) if family.name == "basket" else [id] if family.name == "payment" else []
+    for payment in ids:
+        call.state.put(MOVING, payment, {})
+
+
+def gives_way(call: Call, id: str) -> bool:
+    """Whether it was begun with its resource and nobody has used it."""
+    other = call.state.get(AUTHORISATIONS, id)
+    return other is not None and other["implicit"] and other["scaStatus"] in ("received", "psuIdentified")

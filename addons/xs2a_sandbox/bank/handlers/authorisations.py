@@ -1,0 +1,256 @@
+"""Authorisations of payments, cancellations, consents and signing baskets: redirect, embedded, decoupled (spec 4.3)."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from xs2a_sandbox.bank.handlers import baskets, consents, payments
+from xs2a_sandbox.bank.handlers.approaches import DECOUPLED, EMBEDDED, REDIRECT, begin, customer, offered, push
+from xs2a_sandbox.bank.handlers.lifecycle import SCA
+from xs2a_sandbox.bank.handlers.signing import (
+    AUTHORISATIONS,
+    FAMILIES,
+    Family,
+    active_basket,
+    exempt,
+    fail,
+    holders,
+    moved,
+    succeed,
+)
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+RAISES = frozenset(
+    {"authorisation-unknown", "credentials-invalid", "format-error", "method-unknown", "resource-blocked"}
+    | {"service-invalid", "status-invalid"}
+)
+
+MAX_ATTEMPTS = 3
+
+LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
+    "consent": lambda call: consents.registered(call, call.path["consentId"]),
+    "payment": payments.known,
+    "cancellation": payments.known,
+    "basket": baskets.known,
+}
+
+
+def start(call: Call) -> dict[str, Any]:
+    """Options: `family`; `sca`, the approach nobody has a wish about; `expires_after` and `decides_after` in seconds;
+    `confirmation: true` asks for a confirmation code in the end.
+    """
+    family = FAMILIES[call.options["family"]]
+    id, resource = LOADERS[family.name](call)
+    check_startable(call, family, id, resource)
+    body = call.body if call.request.body.strip() else {}
+    authorisation_id, authorisation = begin(call, family, id, implicit=False)
+    if _steps(body):
+        authorisation = _update(call, authorisation_id, authorisation, body)
+    return _result(call, authorisation_id, authorisation, f"{call.self_path}/{authorisation_id}")
+
+
+def list_ids(call: Call) -> dict[str, Any]:
+    """Options: `family`."""
+    family = FAMILIES[call.options["family"]]
+    _, resource = LOADERS[family.name](call)
+    return {"authorisationIds": list(resource.get(family.listed, ()))}
+
+
+def read(call: Call) -> dict[str, Any]:
+    """Options: `family`."""
+    id, authorisation = _addressed(call)
+    return _result(call, id, authorisation, call.self_path)
+
+
+def update(call: Call) -> dict[str, Any]:
+    """Options: as for `start`. A wrong password, code or one-time password counts, and the third fails for good."""
+    id, authorisation = _addressed(call)
+    if authorisation["scaStatus"] in SCA.final:
+        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    family, resource_id = FAMILIES[authorisation["family"]], authorisation["resource"]
+    check_signable(call, family, resource_id, call.state.get(family.collection, resource_id) or {})
+    body = call.body if call.request.body.strip() else {}
+    return _result(call, id, _update(call, id, authorisation, body), call.self_path)
+
+
+def check_signable(call: Call, family: Family, id: str, resource: Document) -> None:
+    """Raises BankError where its state, or a basket it is in, lets nobody sign."""
+    status = consents.status_of(call, resource) if family.name == "consent" else resource[family.status]
+    if family.name == "cancellation":
+        signable = family.machine.after(status, "cancellation authorised") is not None
+    else:
+        signable = family.machine.after(status, "authorised by all") is not None
+        signable = signable or (status == "valid" and "role" in resource)  # works, and changes nothing
+    if not signable:
+        raise BankError("status-invalid", id=id, status=status)
+    if resource.get("unfunded"):
+        raise BankError("status-invalid", id=id, status=status, unfunded=True)
+    if family.name != "basket" and active_basket(call, resource):
+        raise BankError("resource-blocked", id=id)
+
+
+def check_startable(call: Call, family: Family, id: str, resource: Document) -> None:
+    """Raises BankError where the resource cannot, or need not, be authorised any more."""
+    check_signable(call, family, id, resource)
+    for other in resource.get(family.listed, ()):
+        earlier = call.state.get(AUTHORISATIONS, other)
+        if earlier is None or earlier["implicit"] or earlier["scaStatus"] in SCA.final:
+            continue
+        if len(holders(call, family, resource)) < 2:
+            raise BankError("status-invalid", id=other, status=earlier["scaStatus"])
+
+
+def check_password(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
+    """The authorisation with its customer known. Raises BankError `credentials-invalid`, which counts."""
+    family = FAMILIES[authorisation["family"]]
+    psu = call.state.get("psus", psu_id)
+    resource = call.state.get(family.collection, authorisation["resource"]) or {}
+    if psu is None or psu_id not in holders(call, family, resource) or not _same(psu["password"], password):
+        raise wrong(call, id, authorisation)
+    return {**authorisation, "psuId": psu_id, "attempts": 0}
+
+
+def authenticate(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
+    """Moves on by the number of the customer's methods. Raises BankError `credentials-invalid`, which counts."""
+    known = check_password(call, id, authorisation, psu_id, password)
+    methods = methods_of(call, known)
+    if not methods:
+        return exempt(call, id, known)
+    if len(methods) == 1:
+        method = methods[0]["authenticationMethodId"]
+        return moved(call, id, known, "authenticate, one method", method=method)
+    return moved(call, id, known, "authenticate, several methods")
+
+
+def wrong(call: Call, id: str, authorisation: Document) -> BankError:
+    """The attempt is kept although the answer is an error; the third ends the authorisation."""
+    attempts = authorisation["attempts"] + 1
+    authorisation = {**authorisation, "attempts": attempts}
+    call.state.put(AUTHORISATIONS, id, authorisation)
+    if attempts >= MAX_ATTEMPTS:
+        fail(call, id, authorisation)
+    return BankError("credentials-invalid", keep=True, left=max(MAX_ATTEMPTS - attempts, 0))
+
+
+def choose_method(call: Call, id: str, authorisation: Document, method: str) -> Document:
+    if SCA.after(authorisation["scaStatus"], "choose method") is None:
+        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    if method not in [one["authenticationMethodId"] for one in methods_of(call, authorisation)]:
+        raise BankError("method-unknown", path="/authenticationMethodId", id=method)
+    return moved(call, id, authorisation, "choose method", method=method)
+
+
+def check_otp(call: Call, id: str, authorisation: Document, otp: str) -> None:
+    """Raises BankError `credentials-invalid`, which counts."""
+    if authorisation["scaStatus"] != "scaMethodSelected":
+        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    psu = call.state.get("psus", authorisation["psuId"]) or {}
+    if not _same(psu.get("otp", ""), otp):
+        raise wrong(call, id, authorisation)
+
+
+def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    psu = call.state.get("psus", authorisation.get("psuId") or "") or {}
+    return list(psu.get("methods") or [])
+
+
+def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any]) -> Document:
+    steps = _steps(body)
+    if len(steps) > 1:
+        raise BankError("format-error", path=f"/{steps[1]}", expected=f"one step at a time, not {' and '.join(steps)}")
+    if steps == ["confirmationCode"]:
+        return _confirm(call, id, authorisation, body["confirmationCode"])
+    if authorisation["scaStatus"] == "unconfirmed":
+        raise BankError("status-invalid", id=id, status="unconfirmed")
+    if not steps:
+        return _identify(call, id, authorisation)
+    if authorisation["approach"] != EMBEDDED:
+        raise BankError("service-invalid", path=f"/{steps[0]}", approach=authorisation["approach"], step=steps[0])
+    if steps == ["authenticationMethodId"]:
+        return choose_method(call, id, authorisation, body["authenticationMethodId"])
+    if steps == ["scaAuthenticationData"]:
+        check_otp(call, id, authorisation, body["scaAuthenticationData"])
+        return succeed(call, id, authorisation)
+    psu_id = call.headers.get("psu-id") or authorisation["psuId"]
+    if not psu_id:
+        raise BankError("format-error", expected="the header PSU-ID is missing; it must say whose password this is")
+    if SCA.after(authorisation["scaStatus"], "authenticate, one method") is None:
+        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    if (approach := offered(call.state.get("psus", psu_id), EMBEDDED)) != EMBEDDED:
+        raise BankError("service-invalid", path="/psuData", approach=approach, step="psuData")
+    return authenticate(call, id, authorisation, psu_id, body["psuData"]["password"])
+
+
+def _steps(body: Mapping[str, Any]) -> list[str]:
+    """The names of the steps that the body asks for."""
+    names = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
+    return [name for name in names if body.get(name)]
+
+
+def _identify(call: Call, id: str, authorisation: Document) -> Document:
+    psu_id = call.headers.get("psu-id")
+    if not psu_id:
+        text = "one of psuData, authenticationMethodId, scaAuthenticationData, confirmationCode or the header PSU-ID"
+        raise BankError("format-error", expected=f"an update needs {text}")
+    psu = customer(call, FAMILIES[authorisation["family"]], authorisation["resource"], psu_id)
+    approach = offered(psu, authorisation["approach"])
+    authorisation = moved(call, id, authorisation, "identify", psuId=psu_id, approach=approach)
+    return push(call, id, authorisation) if authorisation["approach"] == DECOUPLED else authorisation
+
+
+def _confirm(call: Call, id: str, authorisation: Document, code: str) -> Document:
+    if SCA.after(authorisation["scaStatus"], "confirm") is None:
+        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    right = _same(authorisation["code"] or "", code)
+    return succeed(call, id, authorisation) if right else fail(call, id, authorisation)
+
+
+def _addressed(call: Call) -> tuple[str, Document]:
+    family = FAMILIES[call.options["family"]]
+    _, resource = LOADERS[family.name](call)
+    id = call.path["authorisationId"]
+    authorisation = (
+        call.state.get(AUTHORISATIONS, id.lower()) if id.lower() in resource.get(family.listed, ()) else None
+    )
+    if authorisation is None:
+        raise BankError("authorisation-unknown", id=id)
+    return id.lower(), authorisation
+
+
+def _result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
+    """`next` names the steps that can follow, by the Berlin Group's names of their links."""
+    status, approach = authorisation["scaStatus"], authorisation["approach"]
+    methods = methods_of(call, authorisation)
+    return {
+        "authorisationId": id,
+        "scaStatus": status,
+        "approach": approach.upper(),
+        "self": path,
+        "page": call.options.get("page", "").format(resource=authorisation["resource"], **call.path),
+        "redirectUri": authorisation["ok"],
+        "scaMethods": methods if status == "psuAuthenticated" else None,
+        "chosenScaMethod": next(
+            (m for m in methods if m["authenticationMethodId"] == authorisation.get("method")), None
+        )
+        if status == "scaMethodSelected"
+        else None,
+        "next": _NEXT.get((approach, status), []) if status != "unconfirmed" else ["confirmation"],
+    }
+
+
+_NEXT = {
+    (REDIRECT, "received"): ["scaRedirect"],
+    (REDIRECT, "psuIdentified"): ["scaRedirect"],
+    (REDIRECT, "started"): ["scaRedirect"],
+    (EMBEDDED, "received"): ["updatePsuIdentification"],
+    (EMBEDDED, "psuIdentified"): ["updatePsuAuthentication"],
+    (EMBEDDED, "psuAuthenticated"): ["selectAuthenticationMethod"],
+    (EMBEDDED, "scaMethodSelected"): ["authoriseTransaction"],
+    (DECOUPLED, "received"): ["updatePsuIdentification"],
+}
+
+
+def _same(kept: str, given: str) -> bool:
+    return secrets.compare_digest(str(kept).encode(), str(given).encode())

@@ -1,0 +1,75 @@
+"""Signing baskets: several payments and consents authorised as one (spec 4.3)."""
+
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.consents import redirects, status_of
+from xs2a_sandbox.bank.handlers.lifecycle import BASKET
+from xs2a_sandbox.bank.handlers.signing import FAMILIES, active_basket, members, settle
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+RAISES = frozenset({"basket-unknown", "format-error", "member-unknown", "reference-status-invalid", "status-invalid"})
+
+_MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "consent"))
+
+
+def create(call: Call) -> dict[str, Any]:
+    """Options: `most`, how many members a basket may have."""
+    body = call.body
+    given = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
+    if not given:
+        raise BankError("format-error", path="", expected="a basket needs at least one of paymentIds and consentIds")
+    if len(given) > (most := call.options["most"]):
+        raise BankError("format-error", path=f"/{given[most][0]}/{given[most][1]}", expected=f"at most {most} entries")
+    if call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "false":
+        text = "the header TPP-Explicit-Authorisation-Preferred must not be false: baskets are authorised explicitly"
+        raise BankError("format-error", expected=text)
+    document: Document = {"transactionStatus": "RCVD"}
+    for name, listed, family in _MEMBERS:
+        ids = [id.lower() for id in body.get(name) or ()]
+        for position, id in enumerate(ids):
+            _check_member(call, family, id, ids[:position], f"/{name}/{position}")
+        document[listed] = ids
+    id = new_id()
+    call.state.put("baskets", id, document | redirects(call))
+    for kind, member_id, member in members(call, document):
+        call.state.put(kind.collection, member_id, {**member, "basket": id})
+    return {"basketId": id, "transactionStatus": "RCVD", "self": f"{call.self_path}/{id}"}
+
+
+def read(call: Call) -> dict[str, Any]:
+    _, basket = known(call)
+    return {"basket": {name: basket[name] for name in ("payments", "consents", "transactionStatus")}}
+
+
+def delete(call: Call) -> dict[str, Any]:
+    """The members stay as they are, and can be authorised on their own again."""
+    id, basket = known(call)
+    to = BASKET.after(basket["transactionStatus"], "delete")
+    if to is None:
+        raise BankError("status-invalid", id=id, status=basket["transactionStatus"])
+    call.state.put("baskets", id, {**basket, "transactionStatus": to})
+    return {}
+
+
+def known(call: Call) -> tuple[str, Document]:
+    id = call.path["basketId"]
+    basket = settle(call, "baskets", id.lower())
+    if basket is None:
+        raise BankError("basket-unknown", id=id)
+    return id.lower(), basket
+
+
+def _check_member(call: Call, family: str, id: str, before: list[str], pointer: str) -> None:
+    kind = FAMILIES[family]
+    member = settle(call, kind.collection, id)
+    if member is None:
+        raise BankError("member-unknown", path=pointer, id=id)
+    if id in before:
+        raise BankError("format-error", path=pointer, expected="every member must be named once")
+    status = status_of(call, member) if family == "consent" else member[kind.status]
+    unfunded = member.get("unfunded", False)
+    if status not in ("received", "RCVD") or unfunded or active_basket(call, member):
+        raise BankError("reference-status-invalid", path=pointer, id=id, unfunded=unfunded)

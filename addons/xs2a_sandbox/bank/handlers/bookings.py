@@ -1,0 +1,138 @@
+"""What payments do, over time, to the accounts they move money between."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.schedule import days
+from xs2a_sandbox.bank.handlers.signing import MOVING, settle
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.state import Document
+
+_CENT = Decimal("0.01")
+_AVAILABLE = "forwardAvailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """Money that moves on an account: `amount` in the account's currency, negative where it leaves."""
+
+    day: date
+    pending: bool
+    amount: Decimal
+    record: Document
+
+
+def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movement]:
+    """What authorised payments have done to the account, and the next thing each will do; newest first."""
+    if call.static:
+        return []
+    today = call.clock.today()
+    found = [
+        Movement(day, day > today, amount, _record(call, id, payment, position, day, (account["currency"], amount)))
+        for id in call.state.own(MOVING)
+        if (payment := settle(call, "payments", id)) and "authorised" in payment
+        for day in _until_next(payment, today)
+        for position, amount in _amounts(call, payment, iban, account["currency"])
+    ]
+    return sorted(found, key=lambda movement: movement.day, reverse=True)
+
+
+def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document]:
+    """What is booked moves every balance; what is pending moves what is available in future."""
+    if not moved:
+        return list(account["balances"])
+    booked = sum((m.amount for m in moved if not m.pending), Decimal())
+    everything = sum((m.amount for m in moved), Decimal())
+    return [
+        {
+            **balance,
+            "balanceAmount": {
+                **balance["balanceAmount"],
+                "amount": str(
+                    Decimal(balance["balanceAmount"]["amount"])
+                    + (everything if balance["balanceType"] == _AVAILABLE else booked)
+                ),
+            },
+        }
+        for balance in account["balances"]
+    ]
+
+
+def available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
+    """What can be paid from the account, in its currency."""
+    held = balances(account, movements(call, iban, account))
+    return next((Decimal(b["balanceAmount"]["amount"]) for b in held if b["balanceType"] == _AVAILABLE), Decimal())
+
+
+def converted(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
+    """By the test data's fixed rates; None where the bank has none."""
+    if currency == to:
+        return amount
+    rates: dict[str, Any] = {"EUR": "1", **call.state.testdata().get("rates", {})}
+    if currency not in rates or to not in rates:
+        return None
+    return amount * Decimal(rates[currency]) / Decimal(rates[to])
+
+
+def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
+    """The days it has executed on and, unless it was cancelled, the next one."""
+    cancelled = payment.get("cancelled")
+    for day in days(payment):
+        if cancelled and day.isoformat() >= cancelled:
+            return
+        yield day
+        if day > today:
+            return
+
+
+def _amounts(call: Call, payment: Mapping[str, Any], iban: str, currency: str) -> Iterator[tuple[int, Decimal]]:
+    """Each entry of the payment that touches the account, in its currency."""
+    for position, (creditor, sent, amount) in enumerate(_entries(payment)):
+        value = converted(call, Decimal(amount), sent, currency)
+        if value is None:
+            continue
+        value = value if sent == currency else value.quantize(_CENT, ROUND_HALF_EVEN)
+        if payment["debtorAccount"]["iban"] == iban:
+            yield position, -value
+        if creditor == iban:
+            yield position, value
+
+
+def _entries(payment: Mapping[str, Any]) -> list[tuple[str | None, str, str]]:
+    """Creditor IBAN, currency and amount of each payment in it."""
+    request = payment.get("request", payment)
+    if "creditorIban" in request:
+        return list(zip(request["creditorIban"], request["amountCurrency"], request["amount"], strict=True))
+    amount = payment["instructedAmount"]
+    return [((payment.get("creditorAccount") or {}).get("iban"), amount["currency"], amount["amount"])]
+
+
+def _record(
+    call: Call, id: str, payment: Mapping[str, Any], position: int, day: date, money: tuple[str, Decimal]
+) -> Document:
+    """A transaction as it is listed (spec 2.8)."""
+    currency, amount = money
+    request = payment.get("request", payment)
+    bulk = "creditorIban" in request
+
+    def part(name: str) -> Any:
+        value = request.get(name)
+        return value[position] if bulk and isinstance(value, list) else value
+
+    creditor = request["creditorIban"][position] if bulk else (payment.get("creditorAccount") or {}).get("iban")
+    return {
+        "transactionId": f"{id}-{day:%Y%m%d}-{position}{'-in' if amount > 0 else ''}",
+        "endToEndId": part("endToEndIdentification") or part("e2eIdentification") or None,
+        "creditorId": "",
+        "bookingDate": day.isoformat(),
+        "valueDate": None if day > call.clock.today() else day.isoformat(),
+        "transactionAmount": {"currency": currency, "amount": str(amount)},
+        "creditorName": part("creditorName") or "",
+        "debtorName": (call.state.get("accounts", payment["debtorAccount"]["iban"]) or {}).get("name", ""),
+        "creditorAccount": {"iban": creditor},
+        "debtorAccount": {"iban": payment["debtorAccount"]["iban"]},
+        "remittanceInformationUnstructured": part("remittanceInformationUnstructured") or "",
+    }

@@ -1,0 +1,154 @@
+"""Consents: created, read, deleted (spec 2.2 to 2.5, 3.1)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.approaches import begin_with_resource
+from xs2a_sandbox.bank.handlers.lifecycle import CONSENT
+from xs2a_sandbox.bank.handlers.signing import FAMILIES, settle
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+RAISES = frozenset({"account-not-held", "consent-unknown", "format-error", "period-invalid"})
+
+_LISTS = ("balances", "transactions")
+_MEMBERS = ("iban", "bban", "pan", "maskedPan", "msisdn", "currency")
+
+
+def create(call: Call) -> dict[str, Any]:
+    """Options: `status: {named, all}` of the two kinds of consent; `reuse: true` to answer with a preconfigured one."""
+    body = call.body
+    access = body["access"]
+    today = call.clock.today().isoformat()
+    if body["validUntil"] < today:
+        raise BankError("period-invalid", path="/validUntil", expected=f"validUntil must not be before {today}")
+    everything = access.get("availableAccounts") == "allAccounts"
+    if everything:
+        ibans = list(call.state.all("accounts"))
+    else:
+        ibans = list(dict.fromkeys(held_account(call, ref, at) for ref, at in _references(access)))
+    if not ibans:
+        text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
+        raise BankError("format-error", path="/access", expected=text)
+    status = call.options["status"]["all" if everything else "named"]
+    if call.options.get("reuse") and not everything and (id := _preconfigured(call, ibans)):
+        call.state.restore("consents", id)
+        if any(redirects(call).values()):
+            call.state.put("consents", id, {**(call.state.get("consents", id) or {}), **redirects(call)})
+        return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
+    id = new_id()
+    document = {
+        "consentStatus": status,
+        "accounts": ibans,
+        "access": {name: [listed(ref) for ref in access.get(name) or ()] for name in _LISTS},
+        "recurringIndicator": body["recurringIndicator"],
+        "validUntil": body["validUntil"],
+        "frequencyPerDay": body["frequencyPerDay"],
+        "lastActionDate": today,
+        **redirects(call),
+    }
+    call.state.put("consents", id, document)
+    if not everything:
+        begin_with_resource(call, FAMILIES["consent"], id)
+    return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
+
+
+def read(call: Call) -> dict[str, Any]:
+    """The whole consent; the operation decides what of it is said."""
+    _, consent = registered(call, call.path["consentId"])
+    access = consent.get("access", {})
+    return {
+        "consent": {
+            "access": {
+                "accounts": [reference(call, iban) for iban in consent["accounts"]],
+                "balances": access.get("balances", []),
+                "transactions": access.get("transactions", []),
+            },
+            "recurringIndicator": consent["recurringIndicator"],
+            "validUntil": consent["validUntil"],
+            "frequencyPerDay": consent["frequencyPerDay"],
+            "lastActionDate": consent["lastActionDate"],
+            "consentStatus": status_of(call, consent),
+        }
+    }
+
+
+def status(call: Call) -> dict[str, Any]:
+    """What is polled, and nothing else looked up for it."""
+    _, consent = registered(call, call.path["consentId"])
+    return {"consentStatus": status_of(call, consent)}
+
+
+def delete(call: Call) -> dict[str, Any]:
+    id, _ = registered(call, call.path["consentId"])
+    call.state.delete("consents", id)
+    return {}
+
+
+def redirects(call: Call) -> dict[str, str | None]:
+    """Where the PSU is sent back to, as the TPP registers it with a resource."""
+    return {
+        "redirectUri": call.headers.get("tpp-redirect-uri"),
+        "nokRedirectUri": call.headers.get("tpp-nok-redirect-uri"),
+    }
+
+
+def registered(call: Call, id: str) -> tuple[str, Document]:
+    """The consent, and its id as it is kept: UUIDs compare without case."""
+    kept = id.lower()
+    consent = settle(call, "consents", kept)
+    if consent is None:
+        raise BankError("consent-unknown", id=id)
+    return kept, consent
+
+
+def status_of(call: Call, consent: Mapping[str, Any]) -> str:
+    status: str = consent.get("consentStatus") or consent["role"]
+    passed = consent["validUntil"] < call.clock.today().isoformat()
+    return (passed and CONSENT.after(status, "validUntil passes")) or status
+
+
+def reference(call: Call, iban: str) -> dict[str, Any]:
+    """An account as it is referred to (spec 2.2)."""
+    account = call.state.get("accounts", iban)
+    return {"iban": iban, "currency": account["currency"] if account else None}
+
+
+def listed(reference: Mapping[str, Any]) -> dict[str, Any]:
+    """A reference as it was sent, without members that have no value or that references do not have."""
+    return {name: reference[name] for name in _MEMBERS if reference.get(name)}
+
+
+def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
+    """The IBAN of an account that the body refers to at `pointer`.
+
+    Raises BankError: `account-not-held`, or `format-error` for another currency than the account's.
+    """
+    iban: str = reference["iban"]
+    if call.state.get("accounts", iban) is None:
+        raise BankError("account-not-held", path=f"{pointer}/iban", id=iban)
+    check_currency(call, reference, pointer)
+    return iban
+
+
+def check_currency(call: Call, reference: Mapping[str, Any], pointer: str) -> None:
+    """Raises BankError `format-error` where the account is the bank's own and has another currency."""
+    iban, currency = reference.get("iban"), reference.get("currency")
+    account = call.state.get("accounts", iban) if iban and currency else None
+    if account and currency != account["currency"]:
+        text = f"currency must be {account['currency']}, that of the account {iban}, or left out, not {currency}"
+        raise BankError("format-error", path=f"{pointer}/currency", expected=text)
+
+
+def _references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    for name in _LISTS:
+        for position, entry in enumerate(access.get(name) or ()):
+            yield entry, f"/access/{name}/{position}"
+
+
+def _preconfigured(call: Call, ibans: list[str]) -> str | None:
+    """The consent that the test data ties to just this account (spec 2.1)."""
+    consents = call.state.testdata().get("consents", {}).items()
+    return next((id for id, c in consents if c["role"] == "valid" and c["accounts"] == ibans), None)

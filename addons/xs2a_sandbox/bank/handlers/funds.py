@@ -1,0 +1,27 @@
+"""Confirmations of funds (spec 4.3)."""
+
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.bookings import available, converted
+from xs2a_sandbox.bank.handlers.consents import held_account, registered
+from xs2a_sandbox.bank.handlers.payments import money
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+
+RAISES = frozenset({"account-not-held", "consent-unknown", "format-error"})
+
+
+def confirm(call: Call) -> dict[str, Any]:
+    """Asking changes nothing: no money is set aside."""
+    if (given := call.headers.get("consent-id")) is not None:
+        registered(call, given)
+    body = call.body
+    iban = held_account(call, body["account"], "/account")
+    account = call.state.get("accounts", iban) or {}
+    currency, amount = money(body["instructedAmount"], "/instructedAmount")
+    value = converted(call, Decimal(amount), currency, account["currency"])
+    if value is None:
+        text = f"the bank has no exchange rate for {currency}"
+        raise BankError("format-error", path="/instructedAmount/currency", expected=text)
+    return {"fundsAvailable": value <= available(call, iban, account)}

@@ -1,0 +1,214 @@
+"""Payments: initiated, read, cancelled (spec 2.9 to 2.12, 3.2, 4.2)."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.approaches import begin_with_resource
+from xs2a_sandbox.bank.handlers.bookings import available, converted
+from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, listed, redirects
+from xs2a_sandbox.bank.handlers.lifecycle import PAYMENT
+from xs2a_sandbox.bank.handlers.signing import FAMILIES, settle
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+RAISES = frozenset(
+    {"account-not-held", "cancellation-invalid", "execution-date-invalid", "format-error", "payment-unknown"}
+    | {"period-invalid"}
+)
+
+_SHOWN = (
+    "endToEndIdentification debtorAccount creditorAccount instructedAmount creditorAgent creditorName creditorAddress "
+    "remittanceInformationUnstructured remittanceInformationStructured transactionStatus creditorAgentIdType "
+    "creditorAgentOtherId"
+).split()
+"""The members of a payment as it is read (spec 2.11)."""
+_ADDRESS = {
+    "streetName": "creditorAddressStreet",
+    "buildingNumber": "creditorAddressBuildingNumber",
+    "townName": "creditorAddressCity",
+    "postCode": "creditorAddressPostalCode",
+    "country": "creditorAddressCountryCode",
+}
+_ADDRESS_IN_ONE = ("country", "townName", "postCode", "streetName", "buildingNumber")
+_DECIMALS = dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0)
+_DECIMALS |= dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3)
+"""ISO 4217 minor units where they are not two."""
+
+_EMPTY: Document = {
+    "endToEndIdentification": "",
+    "creditorAccount": {},
+    "creditorName": "",
+    "instructedAmount": {},
+    "remittanceInformationStructured": {},
+}
+"""Members that are never null; a bulk, whose payments differ in them, has no value there."""
+
+Money = tuple[str, str]
+"""Currency and amount, as they were sent."""
+
+
+def initiate(call: Call) -> dict[str, Any]:
+    """Options: `service` and `product` where the path does not say them; `bulk: true` for parallel arrays.
+
+    Whether there are funds is decided now and kept; the first read of the payment says it.
+    """
+    body, bulk = call.body, bool(call.options.get("bulk"))
+    iban = held_account(call, body["debtorAccount"], "/debtorAccount")
+    moneys = _bulk_moneys(body) if bulk else [money(body["instructedAmount"], "/instructedAmount")]
+    check_currency(call, body.get("creditorAccount") or {}, "/creditorAccount")
+    _check_dates(call, body)
+    id, (service, product) = new_id(), _kind(call)
+    document = {
+        "service": service,
+        "product": product,
+        **(_bulk_record(body, moneys) if bulk else _record(body)),
+        "debtorAccount": listed(body["debtorAccount"]),
+        "transactionStatus": "RCVD",
+        "request": body,
+        **redirects(call),
+    }
+    covered = _covered(call, iban, moneys, bulk)
+    call.state.put("payments", id, document if covered else {**document, "unfunded": True})
+    if covered:
+        begin_with_resource(call, FAMILIES["payment"], id)
+    return {
+        "transactionStatus": "RCVD",
+        "paymentId": id,
+        "service": service,
+        "product": product,
+        "self": f"{call.self_path}/{id}",
+    }
+
+
+def read(call: Call) -> dict[str, Any]:
+    """The first read of a payment that the account cannot cover rejects it; all others change nothing."""
+    id, payment = known(call)
+    rejected = PAYMENT.after(payment["transactionStatus"], "funds do not cover it")
+    if payment.get("unfunded") and rejected:
+        payment = {**payment, "transactionStatus": rejected}
+        call.state.put("payments", id, payment)
+    shown = {name: payment[name] for name in _SHOWN if payment.get(name) is not None}
+    return {"payment": {**_EMPTY, **shown}}
+
+
+def cancel(call: Call) -> dict[str, Any]:
+    """Options: `at_once` lists the states that end in CANC now, `authorised` those that need an authorisation first."""
+    id, payment = known(call)
+    status = payment["transactionStatus"]
+    if status in call.options["at_once"]:
+        call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
+        return {"transactionStatus": "CANC"}
+    if status not in call.options["authorised"]:
+        raise BankError("cancellation-invalid", id=id, status=status)
+    return {"transactionStatus": status}
+
+
+def _kind(call: Call) -> tuple[str, str]:
+    """Service and product: what the dialect says of the operation, else parameters of the path."""
+    service, product = (call.options.get(name) or call.path[name] for name in ("service", "product"))
+    return service, product
+
+
+def known(call: Call) -> tuple[str, Document]:
+    """A payment is only known under the service and product it was initiated with."""
+    id = call.path["paymentId"]
+    payment = settle(call, "payments", id.lower())
+    if payment is None or (payment["service"], payment["product"]) != _kind(call):
+        raise BankError("payment-unknown", id=id)
+    return id.lower(), payment
+
+
+def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
+    today = call.clock.today().isoformat()
+    execution = body.get("requestedExecutionDate")
+    if execution and execution < today:
+        text = f"requestedExecutionDate must not be before {today}"
+        raise BankError("execution-date-invalid", path="/requestedExecutionDate", expected=text)
+    start, end = body.get("startDate"), body.get("endDate")
+    if start and end and end < start:
+        raise BankError("period-invalid", path="/endDate", expected="endDate must not be before startDate")
+
+
+def money(amount: Mapping[str, str], pointer: str) -> Money:
+    """Raises BankError `format-error` where the amount has more decimals than the currency."""
+    return _checked(amount["currency"], amount["amount"], f"{pointer}/amount")
+
+
+def _checked(currency: str, amount: str, pointer: str) -> Money:
+    decimals = _DECIMALS.get(currency, 2)
+    if len(amount.partition(".")[2]) > decimals:
+        text = f"an amount in {currency} has at most {decimals} decimals"
+        raise BankError("format-error", path=pointer, expected=text)
+    return currency, amount
+
+
+def _bulk_moneys(body: Mapping[str, Any]) -> list[Money]:
+    count = len(body["amount"])
+    for name, value in body.items():
+        if isinstance(value, list) and name in _PARALLEL and len(value) != count:
+            text = f"{name} has {len(value)} entries, amount has {count}; one of each per payment"
+            raise BankError("format-error", path=f"/{name}", expected=text)
+    pairs = zip(body["amountCurrency"], body["amount"], strict=True)
+    return [_checked(currency, amount, f"/amount/{i}") for i, (currency, amount) in enumerate(pairs)]
+
+
+_PARALLEL = frozenset(
+    {"amount", "amountCurrency", "creditorIban", "creditorName", "e2eIdentification"}
+    | {"remittanceInformationStructured", "remittanceInformationUnstructured"}
+)
+
+
+def _covered(call: Call, iban: str, moneys: Sequence[Money], bulk: bool) -> bool:
+    account = call.state.get("accounts", iban) or {}
+    total = Decimal()
+    for position, (currency, amount) in enumerate(moneys):
+        value = converted(call, Decimal(amount), currency, account["currency"])
+        if value is None:
+            pointer = f"/amountCurrency/{position}" if bulk else "/instructedAmount/currency"
+            raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
+        total += value
+    return total <= available(call, iban, account)
+
+
+def _record(body: Mapping[str, Any]) -> Document:
+    """A payment as it is read back (spec 2.11), from the flat members it was initiated with (spec 2.9)."""
+    creditor = listed(body.get("creditorAccount") or {})
+    if bban := body.get("creditorAccountBban"):
+        creditor["bban"] = bban
+    amount = body["instructedAmount"]
+    return {
+        "endToEndIdentification": body.get("endToEndIdentification") or body.get("e2eIdentification") or "",
+        "creditorAccount": creditor,
+        "instructedAmount": {"currency": amount["currency"], "amount": amount["amount"]},
+        "creditorAgent": body.get("creditorAgent") or None,
+        "creditorName": body["creditorName"],
+        "creditorAddress": _address(body),
+        "remittanceInformationUnstructured": body.get("remittanceInformationUnstructured") or None,
+        "remittanceInformationStructured": {
+            "reference": (body.get("remittanceInformationStructured") or {}).get("reference") or None
+        },
+        "creditorAgentIdType": body.get("creditorAgentIdType") or None,
+        "creditorAgentOtherId": body.get("creditorAgentOtherId") or None,
+    }
+
+
+def _bulk_record(body: Mapping[str, Any], moneys: Sequence[Money]) -> Document:
+    """Of a bulk in several currencies there is no total."""
+    currencies = {currency for currency, _ in moneys}
+    total = sum((Decimal(amount) for _, amount in moneys), Decimal())
+    (currency, _), *_ = moneys
+    amount = {"currency": currency, "amount": str(total)} if len(currencies) == 1 else None
+    return {"endToEndIdentification": body.get("endToEndIdentification") or "", "instructedAmount": amount}
+
+
+def _address(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    in_one = body.get("creditorAdress")
+    if in_one:
+        parts = [part.strip() or None for part in in_one.split(";")]
+        address = dict(zip(_ADDRESS_IN_ONE, parts, strict=False))
+    else:
+        address = {name: body.get(member) or None for name, member in _ADDRESS.items()}
+    return address if any(address.values()) else None

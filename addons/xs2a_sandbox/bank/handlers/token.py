@@ -1,0 +1,81 @@
+"""Access tokens for clients of the test data (RFC 6749, sections 2.3.1 and 4.4)."""
+
+import base64
+import binascii
+import secrets
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote_plus
+
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+
+RAISES = frozenset({"grant-unsupported", "token-client-unknown", "token-request-invalid"})
+
+TOKENS = "tokens"
+GRANT = "client_credentials"
+MEDIA_TYPE = "application/x-www-form-urlencoded"
+
+Credentials = tuple[str, tuple[str, ...]]
+"""A client's id, and its secret in the ways it can be meant."""
+
+
+def issue(call: Call) -> dict[str, Any]:
+    """Options: `expires_in`, seconds. The token is kept, with its client and when it expires."""
+    form = _form(call)
+    if "grant_type" not in form:
+        raise BankError("token-request-invalid", expected="grant_type is required")
+    if form["grant_type"] != GRANT:
+        raise BankError("grant-unsupported", offered=GRANT)
+    id, given = _credentials(call, form)
+    client = call.state.get("clients", id)
+    if client is None or not any(_same(client["secret"], one) for one in given):
+        raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
+    token = secrets.token_urlsafe(32)
+    seconds: int = call.options["expires_in"]
+    expires = call.clock.after(seconds)
+    call.state.put(TOKENS, token, {"client": id, "expires": expires.isoformat()})
+    return {"token": token, "expires_in": seconds}
+
+
+def _form(call: Call) -> Mapping[str, str]:
+    given = call.headers.get("content-type", MEDIA_TYPE).partition(";")[0].strip().lower()
+    if given != MEDIA_TYPE:
+        raise BankError("token-request-invalid", expected=f"Content-Type must be {MEDIA_TYPE}")
+    try:
+        pairs = parse_qsl(call.request.body.decode(), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise BankError("token-request-invalid", expected="the body must be a form in UTF-8") from None
+    form = dict(pairs)
+    if len(form) != len(pairs):
+        raise BankError("token-request-invalid", expected="no parameter may be sent twice")
+    # A parameter without a value counts as left out.
+    return {name: value for name, value in form.items() if value}
+
+
+def _credentials(call: Call, form: Mapping[str, str]) -> Credentials:
+    scheme, _, encoded = call.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "basic":
+        if "client_secret" in form:
+            text = "the client must say who it is in one way: with HTTP Basic, or with client_id and client_secret"
+            raise BankError("token-request-invalid", expected=text)
+        return _basic(encoded)
+    if "client_id" not in form or "client_secret" not in form:
+        text = "the client must say who it is: with HTTP Basic, or with client_id and client_secret"
+        raise BankError("token-client-unknown", expected=text)
+    return form["client_id"], (form["client_secret"],)
+
+
+def _basic(encoded: str) -> Credentials:
+    """The RFC wants both parts form-encoded first; most clients do not do it, so that either is meant."""
+    try:
+        id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        colon = ""
+    if not colon:
+        raise BankError("token-client-unknown", expected="HTTP Basic takes client_id:client_secret in base64")
+    return unquote_plus(id), (secret, unquote_plus(secret))
+
+
+def _same(kept: str, given: str) -> bool:
+    return secrets.compare_digest(kept.encode(), given.encode())

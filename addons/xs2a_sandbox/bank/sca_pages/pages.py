@@ -1,0 +1,299 @@
+"""The page behind `scaRedirect`: its steps, what its buttons do, and how a visit ends (spec 2.1, 2.9)."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.authorisations import (
+    MAX_ATTEMPTS,
+    authenticate,
+    check_otp,
+    check_password,
+    choose_method,
+    methods_of,
+)
+from xs2a_sandbox.bank.handlers.signing import exempt, fail, holders, succeed
+from xs2a_sandbox.bank.sca_pages.html import PRIVATE, Page
+from xs2a_sandbox.bank.sca_pages.return_address import asking, registered, return_address
+from xs2a_sandbox.bank.sca_pages.summary import accounts_of, asked
+from xs2a_sandbox.bank.sca_pages.visit import (
+    ACCOUNTS,
+    APPROVE,
+    ENDED,
+    LOGIN,
+    METHOD,
+    Destination,
+    Form,
+    Visit,
+    arrive,
+    destination,
+    read_form,
+)
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Response
+from xs2a_sandbox.http.messages import redirect
+from xs2a_sandbox.state import Document
+
+PAGES = "sca"
+"""The first segment of the path of these pages."""
+
+ENDINGS = ("decline", "cancel", "timeout", "error")
+_DECISIONS = ("approve", "decline", "timeout", "error")
+_METHODS = ("GET", "HEAD", "POST")
+
+Shown = Page | Response
+
+
+def serve(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Shown:
+    """`options` are, by family, those of the operation that starts an authorisation. Raises BankError."""
+    if call.request.method not in _METHODS:
+        raise BankError("method-not-offered", method=call.request.method, allow=", ".join(_METHODS))
+    form, to = read_form(call), destination(call, options)
+    decision = call.query.get("decide")
+    if decision is not None and decision not in _DECISIONS:
+        raise BankError("format-error", expected=f"decide must be one of {', '.join(_DECISIONS)}")
+    if to.unfunded:
+        return _turn_away(call, to, at_once=decision is not None)
+    visit = arrive(call, to, form)
+    step = visit.step
+    if step == ENDED:
+        return _over(visit)
+    if not form:
+        return _step(visit) if decision is None else _decide(visit, decision)
+    if (ending := _field(form, "end")) in ENDINGS:
+        return _end(visit, ending)
+    if _field(form, "step") != step:
+        return _again(visit)
+    return _ACTIONS[step](visit, form)
+
+
+# -- steps
+
+
+def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError | None = None, typed: str = "") -> Page:
+    """The page of the step that the visit is at; `problem` is what was wrong with what was sent, in which field."""
+    authorisation = visit.authorisation
+    psu_id = authorisation.get("psuId") or ""
+    psu = visit.call.state.get("psus", psu_id) or {}
+    values = {
+        **_common(visit),
+        "hidden": {"authorisation": visit.id, "nonce": authorisation["nonce"], "step": visit.step},
+        "step": visit.step,
+        "steps": visit.steps,
+        "problem": problem,
+        "field": field,
+        "left": MAX_ATTEMPTS - authorisation["attempts"] if authorisation["attempts"] else None,
+        "customer": _name(visit, psu_id),
+        "typed": typed or psu_id,
+        "customers": [(one, _name(visit, one)) for one in visit.customers],
+        "signed": [_name(visit, one) for one in visit.signed if one],
+        "accounts": accounts_of(visit.call, visit.resource["accounts"]) if visit.step == ACCOUNTS else [],
+        "methods": [
+            {"id": id, "name": one.get("name") or id, "type": one.get("authenticationType") or ""}
+            for one in methods_of(visit.call, authorisation)
+            if (id := one["authenticationMethodId"])
+        ],
+        "method": authorisation.get("method"),
+        "otp": psu.get("otp"),
+    }
+    return Page("step", values, error, registered(authorisation))
+
+
+def _log_in(visit: Visit, form: Form) -> Shown:
+    """With one click the sandbox fills in the password of its customer."""
+    psu_id, password = _field(form, "customer"), ""
+    if psu_id:
+        password = (visit.call.state.get("psus", psu_id) or {}).get("password", "")
+    else:
+        psu_id, password = _field(form, "psuId").strip(), _field(form, "password")
+        if not psu_id or not password:
+            missing = "psuId" if not psu_id else "password"
+            return _step(visit, "Enter your PSU-ID and your password.", field=missing, typed=psu_id)
+    allowed = holders(visit.call, visit.family, visit.resource)
+    if psu_id in allowed and psu_id not in visit.customers:
+        return _step(visit, "You have signed already. Somebody else has yet to sign.", field="psuId", typed=psu_id)
+    try:
+        known = check_password(visit.call, visit.id, visit.authorisation, psu_id, password)
+        if methods_of(visit.call, known):
+            known = authenticate(visit.call, visit.id, visit.authorisation, psu_id, password)
+    except BankError as error:
+        if error.name != "credentials-invalid":
+            raise
+        return _wrong(visit, error, "PSU-ID or password is wrong, or this customer may not sign here.", "psuId", psu_id)
+    visit.note(**known, signedIn=True)
+    return _again(visit)
+
+
+def _choose_accounts(visit: Visit, form: Form) -> Shown:
+    resource = visit.resource
+    chosen = [iban for iban in resource["accounts"] if iban in form.get("account", ())]
+    if not chosen:
+        return _step(visit, "Choose at least one account.", field="account-1")
+    if visit.authorisation["psuId"] not in holders(visit.call, visit.family, {**resource, "accounts": chosen}):
+        return _step(visit, "Choose at least one account that is yours.", field="account-1")
+    visit.note(accounts=chosen)
+    return _again(visit)
+
+
+def _choose_method(visit: Visit, form: Form) -> Shown:
+    method = _field(form, "method")
+    if method not in [one["authenticationMethodId"] for one in methods_of(visit.call, visit.authorisation)]:
+        return _step(visit, "Choose how you want to confirm.", field="method-1")
+    choose_method(visit.call, visit.id, visit.authorisation, method)
+    return _again(visit)
+
+
+def _confirm(visit: Visit, form: Form) -> Shown:
+    if methods_of(visit.call, visit.authorisation):
+        otp = _field(form, "otp").strip()
+        if not otp:
+            return _step(visit, "Enter the one-time password.", field="otp")
+        try:
+            check_otp(visit.call, visit.id, visit.authorisation, otp)
+        except BankError as error:
+            if error.name != "credentials-invalid":
+                raise
+            return _wrong(visit, error, "This one-time password is wrong.", "otp")
+    return _approve(visit)
+
+
+_ACTIONS: dict[str, Callable[[Visit, Form], Shown]] = {
+    LOGIN: _log_in,
+    ACCOUNTS: _choose_accounts,
+    METHOD: _choose_method,
+    APPROVE: _confirm,
+}
+
+
+def _wrong(visit: Visit, error: BankError, text: str, field: str, typed: str = "") -> Shown:
+    """It has been counted; the last one has ended the authorisation."""
+    if visit.step != ENDED:
+        return _step(visit, text, field=field, error=error, typed=typed)
+    visit.note(ending="attempts")
+    return _leave(visit)
+
+
+# -- endings
+
+
+def _decide(visit: Visit, decision: str) -> Shown:
+    """Everything at once, for tests without a browser."""
+    if decision != "approve":
+        fail(visit.call, visit.id, visit.authorisation)
+        visit.note(ending=decision)
+        return _leave(visit)
+    if not visit.authorisation.get("signedIn"):
+        visit.note(psuId=next(iter(visit.customers), None))
+    return _approve(visit)
+
+
+def _approve(visit: Visit) -> Shown:
+    authorisation = visit.authorisation
+    chosen = authorisation.get("accounts")
+    if chosen and visit.may_choose:
+        visit.call.state.put(visit.family.collection, visit.resource_id, _narrowed(visit.resource, chosen))
+    spared = authorisation["scaStatus"] == "started" and not methods_of(visit.call, authorisation)
+    end = exempt if spared and not authorisation["code"] else succeed
+    end(visit.call, visit.id, authorisation)
+    visit.note(ending="approve")
+    return _leave(visit)
+
+
+def _end(visit: Visit, ending: str) -> Shown:
+    """A technical failure shows itself, as a bank's would; the browser goes nowhere by itself."""
+    fail(visit.call, visit.id, visit.authorisation)
+    visit.note(ending=ending)
+    return _final(visit, "failed") if ending == "error" else _leave(visit)
+
+
+def _leave(visit: Visit) -> Shown:
+    authorisation = visit.authorisation
+    good = authorisation["scaStatus"] != "failed"
+    code = authorisation["code"] if authorisation["scaStatus"] == "unconfirmed" else None
+    url = return_address(authorisation, good=good, code=code)
+    return redirect(url, *PRIVATE) if url else _final(visit, authorisation["ending"], code=code)
+
+
+def _turn_away(call: Call, to: Destination, *, at_once: bool) -> Shown:
+    """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
+    addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"]}
+    back = return_address(addresses, good=False)
+    if back and at_once:
+        return redirect(back, *PRIVATE)
+    values = {
+        "asked": asked(call, to.family, to.resource),
+        "family": to.family.name,
+        "outcome": "funds",
+        "good": False,
+        "code": None,
+        "back": back,
+        "unusable": _unusable(addresses),
+        "status": None,
+        "state": to.resource["transactionStatus"],
+    }
+    return Page("end", values)
+
+
+def _over(visit: Visit) -> Page:
+    """The link has been used, or is too old."""
+    authorisation = visit.authorisation
+    expired = (
+        "ending" not in authorisation
+        and authorisation["scaStatus"] == "failed"
+        and authorisation["attempts"] < MAX_ATTEMPTS
+        and datetime.fromisoformat(authorisation["expires"]) <= visit.call.clock.now()
+    )
+    error = BankError("status-invalid", id=visit.id, status=authorisation["scaStatus"])
+    return _final(visit, "expired" if expired else "used", error=error)
+
+
+def _final(visit: Visit, outcome: str, *, code: str | None = None, error: BankError | None = None) -> Page:
+    authorisation = visit.authorisation
+    good = authorisation["scaStatus"] != "failed"
+    values = {
+        **_common(visit),
+        "outcome": outcome,
+        "good": good,
+        "code": code,
+        "back": return_address(authorisation, good=good),
+        "unusable": _unusable(authorisation),
+        "status": authorisation["scaStatus"],
+        "state": visit.resource.get(visit.family.status, "valid"),
+    }
+    return Page("end", values, error)
+
+
+def _unusable(authorisation: Mapping[str, Any]) -> bool:
+    """Whether the app registered an address, and none that a browser may be sent to."""
+    return bool(authorisation["ok"] or authorisation["nok"]) and not registered(authorisation)
+
+
+def _again(visit: Visit) -> Response:
+    """To where the visit now is, with GET: reloading it sends nothing twice."""
+    return redirect(visit.link, *PRIVATE)
+
+
+def _common(visit: Visit) -> dict[str, Any]:
+    resource = visit.resource
+    if chosen := visit.authorisation.get("accounts"):
+        resource = _narrowed(resource, chosen)
+    return {
+        "asked": asked(visit.call, visit.family, resource),
+        "app": asking(visit.authorisation),
+        "family": visit.family.name,
+    }
+
+
+def _name(visit: Visit, psu_id: str) -> str:
+    return (visit.call.state.get("psus", psu_id) or {}).get("name") or psu_id
+
+
+def _narrowed(consent: Document, accounts: list[str]) -> Document:
+    access = consent.get("access") or {}
+    kept = {name: [entry for entry in entries if entry.get("iban") in accounts] for name, entries in access.items()}
+    return {**consent, "accounts": accounts, "access": kept}
+
+
+def _field(form: Form, name: str) -> str:
+    return form.get(name, [""])[0]

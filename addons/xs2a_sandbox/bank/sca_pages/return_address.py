@@ -1,0 +1,39 @@
+"""Where the payment user's browser goes in the end: only where the TPP has registered, and only where that is safe."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from xs2a_sandbox.documents.formats import WEB, is_redirect_uri
+
+
+def return_address(authorisation: Mapping[str, Any], *, good: bool, code: str | None = None) -> str | None:
+    """For a negative end the TPP-Nok-Redirect-URI, else the TPP-Redirect-URI. None: no browser is sent anywhere."""
+    registered = authorisation.get("ok") if good else authorisation.get("nok") or authorisation.get("ok")
+    url = usable(registered)
+    return _with(url, {"confirmationCode": code}) if url and code else url
+
+
+def registered(authorisation: Mapping[str, Any]) -> tuple[str, ...]:
+    """All addresses that a browser can be sent to."""
+    return tuple(url for name in ("ok", "nok") if (url := usable(authorisation.get(name))))
+
+
+def usable(url: str | None) -> str | None:
+    """The address; None where a browser must not be sent there, as a document of the state may say anything."""
+    return url if url and is_redirect_uri(url) else None
+
+
+def asking(authorisation: Mapping[str, Any]) -> str | None:
+    """Who asks, as far as is known: the host that the browser goes back to."""
+    url = usable(authorisation.get("ok"))
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    return parts.hostname if parts.scheme in WEB else parts.scheme
+
+
+def _with(url: str, members: Mapping[str, str]) -> str:
+    before, hash_sign, fragment = url.partition("#")
+    joint = "" if before.endswith(("?", "&")) else "&" if "?" in before else "?"
+    return f"{before}{joint}{urlencode(members)}{hash_sign}{fragment}"

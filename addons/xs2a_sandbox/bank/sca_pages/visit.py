@@ -1,0 +1,199 @@
+"""One visit of the payment user to our pages: what the link names, which authorisation it is, which step comes next."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin, gives_way
+from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable, methods_of
+from xs2a_sandbox.bank.handlers.consents import status_of
+from xs2a_sandbox.bank.handlers.lifecycle import SCA
+from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.state import Document
+
+_PAYMENT = {"payment_id": "paymentId", "service": "service", "product": "product"}
+_LINKS: dict[str, tuple[str, dict[str, str]]] = {
+    "consents": ("consent", {"consent_id": "consentId"}),
+    "payments": ("payment", _PAYMENT),
+    "cancellations": ("cancellation", _PAYMENT),
+    "baskets": ("basket", {"basket_id": "basketId"}),
+}
+"""By the last segment of the link: the family, and what the parameters of its query are called in paths."""
+
+_MOST_FIELDS = 1000
+LOGIN, ACCOUNTS, METHOD, APPROVE, ENDED = "login", "accounts", "method", "approve", "ended"
+
+Form = Mapping[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Reads the state anew whenever it is asked. `link` is the query that leads here again."""
+
+    call: Call
+    family: Family
+    resource_id: str
+    id: str
+    link: str
+
+    @property
+    def resource(self) -> Document:
+        return self.call.state.get(self.family.collection, self.resource_id) or {}
+
+    @property
+    def authorisation(self) -> Document:
+        return self.call.state.get(AUTHORISATIONS, self.id) or {}
+
+    def note(self, **members: Any) -> None:
+        self.call.state.put(AUTHORISATIONS, self.id, {**self.authorisation, **members})
+
+    @property
+    def step(self) -> str:
+        authorisation = self.authorisation
+        status = authorisation["scaStatus"]
+        if status in SCA.final or status == "unconfirmed":
+            return ENDED
+        if not authorisation.get("signedIn"):
+            return LOGIN
+        if self.may_choose and "accounts" not in authorisation:
+            return ACCOUNTS
+        return METHOD if status == "psuAuthenticated" else APPROVE
+
+    @property
+    def steps(self) -> list[str]:
+        """Those that are known to come, or to have been."""
+        several = self.authorisation.get("signedIn") and len(methods_of(self.call, self.authorisation)) > 1
+        return [LOGIN, *([ACCOUNTS] if self.may_choose else []), *([METHOD] if several else []), APPROVE]
+
+    @property
+    def may_choose(self) -> bool:
+        """Once somebody has signed, what a consent covers is settled."""
+        resource = self.resource
+        return (
+            self.family.name == "consent"
+            and resource.get("consentStatus") == "received"
+            and not self.signed
+            and len(resource["accounts"]) > 1
+        )
+
+    @property
+    def signed(self) -> list[str]:
+        return list(self.resource.get(f"{self.family.listed}SignedBy", ()))
+
+    @property
+    def customers(self) -> list[str]:
+        """Who may sign and has not; the one whom the app has named comes first."""
+        everybody = holders(self.call, self.family, self.resource)
+        left = [psu for psu in everybody if psu not in self.signed] or everybody
+        return sorted(left, key=lambda psu: psu != self.authorisation.get("psuId"))
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What a link leads to; `link` is the query that leads there again."""
+
+    family: Family
+    id: str
+    resource: Document
+    link: str
+
+    @property
+    def unfunded(self) -> bool:
+        """Whether there is nothing to authorise because the money does not suffice."""
+        return bool(self.resource.get("unfunded")) and self.resource["transactionStatus"] in ("RCVD", "RJCT")
+
+
+def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Destination:
+    """`options` are, by family, those of the operation that starts an authorisation. Raises BankError."""
+    family, parameters = _LINKS.get(call.segments[1], (None, {})) if len(call.segments) == 2 else (None, {})
+    if family is None:
+        raise BankError("path-unknown", id=call.self_path)
+    for parameter in parameters:
+        if not call.query.get(parameter):
+            raise BankError("format-error", expected=f"the link is not complete: it lacks {parameter}")
+    # The wishes of an app, and where it wants the browser back, do not come with a browser.
+    call.request = replace(call.request, headers=Headers())
+    call.path = {name: call.query[parameter] for parameter, name in parameters.items()}
+    call.options = {**options.get(family, {}), "sca": REDIRECT}
+    id, resource = LOADERS[family](call)
+    link = "?" + urlencode({parameter: call.query[parameter] for parameter in parameters})
+    return Destination(FAMILIES[family], id, resource, link)
+
+
+def arrive(call: Call, to: Destination, form: Form) -> Visit:
+    """Raises BankError."""
+    given = form.get("authorisation")
+    if given is None:
+        id = _authorisation(call, to.family, to.id, to.resource)
+    else:
+        id = _of_form(call, to.family, to.resource, given[0], form.get("nonce", [""])[0])
+    visit = Visit(call, to.family, to.id, id, to.link)
+    if visit.step != ENDED:
+        check_open(call, to.family, to.id, to.resource)
+        if SCA.after(visit.authorisation["scaStatus"], "begin"):
+            moved(call, id, visit.authorisation, "begin")
+    return visit
+
+
+def check_open(call: Call, family: Family, id: str, resource: Document) -> None:
+    """Raises BankError where there is nothing left for the payment user to decide."""
+    if not _is_valid(call, family, resource):
+        check_signable(call, family, id, resource)
+
+
+def read_form(call: Call) -> Form:
+    """The fields of a form that was sent; none where the link was only opened. Raises BankError."""
+    if call.request.method != "POST":
+        return {}
+    try:
+        form = parse_qs(call.request.body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise _not_ours() from None
+    if "authorisation" not in form:
+        raise _not_ours()
+    return form
+
+
+def _authorisation(call: Call, family: Family, id: str, resource: Document) -> str:
+    """The newest that waits for the customer; a new one where there is none yet, or somebody else has yet to sign."""
+    listed: list[tuple[str, Document]] = [
+        (one, call.state.get(AUTHORISATIONS, one) or {}) for one in resource.get(family.listed, ())
+    ]
+    for one, authorisation in reversed(listed):
+        status = authorisation["scaStatus"]
+        if authorisation["approach"] == REDIRECT and status not in SCA.final and status != "unconfirmed":
+            return one
+    signed = set(resource.get(f"{family.listed}SignedBy", ()))
+    others = signed and needed(call, family, resource) - signed
+    if listed and not others and not gives_way(call, listed[-1][0]):
+        one, authorisation = listed[-1]
+        if authorisation["scaStatus"] in SCA.final or authorisation["approach"] == REDIRECT:
+            return one
+        raise BankError("status-invalid", id=one, status=authorisation["scaStatus"])
+    if not _is_valid(call, family, resource):
+        check_startable(call, family, id, resource)
+    return begin(call, family, id, implicit=True)[0]
+
+
+def _of_form(call: Call, family: Family, resource: Document, id: str, nonce: str) -> str:
+    authorisation = call.state.get(AUTHORISATIONS, id) if id in resource.get(family.listed, ()) else None
+    if authorisation is None or not secrets.compare_digest(authorisation["nonce"].encode(), nonce.encode()):
+        raise _not_ours()
+    return id
+
+
+def _is_valid(call: Call, family: Family, resource: Document) -> bool:
+    """A consent that is valid without anybody's signature: the page works, and changes nothing."""
+    valid = family.name == "consent" and status_of(call, resource) == "valid"
+    return valid and not resource.get(f"{family.listed}SignedBy")
+
+
+def _not_ours() -> BankError:
+    return BankError(
+        "format-error", expected="this form was not sent from the page behind the link; open the link again"
+    )

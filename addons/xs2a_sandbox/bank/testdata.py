@@ -1,0 +1,186 @@
+"""The bank's customers, accounts, consents and payments: the layer below the state, dated from the session's start."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette.expressions import compile_value, render
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.yaml_reader import complaints
+from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.state.store import Collections
+
+UNKNOWN = "unknown"
+_BY_UUID = ("cardAccounts", "consents", "payments")
+_KEPT_DAYS = 8
+_FUNCTIONS = frozenset({"today"})
+"""All that is known before there is a request."""
+
+
+@dataclass(slots=True)
+class Overlay:
+    """Files laid over each other, as they are written.
+
+    `origins` are the files that entries stand in, by collection and id; `idle` are nulls that take nothing out.
+    """
+
+    collections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    origins: dict[tuple[str, str], yaml_reader.Document] = field(default_factory=dict)
+    idle: list[tuple[yaml_reader.Document, str, str]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, one: yaml_reader.Document) -> None:
+        if one.value.get("replace"):
+            self.collections, self.origins, self.idle = {}, {}, []
+        for name, entries in one.value.items():
+            if name not in ("testdata", "replace"):
+                self._merge(name, entries or {}, one)
+
+    def _merge(self, name: str, entries: Mapping[str, Any], source: yaml_reader.Document) -> None:
+        into = self.collections.setdefault(name, {})
+        for written, entry in entries.items():
+            id = written.lower() if name in _BY_UUID else written
+            if entry is not None:
+                into[id] = entry
+                self.origins[name, id] = source
+            elif into.pop(id, None) is None:
+                self.idle.append((source, name, written))
+
+
+@dataclass(slots=True)
+class TestData:
+    """Collections of documents by id, whose dates are expressions; `at` a day they are plain."""
+
+    __test__ = False  # no test class, whatever pytest makes of the name
+
+    collections: Mapping[str, Mapping[str, Any]]
+    unknown_consents: tuple[str, ...]
+    _days: dict[date, Collections] = field(default_factory=dict)
+
+    def at(self, day: date) -> Collections:
+        """As seen by a session that starts on that day."""
+        if day not in self._days:
+            while len(self._days) >= _KEPT_DAYS:
+                self._days.pop(next(iter(self._days)))
+            scope = {"today": lambda days=0: (day + timedelta(days=days)).isoformat()}
+            self._days[day] = {
+                name: {id: render(entry, scope) for id, entry in entries.items()}
+                for name, entries in self.collections.items()
+            }
+        return self._days[day]
+
+    def texts(self) -> frozenset[str]:
+        """All that is written in them, ids included."""
+        return frozenset(_texts(self.at(REAL.today())))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from value
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def load(files: Sequence[Path]) -> TestData:
+    """Each file is merged over those before it, by id; a null removes, `replace: true` starts empty.
+
+    Raises:
+        Unreadable: with every problem of every file.
+    """
+    over = overlay(files)
+    merged, origins, problems = over.collections, over.origins, over.problems
+    if not problems:
+        problems += _dangling(merged, origins)
+    collections = {name: _compile(name, entries, origins, problems) for name, entries in merged.items()}
+    if problems:
+        raise Unreadable(problems)
+    consents = merged.get("consents", {})
+    unknown = tuple(id for id, consent in consents.items() if consent["role"] == UNKNOWN)
+    for id in unknown:
+        del collections["consents"][id]
+    return TestData(collections, unknown)
+
+
+def overlay(files: Sequence[Path]) -> Overlay:
+    """Files with problems are left out of it, but for the problems."""
+    over = Overlay()
+    for file in files:
+        try:
+            one = yaml_reader.read(file, folder=file.parent)
+            _expect_testdata(one)
+        except Unreadable as error:
+            over.problems += error.problems
+            continue
+        if found := complaints(one, _schema()):
+            over.problems += found
+        else:
+            over.add(one)
+    return over
+
+
+def _compile(
+    name: str,
+    entries: Mapping[str, Any],
+    origins: Mapping[tuple[str, str], yaml_reader.Document],
+    problems: list[Problem],
+) -> dict[str, Any]:
+    compiled = {}
+    for id, entry in entries.items():
+
+        def report(pointer: tuple[str | int, ...], text: str, id: str = id) -> None:
+            problems.append(origins[name, id].problem((name, id, *pointer), "expression", text))
+
+        compiled[id] = compile_value(entry, frozenset(), report, _FUNCTIONS)
+    return compiled
+
+
+def _dangling(
+    merged: Mapping[str, Mapping[str, Any]], origins: Mapping[tuple[str, str], yaml_reader.Document]
+) -> list[Problem]:
+    problems = []
+    accounts, psus = merged.get("accounts", {}), merged.get("psus", {})
+    for id, consent in merged.get("consents", {}).items():
+        for position, iban in enumerate(consent.get("accounts", ())):
+            if iban not in accounts:
+                text = f"the bank holds no account {iban}"
+                place = ("consents", id, "accounts", position)
+                problems.append(origins["consents", id].problem(place, "unknown-account", text))
+    for id, card in merged.get("cardAccounts", {}).items():
+        if card["linkedAccount"] not in accounts:
+            text = f"the bank holds no account {card['linkedAccount']}"
+            origin = origins["cardAccounts", id]
+            problems.append(origin.problem(("cardAccounts", id, "linkedAccount"), "unknown-account", text))
+    for iban, account in accounts.items():
+        if account["psuId"] not in psus:
+            text = f"there is no customer {account['psuId']!r} among the psus"
+            problems.append(origins["accounts", iban].problem(("accounts", iban, "psuId"), "unknown-psu", text))
+        for position, psu in enumerate(account.get("signatories", ())):
+            if psu not in psus:
+                text = f"there is no customer {psu!r} among the psus"
+                place = ("accounts", iban, "signatories", position)
+                problems.append(origins["accounts", iban].problem(place, "unknown-psu", text))
+    return problems
+
+
+def _expect_testdata(one: yaml_reader.Document) -> None:
+    first = next(iter(one.value), None) if isinstance(one.value, dict) else None
+    if first != "testdata":
+        hint = "; a cassette is named with --cassettes DIR" if first == "cassette" else ""
+        raise Unreadable([one.problem((), "no-testdata", f"the first key of test data is `testdata: 1`{hint}")])
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((bundled("schemas") / "testdata.schema.json").read_bytes())
+    return schema

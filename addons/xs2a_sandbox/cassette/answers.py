@@ -1,0 +1,287 @@
+"""Answers as cassettes write them, compiled, and written out as responses."""
+
+import base64
+import math
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+
+from xs2a_sandbox.cassette.expressions import (
+    Render,
+    Scope,
+    compile_condition,
+    compile_text,
+    compile_value,
+    render,
+    to_text,
+)
+from xs2a_sandbox.config.readers import LONGEST, seconds
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse
+from xs2a_sandbox.http import Response, to_json
+
+_PATH = re.compile(
+    r"""state\.(?P<collection>\w+)\[(?:(?P<quote>['"])(?P<text>(?:\{\{.*?\}\}|(?!(?P=quote)).)*)(?P=quote)|(?P<expression>[^'"].*))\](?P<members>(?:\.\w+)*)"""
+)
+
+
+class Writable(Protocol):
+    """What an effect needs of a transaction."""
+
+    def get(self, collection: str, id: str) -> dict[str, Any] | None: ...
+    def put(self, collection: str, id: str, document: dict[str, Any]) -> None: ...
+    def delete(self, collection: str, id: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Sets, or deletes, `state.<collection>['<id>']` or a member below it."""
+
+    collection: str
+    id: Render | str
+    members: tuple[str, ...]
+    value: Any
+    deletes: bool
+
+    def apply(self, state: Writable, scope: Scope) -> None:
+        id = to_text(render(self.id, scope))
+        if not id:
+            raise BankError("internal", reason=f"an effect on {self.collection} has no id")
+        if self.deletes:
+            state.delete(self.collection, id)
+            return
+        value = render(self.value, scope)
+        if self.members:
+            value = _with_member(state.get(self.collection, id) or {}, self.members, value)
+        if not isinstance(value, dict):
+            raise BankError("internal", reason=f"an effect on {self.collection} came out as no document")
+        state.put(self.collection, id, value)
+
+
+def compile_effect(
+    spec: Mapping[str, Any], roots: frozenset[str], report: Callable[[tuple[str | int, ...], str], None]
+) -> Effect | None:
+    key = "set" if "set" in spec else "delete"
+    fits = _PATH.fullmatch(spec[key])
+    if not fits:
+        report((key,), f"{spec[key]!r} is not of the form state.<collection>['<id>'], with .<member>s after it or none")
+        return None
+    members = tuple(fits["members"].split(".")[1:])
+    if key == "delete" and members:
+        report((key,), "only a whole document can be deleted; set a member to null instead")
+    try:
+        id = compile_text(fits["text"] if fits["quote"] else "{{ " + fits["expression"] + " }}", roots)
+    except ExpressionError as error:
+        report((key,), str(error))
+        return None
+    value = compile_value(spec.get("to"), roots, lambda pointer, text: report(("to", *pointer), text))
+    if key == "set" and not members and not (isinstance(spec["to"], dict) or callable(value)):
+        report(("to",), "a document is a mapping; to set one value, name its member")
+    return Effect(fits["collection"], id, members, value, deletes=key == "delete")
+
+
+def _with_member(document: Mapping[str, Any], members: tuple[str, ...], value: Any) -> dict[str, Any]:
+    first, *rest = members
+    if rest:
+        inner = document.get(first)
+        value = _with_member(inner if isinstance(inner, dict) else {}, tuple(rest), value)
+    return {**document, first: value}
+
+
+FAULTS = ("reset", "drop", "truncate", "malformed")
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """`median` in seconds; `sigma` 0 is always the median, else log-normal round it."""
+
+    median: float
+    sigma: float = 0.0
+
+    def seconds(self) -> float:
+        if not self.sigma or not self.median:
+            return self.median
+        return min(random.lognormvariate(math.log(self.median), self.sigma), LONGEST)
+
+
+def parse_delay(value: Any) -> Delay:
+    """`250ms`, `1.5s`, or `{lognormal: {median: 200ms, sigma: 0.4}}`. Raises ValueError."""
+    if isinstance(value, dict):
+        shape = value["lognormal"]
+        return Delay(seconds(shape["median"]), float(Decimal(shape["sigma"])))
+    return Delay(seconds(value))
+
+
+Report = Callable[[tuple[str | int, ...], str], None]
+"""Takes the place below the answer and what is wrong there."""
+
+JSON = "application/json"
+_NO_BODY = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One `respond`, or one entry of a `sequence`. What holds expressions is a function of the scope."""
+
+    status: int | Render = 200
+    when: Callable[[Scope], bool] | None = None
+    headers: tuple[tuple[str, Any], ...] = ()
+    body: Any = _NO_BODY
+    content: bytes | Render | str | None = None
+    nulls: str | None = None
+    schema: str | None = None
+    error: str | None = None
+    values: Any = None
+    delay: Delay | None = None
+    fault: str | None = None
+
+    @property
+    def has_json(self) -> bool:
+        return self.body is not _NO_BODY
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same JSON with the same status, whatever is asked."""
+        return self.has_json and not callable(self.body) and isinstance(self.status, int)
+
+
+def compile_answer(
+    spec: Mapping[str, Any], roots: frozenset[str], read: Callable[[str], bytes], report: Report
+) -> Answer:
+    """`spec` has passed the cassette's schema; what that cannot see goes to `report`.
+
+    `read` gives the content of a file that the cassette names, or raises OSError.
+    """
+    raw = spec.get("raw") is True
+    bodies = [key for key in ("body", "text", "base64", "file", "error") if key in spec]
+    if len(bodies) > 1:
+        report((bodies[1],), f"an answer has one of body, text, base64, file and error, not {' and '.join(bodies)}")
+
+    def compiled(value: Any, *pointer: str) -> Any:
+        return value if raw else compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
+
+    when = None
+    if "when" in spec:
+        try:
+            when = compile_condition(spec["when"], roots)
+        except ExpressionError as error:
+            report(("when",), str(error))
+    content: bytes | Render | str | None = compiled(spec.get("text"), "text")
+    if "base64" in spec:
+        try:
+            content = base64.b64decode(spec["base64"], validate=True)
+        except ValueError as error:
+            report(("base64",), f"this is not base64: {error}")
+    if "file" in spec:
+        try:
+            content = read(spec["file"])
+        except OSError as error:
+            report(("file",), f"{spec['file']} cannot be read: {error.strerror}")
+    if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):
+        report(("status",), f"an answer with status {spec['status']} has no body")
+    headers = tuple((n, compiled(value, "headers", n)) for n, value in spec.get("headers", {}).items())
+    for name, value in headers:
+        try:
+            Response(headers=((name, "" if callable(value) else to_text(value)),))
+        except InvalidResponse as error:
+            report(("headers", name), str(error))
+    delay = None
+    if "delay" in spec:
+        try:
+            delay = parse_delay(spec["delay"])
+        except ValueError as error:
+            report(("delay",), str(error))
+    return Answer(
+        status=_compile_status(spec.get("status", 200), roots, raw, report),
+        when=when,
+        headers=headers,
+        body=compiled(spec["body"], "body") if "body" in spec else _NO_BODY,
+        content=content,
+        nulls=spec.get("nulls"),
+        schema=spec.get("schema"),
+        error=spec.get("error"),
+        values=compiled(spec.get("values", {}), "values"),
+        delay=delay,
+        fault=spec.get("fault"),
+    )
+
+
+def choose(answers: Sequence[Answer], scope: Scope) -> Answer:
+    """The first whose condition holds."""
+    for answer in answers:
+        if answer.when is None or answer.when(scope):
+            return answer
+    raise BankError("internal", reason="no answer of the list has a condition that holds")
+
+
+def write(
+    answer: Answer, every: Sequence[tuple[str, Any]], scope: Scope, names: Mapping[str, str], schemas: Schemas
+) -> Response:
+    """`every` are the headers of every answer; `names` says which schema an answer of that status has.
+
+    Raises:
+        BankError: the answer is an error of the table.
+        InvalidResponse: what was rendered is no valid HTTP.
+    """
+    if answer.error:
+        raise BankError(answer.error, **render(answer.values, scope))
+    status = answer.status if isinstance(answer.status, int) else _status(answer.status(scope))
+    headers = render_headers((*answer.headers, *every), scope)
+    if answer.body is not _NO_BODY:
+        body = render(answer.body, scope)
+        if answer.nulls == "fill" and (schema := answer.schema or names.get(str(status))):
+            body = schemas[schema].fill(body)
+        elif answer.nulls == "drop":
+            body = without_nulls(body)
+        return Response(status, with_content_type(headers, JSON), to_json(body), answer.fault)
+    if answer.content is None:
+        return Response(status, tuple(headers), b"", answer.fault)
+    content = render(answer.content, scope)
+    if isinstance(content, bytes):
+        return Response(status, with_content_type(headers, "application/octet-stream"), content, answer.fault)
+    return Response(
+        status, with_content_type(headers, "text/plain; charset=utf-8"), to_text(content).encode(), answer.fault
+    )
+
+
+def render_headers(headers: Sequence[tuple[str, Any]], scope: Scope) -> list[tuple[str, str]]:
+    """Those that come out as null are left out."""
+    rendered = [(name, render(value, scope)) for name, value in headers]
+    return [(name, to_text(value)) for name, value in rendered if value is not None]
+
+
+def with_content_type(headers: Sequence[tuple[str, str]], default: str) -> tuple[tuple[str, str], ...]:
+    if "content-type" in [name.lower() for name, _ in headers]:
+        return tuple(headers)
+    return (("Content-Type", default), *headers)
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [without_nulls(entry) for entry in value]
+    return value
+
+
+def _compile_status(value: int | str, roots: frozenset[str], raw: bool, report: Report) -> int | Render:
+    if isinstance(value, int):
+        return value
+    try:
+        compiled = value if raw else compile_text(value, roots)
+    except ExpressionError as error:
+        report(("status",), str(error))
+        return 500
+    if isinstance(compiled, str):
+        report(("status",), f"{value!r} is no status: write a number or one {{{{ expression }}}}")
+        return 500
+    return compiled
+
+
+def _status(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BankError("internal", reason=f"the status came out as {value!r}")
+    return value

@@ -1,0 +1,245 @@
+"""One request while it is being answered: its parts, parsed when asked for, and the state it may change."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from xs2a_sandbox.cassette.expressions import Scope
+from xs2a_sandbox.cassette.matchers import RequestPart
+from xs2a_sandbox.cassette.work import WORK, Work
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Request, to_json
+from xs2a_sandbox.http.target import Target
+from xs2a_sandbox.state import Transaction
+from xs2a_sandbox.state.session import DEFAULT
+from xs2a_sandbox.state.store import StateView
+
+MAX_DEPTH = 64
+
+
+class Session(NamedTuple):
+    """Whose state it is. `url` is where its pages are: the public URL, with the session where it has a name."""
+
+    id: str
+    url: str
+
+    @classmethod
+    def named(cls, name: str, public_url: str) -> "Session":
+        return cls(name, public_url if name == DEFAULT else f"{public_url}/s/{name}")
+
+
+class Call:
+    """What a handler is given, and expressions look at.
+
+    `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
+    `options` is what the operation or rule says under `with`; `static` keeps accounts as the test data has them;
+    `sca` are, by family, the options of the operations that start an authorisation.
+    """
+
+    __slots__ = (
+        "_body", "_queries", "_warnings", "clock", "operation", "options", "path", "query", "request", "sca",
+        "segments", "session", "state", "static",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        request: Request,
+        target: Target,
+        session: Session,
+        clock: Clock,
+        state: Transaction,
+        *,
+        static: bool = False,
+        sca: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self.request = request
+        self.segments = target.segments
+        self.session = session
+        self.clock = clock
+        self.state = state
+        self.static = static
+        self.sca = sca or {}
+        self.operation: str | None = None
+        self.path: dict[str, str] = {}
+        self.options: Mapping[str, Any] = {}
+        self._queries = target.query
+        self.query = dict(reversed(target.query)) if target.query else {}
+        self._body: tuple[Any, ...] | BankError | None = None
+        self._warnings: list[str] = []
+
+    def had_it_been(self, request: Request, target: Target) -> "Call":
+        """The same call, of another request."""
+        other = Call(request, target, self.session, self.clock, self.state, static=self.static, sca=self.sca)
+        other.operation, other.path = self.operation, self.path
+        return other
+
+    @property
+    def self_path(self) -> str:
+        return "/" + "/".join(self.segments)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.request.headers.first
+
+    @property
+    def warnings(self) -> list[str]:
+        return self._warnings
+
+    @property
+    def body(self) -> Any:
+        """The JSON body. Raises BankError where there is none, or something else."""
+        if self._body is None:
+            try:
+                self._body = (parse_json(self.request.body, self._warnings),)
+            except BankError as error:
+                self._body = error
+        if isinstance(self._body, BankError):
+            raise self._body
+        return self._body[0]
+
+    @property
+    def body_or_null(self) -> Any:
+        try:
+            return self.body
+        except BankError:
+            return None
+
+    def values(self, place: RequestPart, path: Mapping[str, str] | None = None) -> Sequence[Any]:
+        """Everything the request has there."""
+        if place.part == "headers":
+            return self.request.headers.all(place.name)
+        if place.part == "query":
+            return [value for name, value in self._queries if name == place.name]
+        if place.part == "where":
+            parameters = self.path if path is None else path
+            return (parameters[place.name],) if place.name in parameters else ()
+        return at_pointer(self.body_or_null, parse_pointer(place.name)) if self.request.body else ()
+
+    def scope(self) -> Scope:
+        """The roots and functions of expressions."""
+        return {
+            "request": _LazyMapping(self._request_view),
+            "path": self.path,
+            "query": self.query,
+            "headers": self.headers,
+            "body": self.body_or_null if self.request.body else None,
+            "state": StateView(self.state),
+            "testdata": _LazyMapping(self.state.testdata),
+            "session": {"id": self.session.id, "url": self.session.url},
+            "clock": _LazyMapping(self._clock_view),
+            "uuid": new_id,
+            "now": self._now,
+            "today": self._today,
+            WORK: Work(),
+        }
+
+    def _request_view(self) -> dict[str, str]:
+        request = self.request
+        return {
+            "method": request.method,
+            "path": self.self_path,
+            "url": f"{request.scheme}://{request.host}{request.target}",
+            "host": request.host,
+            "door": request.door,
+        }
+
+    def _clock_view(self) -> dict[str, str]:
+        return {"now": self._now(), "today": self._today()}
+
+    def _now(self) -> str:
+        return self.clock.now().isoformat(timespec="seconds")
+
+    def _today(self, days: int = 0) -> str:
+        return self.clock.today(days).isoformat()
+
+
+def new_id() -> str:
+    return str(uuid4())
+
+
+def parse_json(body: bytes, warnings: list[str]) -> Any:
+    """JSON with decimals as `Decimal`. Raises BankError `format-error` that says what is wrong where."""
+    if not body.strip():
+        raise BankError("format-error", expected="a JSON body is required")
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            seen: set[str] = set()
+            warnings.extend(
+                f"the member {name!r} is sent twice; the last one counts"
+                for name, _ in pairs
+                if name in seen or seen.add(name)  # type: ignore[func-returns-value]
+            )
+        return found
+
+    try:
+        value = json.loads(body.decode(), parse_float=_finite, parse_constant=_not_finite, object_pairs_hook=members)
+    except UnicodeDecodeError as error:
+        raise BankError("format-error", expected=f"the body must be UTF-8; byte {error.start} is not") from None
+    except json.JSONDecodeError as error:
+        text = f"the body must be JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        raise BankError("format-error", expected=text) from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise BankError("format-error", expected=str(error)) from None
+    if b"\\ud" in body.lower() and not _is_text(value):
+        raise BankError("format-error", expected="the body must not hold halves of surrogate pairs")
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise _too_deep()
+    return value
+
+
+def _finite(text: str) -> Decimal:
+    if math.isinf(float(text)):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return Decimal(text)
+
+
+def _not_finite(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _is_text(value: Any) -> bool:
+    """Whether every text in it can be written as UTF-8: JSON escapes can name characters that there are not."""
+    try:
+        to_json(value)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _too_deep() -> BankError:
+    return BankError("format-error", expected=f"the body must not be nested deeper than {MAX_DEPTH}")
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [v for v in level if isinstance(v, dict | list)]:
+        depth += 1
+        level = [inner for v in level for inner in (v.values() if isinstance(v, dict) else v)]
+    return depth
+
+
+class _LazyMapping(Mapping[str, Any]):
+    """A mapping that is made when it is first looked at."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        self._make = make
+
+    def __getitem__(self, key: str) -> Any:
+        return self._make()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._make())
+
+    def __len__(self) -> int:
+        return len(self._make())

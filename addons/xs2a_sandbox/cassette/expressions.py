@@ -1,0 +1,525 @@
+"""Expressions of cassettes and test data: Jinja2's, compiled when a file is loaded, evaluated in a sandbox.
+
+Only `{{` starts one. What is missing is null; ordering or arithmetic with null gives null.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import nodes, pass_context
+from jinja2.exceptions import SecurityError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
+from jinja2.filters import do_map
+from jinja2.runtime import Context, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+from xs2a_sandbox.cassette import work
+from xs2a_sandbox.cassette.work import WORK, Work, metered, spend, weighed
+from xs2a_sandbox.documents.formats import is_date_time
+from xs2a_sandbox.errors import ExpressionError
+
+FILTERS = frozenset(
+    "abs capitalize count d default decimal dictsort first int items join last length list lower map max min reject "
+    "rejectattr replace reverse round select selectattr sort string sum title trim unique upper urlencode".split()
+)
+
+IN_ORDER = "<"
+"""The filter that comparisons with one of ORDERINGS become; nobody can type its name."""
+WEIGHED = "="
+"""The filter that values go through before Python itself compares or cuts them; nobody can type its name either."""
+ORDERINGS = frozenset({"gt", "gteq", "lt", "lteq"})
+
+MAX_SIZE = 100_000
+"""Characters or entries that an expression may produce by multiplying."""
+MAX_POWER = 64
+MAX_BITS = 4096
+MAX_DIGITS = 1000
+
+
+def to_text(value: Any) -> str:
+    if is_missing(value):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def member(value: Any, key: Any) -> Any:
+    """A mapping's member or a list's entry; null where there is none."""
+    if isinstance(value, Mapping):
+        return value.get(key)
+    if isinstance(value, list | tuple) and isinstance(key, int) and -len(value) <= key < len(value):
+        return value[key]
+    return None
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        spend(1)
+        return member(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        spend(1)
+        return member(obj, argument)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        weighed(left)
+        weighed(right)
+        if operator == "*":
+            for sized, times in ((left, right), (right, left)):
+                if isinstance(sized, str | list | tuple) and isinstance(times, int) and _size(sized) * times > MAX_SIZE:
+                    raise SecurityError(f"a product of more than {MAX_SIZE} characters or entries")
+            if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
+                raise SecurityError(f"a product of more than {MAX_BITS} bits")
+        elif operator == "**":
+            if isinstance(right, int | float | Decimal) and not -MAX_POWER <= right <= MAX_POWER:
+                raise SecurityError(f"a power above {MAX_POWER}")
+            if isinstance(left, int) and left.bit_length() > MAX_BITS // MAX_POWER:
+                raise SecurityError("a power of a number above 64 bits")
+        elif operator == "%" and isinstance(left, str):
+            raise SecurityError("% on a text")
+        if isinstance(left, int) and isinstance(right, int) and (operator == "/" or (operator == "**" and right < 0)):
+            left = Decimal(left)  # Python would make a binary fraction of it
+        return super().call_binop(context, operator, left, right)
+
+
+def _environment() -> _Environment:
+    # Block and comment marks nobody can type, so that `{%` and `{#` are text.
+    environment = _Environment(
+        block_start_string="\x00\x01",
+        block_end_string="\x01\x00",
+        comment_start_string="\x00\x02",
+        comment_end_string="\x02\x00",
+        keep_trailing_newline=True,
+        optimized=False,  # what is expensive would be tried again and again while a file is read
+    )
+    environment.globals.clear()
+    environment.filters |= {
+        "d": _default,
+        "decimal": _decimal,
+        "default": _default,
+        "int": _int,
+        "join": _join,
+        "map": _map,
+        "replace": _replace,
+        "round": _round,
+        "string": _string,
+        "sum": _sum,
+        "urlencode": lambda value: quote(value, safe=""),
+    }
+    for name in ("capitalize", "lower", "replace", "title", "trim", "upper", "urlencode"):
+        environment.filters[name] = _on_text(environment.filters[name])
+    for name in set(environment.filters) - FILTERS:
+        del environment.filters[name]
+    environment.filters |= {IN_ORDER: _in_order, WEIGHED: lambda value: value}
+    tables: tuple[dict[str, Any], ...] = (environment.filters, environment.tests)
+    for table in tables:
+        table |= {name: metered(function) for name, function in table.items()}
+    return environment
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "gt": operator.gt,
+    "gteq": operator.ge,
+    "in": lambda left, right: left in right,
+    "lt": operator.lt,
+    "lteq": operator.le,
+    "ne": operator.ne,
+    "notin": lambda left, right: left not in right,
+}
+
+
+def _in_order(first: Any, operators: Sequence[str], others: Sequence[Any]) -> bool:
+    """`first < second <= third`. Of two times with an offset the earlier one is less, though as text it need not be."""
+    for name, left, right in zip(operators, (first, *others), others, strict=False):
+        pair = (_time(left), _time(right)) if name in ORDERINGS else (None, None)
+        if not (_OPERATORS[name](left, right) if None in pair else _OPERATORS[name](*pair)):
+            return False
+    return True
+
+
+def _time(value: Any) -> datetime | None:
+    return datetime.fromisoformat(value.upper()) if isinstance(value, str) and is_date_time(value) else None
+
+
+def _size(value: Any) -> int:
+    """Characters and entries, those inside included; the count ends above MAX_SIZE."""
+    total, found = 0, [value]
+    while found and total <= MAX_SIZE:
+        one = found.pop()
+        if isinstance(one, str | list | tuple | dict):
+            total += len(one)
+        if isinstance(one, list | tuple | dict):
+            found += one.values() if isinstance(one, dict) else one
+    return total
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or isinstance(value, Undefined)
+
+
+def _on_text(convert: Callable[..., str]) -> Callable[..., str | None]:
+    return lambda value, *args, **named: None if is_missing(value) else convert(to_text(value), *args, **named)
+
+
+def _default(value: Any, default: Any = "", boolean: bool = False) -> Any:
+    return default if is_missing(value) or (boolean and not value) else value
+
+
+def _string(value: Any) -> str | None:
+    if is_missing(value):
+        return None
+    text = to_text(value) if _size(value) <= MAX_SIZE else None
+    if text is None or len(text) > MAX_SIZE:
+        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+    return text
+
+
+@pass_context
+def _map(context: Context, values: Iterable[Any], *args: Any, **named: Any) -> Iterator[Any]:
+    size = 0
+    for value in do_map(context, values, *args, **named):
+        size += _size(value)
+        if size > 10 * MAX_SIZE:
+            raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
+        yield value
+
+
+def _int(value: Any, default: Any = 0, base: int = 10) -> Any:
+    if isinstance(value, str) and base != 10:
+        try:
+            return int(value[:1000], base)
+        except ValueError:
+            return default
+    number = _decimal(value)
+    if number is None:
+        return int(value) if isinstance(value, bool) else default
+    if number.adjusted() > MAX_DIGITS:
+        raise SecurityError(f"a number of more than {MAX_DIGITS} digits")
+    return int(number)
+
+
+_ROUNDINGS = {"common": ROUND_HALF_EVEN, "ceil": ROUND_CEILING, "floor": ROUND_FLOOR}
+
+
+def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
+    number = _decimal(value)
+    if number is None or (isinstance(value, int) and precision >= 0):
+        return value if isinstance(value, int) else None
+    if abs(precision) > MAX_POWER or method not in _ROUNDINGS:
+        raise SecurityError(f"round takes up to {MAX_POWER} digits, and one of {', '.join(_ROUNDINGS)}")
+    rounded = number.quantize(Decimal(1).scaleb(-precision), _ROUNDINGS[method])
+    return rounded if precision >= 0 else rounded.quantize(Decimal(1))
+
+
+def _decimal(value: Any) -> Decimal | None:
+    try:
+        number = None if value is None or isinstance(value, bool) else Decimal(str(value))
+    except ArithmeticError:
+        return None
+    return number if number is None or number.is_finite() else None
+
+
+def _sum(values: Iterable[Any], attribute: str | None = None, start: Any = 0) -> Any:
+    numbers = values if attribute is None else (member(value, attribute) for value in values)
+    return sum((number for number in map(_decimal, numbers) if number is not None), _decimal(start) or Decimal())
+
+
+def _join(values: Iterable[Any], d: str = "", attribute: str | None = None) -> str:
+    entries = list(values) if attribute is None else [member(value, attribute) for value in values]
+    if _size(entries) + len(entries) * len(d) > MAX_SIZE:
+        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+    return d.join(map(to_text, entries))
+
+
+def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    if len(text) + text.count(old) * len(new) > MAX_SIZE:
+        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+    return text.replace(old, new, count)
+
+
+ENVIRONMENT = _environment()
+
+ROOTS = frozenset({"request", "path", "query", "headers", "body", "state", "testdata", "session", "clock"})
+RESULT_ROOTS = ROOTS | {"result"}
+ERROR_ROOTS = ROOTS | {"error"}
+FUNCTIONS = frozenset({"uuid", "now", "today"})
+
+Scope = dict[str, Any]
+Render = Callable[[Scope], Any]
+
+_watching: ContextVar[list[tuple[str, str]] | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def mismatches() -> Iterator[list[tuple[str, str]]]:
+    """Expressions that meanwhile come out null because of a kind of value that they do not take, each with the reason.
+
+    That null takes part in it is no such case: nobody need have sent what an expression looks at.
+    """
+    found: list[tuple[str, str]] = []
+    before = _watching.set(found)
+    try:
+        yield found
+    finally:
+        _watching.reset(before)
+
+
+def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
+    """A `when`: bare expression text. Anything that fails on null is false."""
+    tree = _parse("{{ " + source + " }}", source)  # with blanks, since {{- is a mark of its own
+    if len(tree) != 1 or isinstance(tree[0], nodes.TemplateData):
+        raise ExpressionError(f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
+    evaluate = _compile(tree[0], roots, source)
+    return lambda scope: bool(evaluate(scope))
+
+
+@lru_cache(4096)
+def compile_text(
+    source: str, roots: frozenset[str] | None = ROOTS, functions: frozenset[str] = FUNCTIONS
+) -> Render | str:
+    """Text with `{{ … }}` in it; the text itself where there is none.
+
+    One whole `{{ … }}` keeps the type of its value; inside other text null is empty. With no `roots` any name goes.
+    """
+    if "{{" not in source:
+        return source
+    parts = [
+        part.data if isinstance(part, nodes.TemplateData) else _compile(part, roots, source, functions)
+        for part in _parse(source, source)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+
+    def render(scope: Scope) -> str:
+        return "".join([part if isinstance(part, str) else to_text(part(scope)) for part in parts])
+
+    return render
+
+
+def compile_value(
+    value: Any,
+    roots: frozenset[str],
+    report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str] = FUNCTIONS,
+) -> Any:
+    """A tree of YAML whose texts may hold expressions, as one render function, or the tree itself where none does.
+
+    `report(pointer, text)` is called for every expression that cannot be compiled.
+    """
+    return _compile_tree(value, roots, report, functions, ())
+
+
+def members(source: str, root: str) -> set[str]:
+    """The names that the expressions of a text, which can be compiled, read of this root: of `path.a`, `a`."""
+    found = set()
+    for part in _parse(source, source):
+        for node in (part, *part.find_all((nodes.Getattr, nodes.Getitem))):
+            if isinstance(node, nodes.Getattr | nodes.Getitem) and isinstance(node.node, nodes.Name):
+                key = node.attr if isinstance(node, nodes.Getattr) else node.arg
+                key = key.value if isinstance(key, nodes.Const) else key
+                if node.node.name == root and isinstance(key, str):
+                    found.add(key)
+    return found
+
+
+def render(compiled: Any, scope: Scope) -> Any:
+    return compiled(scope) if callable(compiled) else compiled
+
+
+def _compile_tree(
+    value: Any,
+    roots: frozenset[str],
+    report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str],
+    pointer: tuple[str | int, ...],
+) -> Any:
+    if isinstance(value, str):
+        try:
+            return compile_text(value, roots, functions)
+        except ExpressionError as error:
+            report(pointer, str(error))
+            return value
+    if isinstance(value, dict):
+        members = {k: _compile_tree(v, roots, report, functions, (*pointer, k)) for k, v in value.items()}
+        if not _any_callable(members.values()):
+            return value
+        items = tuple(members.items())
+        return lambda scope: {k: v(scope) if callable(v) else v for k, v in items}
+    if isinstance(value, list):
+        entries = [_compile_tree(v, roots, report, functions, (*pointer, i)) for i, v in enumerate(value)]
+        if not _any_callable(entries):
+            return value
+        return lambda scope: [v(scope) if callable(v) else v for v in entries]
+    return value
+
+
+def _any_callable(values: Any) -> bool:
+    return any(callable(v) for v in values)
+
+
+def _parse(text: str, source: str) -> list[nodes.Expr]:
+    try:
+        template = ENVIRONMENT.parse(text)
+    except TemplateSyntaxError as error:
+        raise ExpressionError(f"{error.message} in {source!r}") from None
+    except (RecursionError, ValueError) as error:
+        raise _unreadable(error, source) from None
+    return [part for output in template.body if isinstance(output, nodes.Output) for part in output.nodes]
+
+
+def _unreadable(error: Exception, source: str) -> ExpressionError:
+    shown = source if len(source) <= 100 else source[:99] + "…"
+    what = str(error) if isinstance(error, ValueError) else "nested too deeply, or too long,"
+    return ExpressionError(f"{what} in {shown!r}")
+
+
+class _Exact(NodeTransformer):
+    """Numbers with a point are decimals, what `~` puts together is text as it is elsewhere, where null is empty, and
+    times are ordered by when they are.
+    """
+
+    def visit_Const(self, node: nodes.Const) -> nodes.Expr:
+        if not isinstance(node.value, float):
+            return node
+        return nodes.Filter(nodes.Const(repr(node.value), lineno=1), "decimal", [], [], None, None, lineno=1)
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:
+        self.generic_visit(node)
+        return nodes.Filter(nodes.List(node.nodes, lineno=1), "join", [], [], None, None, lineno=1)
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Expr:
+        self.generic_visit(node)
+        operators = tuple(operand.op for operand in node.ops)
+        if ORDERINGS.isdisjoint(operators):
+            others = [nodes.Operand(operand.op, _weighed(operand.expr)) for operand in node.ops]
+            return nodes.Compare(_weighed(node.expr), others, lineno=1)
+        values = nodes.List([operand.expr for operand in node.ops], lineno=1)
+        return nodes.Filter(node.expr, IN_ORDER, [nodes.Const(operators), values], [], None, None, lineno=1)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:
+        self.generic_visit(node)
+        return (
+            nodes.Getitem(_weighed(node.node), node.arg, node.ctx, lineno=1)
+            if isinstance(node.arg, nodes.Slice)
+            else node
+        )
+
+
+def _weighed(node: nodes.Expr) -> nodes.Expr:
+    if isinstance(node, nodes.Const):
+        return node
+    return nodes.Filter(node, WEIGHED, [], [], None, None, lineno=1)
+
+
+def _compile(
+    expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
+) -> Render:
+    try:
+        _check(expression, roots, source, functions)
+        if chain := _chain(expression):
+            return _follow(*chain)
+        assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
+        template = ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
+    except (TemplateSyntaxError, AssertionError) as error:
+        raise ExpressionError(f"{error} in {source!r}") from None
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise _unreadable(error, source) from None
+
+    def evaluate(scope: Scope) -> Any:
+        context = template.new_context(scope, shared=True)
+        before = work.begin(scope.get(WORK) or Work())
+        try:
+            for _ in template.root_render_func(context):
+                pass
+            value = context.vars["_value"]
+            if isinstance(value, Iterator):
+                value = list(value)
+        except (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError) as error:
+            # Null, or another kind of value than the operator takes.
+            if isinstance(error, TypeError) and "NoneType" not in str(error):
+                found = _watching.get()
+                if found is not None:
+                    found.append((source, str(error)))
+            return None
+        except TemplateRuntimeError as error:
+            raise ExpressionError(f"{error} in {source!r}") from None
+        finally:
+            work.end(before)
+        return None if is_missing(value) else value
+
+    return evaluate
+
+
+def _check(
+    expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
+) -> None:
+    known = (roots or frozenset()) | functions
+    for name in [expression, *expression.find_all(nodes.Name)]:
+        if isinstance(name, nodes.Name) and name.name in FUNCTIONS - functions:
+            instead = "a value in its place, or a date as today(days)"
+            raise ExpressionError(
+                f"{name.name}() has no value before there is a request: write {instead}, in {source!r}"
+            )
+        if roots is not None and isinstance(name, nodes.Name) and name.name not in known:
+            raise ExpressionError(f"unknown name {name.name!r} in {source!r}; there are {', '.join(sorted(known))}")
+    calls = [call for call in [expression, *expression.find_all(nodes.Call)] if isinstance(call, nodes.Call)]
+    called = {id(call.node) for call in calls}
+    for name in [expression, *expression.find_all(nodes.Name)]:
+        if isinstance(name, nodes.Name) and name.name in FUNCTIONS and id(name) not in called:
+            raise ExpressionError(f"{name.name} is a function; write {name.name}() in {source!r}")
+    for call in calls:
+        if not (isinstance(call.node, nodes.Name) and call.node.name in FUNCTIONS):
+            raise ExpressionError(f"only uuid(), now() and today(days) can be called, in {source!r}")
+    for used in [expression, *expression.find_all(nodes.Filter)]:
+        if isinstance(used, nodes.Filter) and used.name not in FILTERS:
+            raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
+        if isinstance(used, nodes.Filter):
+            _check_named(used, source)
+
+
+_NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
+"""Which argument names another filter or test."""
+
+
+def _check_named(used: nodes.Filter, source: str) -> None:
+    named = used.args[_NAMED[used.name] :][:1] if used.name in _NAMED else []
+    kind, known = ("filter", FILTERS) if used.name == "map" else ("test", ENVIRONMENT.tests.keys())
+    for name in named:
+        if not isinstance(name, nodes.Const) or name.value not in known:
+            there = ", ".join(sorted(known))
+            raise ExpressionError(f"{used.name} names no known {kind} in {source!r}; there are {there}")
+
+
+def _chain(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
+    """`result.account.iban` as its root and keys; most expressions are no more than that."""
+    keys: list[Any] = []
+    while not isinstance(expression, nodes.Name):
+        if isinstance(expression, nodes.Getattr):
+            keys.append(expression.attr)
+        elif isinstance(expression, nodes.Getitem) and isinstance(expression.arg, nodes.Const):
+            keys.append(expression.arg.value)
+        else:
+            return None
+        expression = expression.node
+    return None if expression.name in FUNCTIONS else (expression.name, tuple(reversed(keys)))
+
+
+def _follow(root: str, keys: tuple[Any, ...]) -> Render:
+    def evaluate(scope: Scope) -> Any:
+        value = scope.get(root)
+        for key in keys:
+            value = value.get(key) if type(value) is dict else member(value, key)
+        return value
+
+    return evaluate

@@ -1,0 +1,213 @@
+"""Finding what a request is about without looking at every rule: by path, method, and what must be equal."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+from xs2a_sandbox.cassette.layers import Interface
+from xs2a_sandbox.cassette.matchers import RequestPart, canonical
+from xs2a_sandbox.cassette.model import Operation, Rule
+from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern
+
+Values = Callable[[RequestPart], Sequence[Any]]
+"""All values that a request has at a place."""
+
+Parameters = dict[str, str]
+
+_KEPT = 1024
+_LONGEST = 1000
+"""Characters of a path that is kept: longer ones are nobody's who polls, and would fill the memory."""
+
+
+class Found(NamedTuple):
+    """What a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not.
+
+    Requests for the same path share it: nobody changes `parameters`.
+    """
+
+    segments: tuple[str, ...]
+    parameters: Parameters
+    operation: Operation | None
+    rules: tuple[tuple["Bucket", Parameters], ...]
+    unfit: str | None = None
+    methods: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether any operation or rule has this path, whatever else they ask."""
+        return bool(self.operation or self.rules or self.methods or self.unfit)
+
+
+class Index:
+    """The operations and rules of one interface; built once, read by every request."""
+
+    def __init__(self, interface: Interface) -> None:
+        self._paths = _Paths(interface)
+        # TPPs poll: what is asked for next was most likely asked for before.
+        self._find_again = lru_cache(_KEPT)(self._paths.find)
+
+    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+        """At the first segment from which an operation matches (whatever its method), else the whole path."""
+        if sum(map(len, segments)) + len(segments) > _LONGEST:
+            return self._paths.find(method, segments)
+        return self._find_again(method, segments)
+
+
+class _Paths:
+    def __init__(self, interface: Interface) -> None:
+        self._operations: _Node[Operation] = _Node()
+        by_operation: dict[str, list[tuple[int, Rule]]] = {}
+        by_pattern: dict[tuple[str, str | None], list[tuple[int, Rule]]] = {}
+        for operation in interface.operations.values():
+            self._operations.add(operation.pattern, operation)
+        for position, rule in enumerate(interface.rules):
+            if rule.operation:
+                by_operation.setdefault(rule.operation, []).append((position, rule))
+            elif rule.pattern:
+                for method in rule.methods or (None,):
+                    by_pattern.setdefault((rule.pattern.text, method), []).append((position, rule))
+        self._by_operation = {id: Bucket(rules) for id, rules in by_operation.items()}
+        self._by_pattern: _Node[tuple[str | None, Bucket]] = _Node()
+        for (_, method), rules in by_pattern.items():
+            pattern = rules[0][1].pattern
+            if pattern:
+                self._by_pattern.add(pattern, (method, Bucket(rules)))
+        self._starts = {
+            node.segments[0].text
+            for node in (o.pattern for o in interface.operations.values())
+            if node.segments and node.segments[0].kind == LITERAL
+        }
+
+    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+        near: Found | None = None
+        for start, word in enumerate(segments):
+            if word not in self._starts:
+                continue
+            rest = segments[start:] if start else segments
+            found = self._look(method, rest)
+            if found.operation or found.methods:
+                return found
+            if near is None or (found.unfit and not near.unfit) or (found.rules and not near.rules):
+                near = found
+        if near and (near.unfit or near.rules):
+            return near
+        return self._look(method, segments)
+
+    def _look(self, method: str, segments: tuple[str, ...]) -> Found:
+        operation, parameters, methods = None, {}, []
+        unfit: dict[bool, str | None] = {}  # what operations of this method say of the parameters, and what others do
+        for candidate, values in self._operations.find(segments):
+            missed = _misfit(candidate, values)
+            if missed is None:
+                if candidate.method == method:
+                    operation, parameters = candidate, values
+                    break
+                methods.append(candidate.method)
+            else:
+                own = candidate.method == method
+                unfit[own] = unfit.get(own) or candidate.otherwise.get(missed)
+        buckets = [
+            (bucket, values)
+            for (asked, bucket), values in (self._by_pattern.find(segments) if self._by_pattern.filled else ())
+            if asked is None or asked == method
+        ]
+        if operation and (bucket := self._by_operation.get(operation.id)):
+            buckets.append((bucket, parameters))
+        said = unfit[True] if True in unfit else unfit.get(False)
+        return Found(segments, parameters, operation, tuple(buckets), said, tuple(methods))
+
+
+class Bucket:
+    """Rules for one path or operation. Those that ask for equal values are found by them, not by scanning."""
+
+    def __init__(self, rules: Sequence[tuple[int, Rule]]) -> None:
+        tables: dict[tuple[RequestPart, ...], dict[tuple[Any, ...], list[tuple[int, Rule]]]] = {}
+        for position, rule in rules:
+            equal = sorted(((c.place, c.values) for c in rule.constraints if c.values), key=lambda pair: str(pair[0]))
+            table = tables.setdefault(tuple(place for place, _ in equal), {})
+            for key in product(*(values or () for _, values in equal)):
+                table.setdefault(key, []).append((position, rule))
+        self._tables = tuple(tables.items())
+
+    def candidates(self, values: Values) -> list[tuple[int, Rule]]:
+        """With their positions in the order of all rules, not sorted."""
+        found: list[tuple[int, Rule]] = []
+        for places, table in self._tables:
+            if not places:
+                found += table[()]
+                continue
+            choices = [{canonical(v, place.part != "body") for v in values(place)} for place in places]
+            # A query may repeat each of its keys a thousand times: never more looking up than there are rules.
+            many = prod(map(len, choices)) > len(table)
+            for key in table if many else product(*choices):
+                if not many or all(value in choice for value, choice in zip(key, choices, strict=True)):
+                    found += table.get(key, ())
+        return found
+
+
+def candidates(found: Found, values: Callable[[Parameters], Values]) -> Iterator[tuple[Rule, Parameters]]:
+    """Strongest first."""
+    merged: dict[int, tuple[Rule, Parameters]] = {}
+    for bucket, parameters in found.rules:
+        merged |= {position: (rule, parameters) for position, rule in bucket.candidates(values(parameters))}
+    for position in sorted(merged):
+        yield merged[position]
+
+
+def _misfit(operation: Operation, values: Mapping[str, str]) -> str | None:
+    """None if the path parameters are what the operation asks; the one parameter that is not; or "" for several."""
+    best = None
+    for alternative in operation.where:
+        wrong = [c.place.name for c in alternative if not c.fits((values[c.place.name],))]
+        if not wrong:
+            return None
+        best = wrong[0] if len(wrong) == 1 else best or ""
+    return best
+
+
+@dataclass(slots=True)
+class _Node[T]:
+    """One segment of a tree of paths; `tail` is where those end that take all of the rest."""
+
+    words: dict[str, "_Node[T]"] = field(default_factory=dict)
+    parameter: "_Node[T] | None" = None
+    tail: "_Node[T] | None" = None
+    ends: list[tuple[tuple[str, ...], T]] = field(default_factory=list)
+
+    @property
+    def filled(self) -> bool:
+        return bool(self.words or self.parameter or self.ends or self.tail)
+
+    def add(self, pattern: Pattern, value: T) -> None:
+        node = self
+        for segment in pattern.segments:
+            if segment.kind == LITERAL:
+                node = node.words.setdefault(segment.text, _Node())
+            elif segment.kind == PARAMETER:
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            elif segment.kind == TAIL:
+                node.tail = node.tail or _Node()
+                node = node.tail
+        node.ends.append((pattern.names, value))
+
+    def find(self, segments: tuple[str, ...]) -> Iterator[tuple[T, Parameters]]:
+        """Most literal first."""
+        count = len(segments)
+        left: list[tuple[_Node[T], int, tuple[str, ...]]] = [(self, 0, ())]
+        while left:
+            node, position, taken = left.pop()
+            if position == count:
+                for names, value in node.ends:
+                    yield value, dict(zip(names, taken, strict=True))
+                continue
+            word = segments[position]
+            if node.tail:
+                left.append((node.tail, count, (*taken, "/".join(segments[position:]))))
+            if node.parameter and word:
+                left.append((node.parameter, position + 1, (*taken, word)))
+            if below := node.words.get(word):
+                left.append((below, position + 1, taken))

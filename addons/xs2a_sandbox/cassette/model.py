@@ -1,0 +1,160 @@
+"""One cassette: operations, errors and rules as they were written."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any, Literal
+
+from xs2a_sandbox.cassette.answers import Answer, Effect
+from xs2a_sandbox.cassette.expressions import Render, Scope
+from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
+from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.documents.yaml_reader import Document
+from xs2a_sandbox.errors import Problem
+
+Pointer = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """Where something was written; `pointer` leads to it in its document."""
+
+    document: Document
+    pointer: Pointer
+
+    @property
+    def place(self) -> str:
+        return f"{self.document.file}:{self.document.line(self.pointer)}"
+
+    @property
+    def written(self) -> Any:
+        return reduce(getitem, self.pointer, self.document.value)
+
+    def problem(self, code: str, text: str, below: Pointer = (), *, key: bool = False) -> Problem:
+        return self.document.problem((*self.pointer, *below), code, text, key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Where a cassette's answers come from: the bank's URL, when, and the fingerprint of the pseudonyms' key.
+
+    `redacted` is None where the recording holds what really went over the wire; `left_out` are requests whose answer no
+    rule can give, and why.
+    """
+
+    bank: str
+    at: datetime
+    redacted: str | None
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a request must bring. `schema` names the body's JSON Schema; `{parameter}` in it is a path parameter.
+
+    An `optional` body is looked at only if there is one.
+    """
+
+    constraints: tuple[Constraint, ...] = ()
+    schema: str | None = None
+    optional: bool = False
+
+    def with_every(self, every: "Requirement") -> "Requirement":
+        """And what every request must bring, where this one does not ask something of the same place itself."""
+        places = {constraint.place for constraint in self.constraints}
+        added = tuple(constraint for constraint in every.constraints if constraint.place not in places)
+        return replace(self, constraints=self.constraints + added)
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What answers: `respond` alone, a `sequence`, a `handler` shaped by `respond`, or the real bank."""
+
+    respond: tuple[Answer, ...] = ()
+    sequence: tuple[Answer, ...] = ()
+    on_exhausted: Literal["repeat_last", "restart", "fail"] = "repeat_last"
+    handler: str | None = None
+    options: Mapping[str, Any] | None = None
+    bank: bool = False
+    answers: Mapping[str, str] | None = None
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of the interface. `where` holds alternatives, each a set of constraints on path parameters."""
+
+    id: str
+    method: str
+    pattern: Pattern
+    where: tuple[tuple[Constraint, ...], ...]
+    otherwise: Mapping[str, str]
+    require: Requirement
+    behaviour: Behaviour
+    examples: tuple[Mapping[str, Any], ...]
+    origin: SourcePlace
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A case. It names an operation, or has a path (and methods, none meaning any) of its own.
+
+    `recorded` is the hash that a generated rule had when it was written; `tape` is what its cassette comes from.
+    """
+
+    id: str
+    priority: int
+    operation: str | None
+    methods: frozenset[str]
+    pattern: Pattern | None
+    constraints: tuple[Constraint, ...]
+    when: Callable[[Scope], bool] | None
+    when_text: str | None
+    require: Requirement | None
+    skips_requirements: bool
+    behaviour: Behaviour
+    examples: tuple[Mapping[str, Any], ...]
+    origin: SourcePlace
+    recorded: str | None = None
+    tape: Recorded | None = None
+
+    @property
+    def strength(self) -> int:
+        return sum(c.strength for c in self.constraints) + (WHEN_STRENGTH if self.when else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """One entry of the table of errors; `numbers` by operation id, with a default. A `body` replaces every_error's."""
+
+    name: str
+    status: int
+    code: str
+    numbers: Mapping[str, str]
+    text: Render | str
+    headers: tuple[tuple[str, str], ...]
+    body: Any
+    origin: SourcePlace
+
+
+@dataclass(frozen=True, slots=True)
+class Cassette:
+    file: Path
+    operations: tuple[Operation, ...]
+    rules: tuple[Rule, ...]
+    errors: tuple[ErrorAnswer, ...]
+    every_request: Requirement | None
+    every_answer: Answer | None
+    every_error: Answer | None
+    recorded: Recorded | None = None
+
+
+def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, Answer]]:
+    """All that it can answer, each with its place below the operation or rule."""
+    behaviour, written = by.behaviour, by.origin.written
+    for key, given in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
+        for position, answer in enumerate(given):
+            yield ((key, position) if isinstance(written[key], list) else (key,)), answer

@@ -1,0 +1,80 @@
+""""""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from xs2a_sandbox.http.target import _split
+
+_PARAMETER = re.compile(r"\{([A-Za-z_][\w-]*)(\*?)\}")
+
+LITERAL, PARAMETER, TAIL = 2, 1, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    kind: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """`/v1/consents/{consentId}/status`: literals, `{one}` segment, `{rest*}` for the tail."""
+
+    text: str
+    segments: tuple[Segment, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Pattern":
+        """Raises ValueError with a text for the author of the cassette."""
+        if not text.startswith("/"):
+            raise ValueError("a path begins with /")
+        if "?" in text or "#" in text:
+            raise ValueError("a path ends before the ?; query parameters have a key of their own, query")
+        segments = []
+        parts = _split(text)
+        for position, part in enumerate(parts):
+            parameter = _PARAMETER.fullmatch(part)
+            if not parameter:
+                if "{" in part or "}" in part:
+                    raise ValueError(f"{part!r} is neither a word nor one whole {{parameter}}")
+                segments.append(Segment(LITERAL, unquote(part)))
+            elif parameter[2] and position != len(parts) - 1:
+                raise ValueError(f"{part} takes the whole tail, so nothing can follow it")
+            else:
+                segments.append(Segment(TAIL if parameter[2] else PARAMETER, parameter[1]))
+        names = [s.text for s in segments if s.kind != LITERAL]
+        if len(set(names)) != len(names):
+            raise ValueError("a parameter is named twice")
+        return cls(text, tuple(segments))
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Greater is more literal, from left to right."""
+        return tuple(segment.kind for segment in self.segments)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(s.text for s in self.segments if s.kind != LITERAL)
+
+    def overlaps(self, other: "Pattern") -> bool:
+        """Whether one path can fit both."""
+        for mine, theirs in zip(self.segments, other.segments, strict=False):
+            if TAIL in (mine.kind, theirs.kind):
+                return True
+            if mine.kind == theirs.kind == LITERAL and mine.text != theirs.text:
+                return False
+        shorter, longer = sorted((self.segments, other.segments), key=len)
+        return len(shorter) == len(longer)
+
+    def covers(self, other: "Pattern") -> bool:
+        """Whether every path that fits `other` fits this pattern."""
+        for position, mine in enumerate(self.segments):
+            if mine.kind == TAIL:
+                return len(other.segments) > position
+            if position >= len(other.segments) or other.segments[position].kind == TAIL:
+                return False
+            theirs = other.segments[position]
+            if mine.kind == LITERAL and (theirs.kind != LITERAL or mine.text != theirs.text):
+                return False
+        return len(self.segments) == len(other.segments)

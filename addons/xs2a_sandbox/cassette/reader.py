@@ -1,0 +1,305 @@
+"""One YAML document read as a cassette, with every mistake in it."""
+
+import errno
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette.answers import Answer, Effect, compile_answer, compile_effect
+from xs2a_sandbox.cassette.expressions import (
+    ERROR_ROOTS,
+    RESULT_ROOTS,
+    ROOTS,
+    Render,
+    Scope,
+    compile_condition,
+    compile_text,
+    compile_value,
+)
+from xs2a_sandbox.cassette.matchers import Constraint, Part, RequestPart, constrain
+from xs2a_sandbox.cassette.model import (
+    Behaviour,
+    Cassette,
+    ErrorAnswer,
+    Operation,
+    Pointer,
+    Recorded,
+    Requirement,
+    Rule,
+    SourcePlace,
+)
+from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.documents import Schemas, own_file
+from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.documents.yaml_reader import Document, complaints
+from xs2a_sandbox.errors import ExpressionError, Problem
+
+LARGEST_TOGETHER = 256 * 1024 * 1024
+"""Bytes of the files that one cassette answers with."""
+
+
+def parse(document: Document, schemas: Schemas, problems: list[Problem]) -> Cassette:
+    """Every mistake goes to `problems`; what is left of the cassette is returned."""
+    found = complaints(document, cassette_schema())
+    problems += found
+    if any(not problem.code.startswith("warning") for problem in found):
+        return Cassette(document.file, (), (), (), None, None, None)
+    return _Reader(document, schemas, problems).cassette()
+
+
+@cache
+def cassette_schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((bundled("schemas") / "cassette.schema.json").read_bytes())
+    return schema
+
+
+class _Reader:
+    """Takes one document apart, noting problems as it goes."""
+
+    def __init__(self, document: Document, schemas: Schemas, problems: list[Problem]) -> None:
+        self.document = document
+        self.schemas = schemas
+        self.problems = problems
+        self.contents: dict[str, bytes] = {}
+        self.tape = self.recorded(document.value.get("recorded"))
+
+    def cassette(self) -> Cassette:
+        value = self.document.value
+        return Cassette(
+            self.document.file,
+            tuple(self.operation(spec, ("operations", i)) for i, spec in enumerate(value.get("operations", ()))),
+            tuple(self.rule(spec, ("rules", i)) for i, spec in enumerate(value.get("rules", ()))),
+            tuple(self.error(name, spec) for name, spec in value.get("errors", {}).items()),
+            self.requirement(value["every_request"], ("every_request",)) if "every_request" in value else None,
+            self.answer(value["every_answer"], ("every_answer",), ROOTS) if "every_answer" in value else None,
+            self.every_error(value["every_error"]) if "every_error" in value else None,
+            self.tape,
+        )
+
+    def recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:
+        if spec is None:
+            return None
+        at = datetime.fromisoformat(spec["at"].upper())
+        return Recorded(spec["bank"], at, spec["redacted"] or None, tuple(spec.get("left_out", ())))
+
+    def every_error(self, spec: Mapping[str, Any]) -> Answer:
+        if (name := spec.get("schema")) and name not in self.schemas:
+            text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}"
+            self.note(("every_error", "schema"), "unknown-schema", text)
+        return self.answer(spec, ("every_error",), ERROR_ROOTS)
+
+    def operation(self, spec: Mapping[str, Any], pointer: Pointer) -> Operation:
+        where = spec.get("where", {})
+        alternatives = where if isinstance(where, list) else [where]
+        below = [
+            (*pointer, "where", i) if isinstance(where, list) else (*pointer, "where") for i in range(len(alternatives))
+        ]
+        if "handler" not in spec and "respond" not in spec:
+            self.note(pointer, "behaviour", "an operation needs a handler, a respond, or both")
+        pattern = self.pattern(spec["path"], (*pointer, "path"))
+        return Operation(
+            id=spec["id"],
+            method=spec["method"],
+            pattern=pattern,
+            where=tuple(self.where(one, at, pattern) for one, at in zip(alternatives, below, strict=True)),
+            otherwise=spec.get("otherwise", {}),
+            require=self.requirement(spec.get("require", {}), (*pointer, "require")),
+            behaviour=self.behaviour(spec, pointer),
+            examples=tuple(spec.get("examples", ())),
+            origin=SourcePlace(self.document, pointer),
+        )
+
+    def rule(self, spec: Mapping[str, Any], pointer: Pointer) -> Rule:
+        match, at = spec["match"], (*pointer, "match")
+        if ("operation" in match) == ("path" in match):
+            self.note(at, "match", "a rule matches either an operation or a path of its own")
+        if "operation" in match and "method" in match:
+            self.note((*at, "method"), "match", "the operation already says the method")
+        kinds = [key for key in ("sequence", "handler", "bank") if key in spec]
+        if "respond" in spec and "handler" not in spec:
+            kinds.append("respond")
+        if len(kinds) != 1:
+            listed = " and ".join(kinds) or "none"
+            self.note(
+                pointer, "behaviour", f"a rule has exactly one of respond, sequence, handler and bank, not {listed}"
+            )
+        if "on_exhausted" in spec and "sequence" not in spec:
+            self.note((*pointer, "on_exhausted"), "behaviour", "on_exhausted goes with a sequence")
+        if "with" in spec and "handler" not in spec:
+            self.note((*pointer, "with"), "behaviour", "with goes with a handler")
+        pattern = self.pattern(match["path"], (*at, "path")) if "path" in match else None
+        constraints = self.where(match.get("where", {}), (*at, "where"), pattern)
+        for part in ("headers", "query"):
+            constraints += self.constraints(part, match.get(part, {}), (*at, part))
+        constraints += self.body(match.get("body", {}), (*at, "body"))
+        method = match.get("method", [])
+        require = spec.get("require")
+        return Rule(
+            id=spec["id"],
+            priority=spec.get("priority", 0),
+            operation=match.get("operation"),
+            methods=frozenset([method] if isinstance(method, str) else method),
+            pattern=pattern,
+            constraints=constraints,
+            when=self.condition(match.get("when"), (*at, "when")),
+            when_text=match.get("when"),
+            require=self.requirement(require, (*pointer, "require")) if isinstance(require, dict) else None,
+            skips_requirements=require == "none",
+            behaviour=self.behaviour(spec, pointer),
+            examples=tuple(spec.get("examples", ())),
+            origin=SourcePlace(self.document, pointer),
+            recorded=spec["recorded"]["hash"] if "recorded" in spec else None,
+            tape=self.tape,
+        )
+
+    def error(self, name: str, spec: Mapping[str, Any]) -> ErrorAnswer:
+        pointer: Pointer = ("errors", name)
+        text: Render | str = spec["text"]
+        try:
+            text = compile_text(spec["text"], None)
+        except ExpressionError as error:
+            self.note((*pointer, "text"), "expression", str(error))
+        number = spec.get("number", "")
+        return ErrorAnswer(
+            name=name,
+            status=spec["status"],
+            code=spec["code"],
+            numbers=number if isinstance(number, dict) else {"default": number},
+            text=text,
+            headers=tuple(spec.get("headers", {}).items()),
+            body=self.error_body(spec.get("body"), (*pointer, "body")),
+            origin=SourcePlace(self.document, pointer),
+        )
+
+    def error_body(self, spec: Any, pointer: Pointer) -> Any:
+        return compile_value(spec, ERROR_ROOTS, lambda below, text: self.note((*pointer, *below), "expression", text))
+
+    def behaviour(self, spec: Mapping[str, Any], pointer: Pointer) -> Behaviour:
+        roots = RESULT_ROOTS if "handler" in spec else ROOTS
+        respond = spec.get("respond", [])
+        answers = respond if isinstance(respond, list) else [respond]
+        places: list[Pointer] = [
+            (*pointer, "respond", i) if isinstance(respond, list) else (*pointer, "respond")
+            for i in range(len(answers))
+        ]
+        for answer, place in zip(answers[:-1], places[:-1], strict=True):
+            if "when" not in answer:
+                self.note(place, "unreachable", "only the last answer of a list can be without a when")
+        if answers and "when" in answers[-1]:
+            text = "the last answer, or the only one, is for when no other holds; it has no when"
+            self.note((*places[-1], "when"), "behaviour", text, key=True)
+        for i, answer in enumerate(spec.get("sequence", ())):
+            if "when" in answer:
+                self.note((*pointer, "sequence", i, "when"), "behaviour", "a sequence answers in turn, without a when")
+        return Behaviour(
+            respond=tuple(self.answer(a, at, roots) for a, at in zip(answers, places, strict=True)),
+            sequence=tuple(
+                self.answer(a, (*pointer, "sequence", i), roots) for i, a in enumerate(spec.get("sequence", ()))
+            ),
+            on_exhausted=spec.get("on_exhausted", "repeat_last"),
+            handler=spec.get("handler"),
+            options=spec.get("with"),
+            bank=spec.get("bank", False),
+            answers=spec.get("answers"),
+            effects=tuple(
+                effect
+                for i, one in enumerate(spec.get("effects", ()))
+                if (effect := self.effect(one, (*pointer, "effects", i), roots))
+            ),
+        )
+
+    def answer(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Answer:
+        return compile_answer(
+            spec, roots, self.content, lambda below, text: self.note((*pointer, *below), "answer", text)
+        )
+
+    def content(self, name: str) -> bytes:
+        """Of a file in the cassette's own folder; several answers share it. Raises OSError."""
+        if name not in self.contents:
+            folder = self.document.file.parent
+            self.contents[name] = own_file.read(folder / name, folder=folder)
+            if sum(map(len, self.contents.values())) > LARGEST_TOGETHER:
+                del self.contents[name]
+                text = f"the files of one cassette may be {LARGEST_TOGETHER // (1024 * 1024)} MiB together"
+                raise OSError(errno.EFBIG, text, name)
+        return self.contents[name]
+
+    def effect(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Effect | None:
+        return compile_effect(spec, roots, lambda below, text: self.note((*pointer, *below), "effect", text))
+
+    def condition(self, text: str | None, pointer: Pointer) -> Callable[[Scope], bool] | None:
+        if text is None:
+            return None
+        try:
+            return compile_condition(text)
+        except ExpressionError as error:
+            self.note(pointer, "expression", str(error))
+            return None
+
+    def pattern(self, text: str, pointer: Pointer) -> Pattern:
+        try:
+            return Pattern.parse(text)
+        except ValueError as error:
+            self.note(pointer, "path", str(error))
+            return Pattern(text, ())
+
+    def requirement(self, spec: Mapping[str, Any], pointer: Pointer) -> Requirement:
+        body = dict(spec.get("body", {}))
+        schema, optional = body.pop("schema", None), body.pop("optional", False)
+        constraints: tuple[Constraint, ...] = ()
+        for part in ("headers", "query"):
+            constraints += self.constraints(part, spec.get(part, {}), (*pointer, part))
+        return Requirement(constraints + self.body(body, (*pointer, "body")), schema, optional)
+
+    def where(self, spec: Mapping[str, Any], pointer: Pointer, pattern: Pattern | None) -> tuple[Constraint, ...]:
+        if pattern:
+            for name in spec.keys() - set(pattern.names):
+                self.note((*pointer, name), "where", f"the path {pattern.text} has no parameter {name}", key=True)
+        listed = {name: {"in": value} if isinstance(value, list) else value for name, value in spec.items()}
+        return self.constraints("where", listed, pointer)
+
+    def constraints(self, part: Part, spec: Mapping[str, Any], pointer: Pointer) -> tuple[Constraint, ...]:
+        names = [name.lower() for name in spec] if part == "headers" else []
+        for position, name in enumerate(spec):
+            if name.lower() in names[:position]:
+                self.note((*pointer, name), "duplicate-key", f"the header {name} is named twice", key=True)
+        return tuple(
+            constraint
+            for name, matcher in spec.items()
+            if (
+                constraint := self.constraint(
+                    RequestPart(part, name.lower() if part == "headers" else name), matcher, (*pointer, name)
+                )
+            )
+        )
+
+    def body(self, spec: Mapping[str, Any], pointer: Pointer) -> tuple[Constraint, ...]:
+        found: list[Constraint | None] = []
+        for name, matcher in spec.items():
+            whole = name in ("contains", "schema")
+            if not whole:
+                try:
+                    parse_pointer(name)
+                except ValueError as error:
+                    self.note((*pointer, name), "pointer", str(error), key=True)
+            place = RequestPart("body", "" if whole else name)
+            found.append(self.constraint(place, {name: matcher} if whole else matcher, (*pointer, name)))
+        return tuple(filter(None, found))
+
+    def constraint(self, place: RequestPart, matcher: Any, pointer: Pointer) -> Constraint | None:
+        try:
+            return constrain(place, matcher, self.schema_check)
+        except ValueError as error:
+            self.note(pointer, "matcher", str(error))
+            return None
+
+    def schema_check(self, name: str) -> Callable[[Any], bool]:
+        if name not in self.schemas:
+            raise ValueError(f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}")
+        return lambda value: self.schemas[name].accepts(value)
+
+    def note(self, pointer: Sequence[str | int], code: str, text: str, *, key: bool = False) -> None:
+        self.problems.append(self.document.problem(pointer, code, text, key=key))

@@ -1,0 +1,109 @@
+"""What a request must bring before anything answers; what it lacks is said as a bank would."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xs2a_sandbox.cassette.call import Call
+from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.model import Requirement
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.errors import BankError
+
+_FORMAT_WORDS = {"uuid": "a UUID", "ip": "an IP address", "iban": "an IBAN", "date": "a date (YYYY-MM-DD)"}
+_FORMAT_WORDS["redirect-uri"] = "an http or https URL, or one of an app's own scheme"
+
+
+def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
+    """Raises BankError: `format-error` or `media-type`."""
+    of_body = []
+    for constraint in requirement.constraints:
+        if constraint.place.part == "body":
+            of_body.append(constraint)
+        else:
+            _check_constraint(constraint, call)
+    wants_body = of_body or requirement.schema is not None
+    if not wants_body or (requirement.optional and not call.request.body.strip()):
+        return
+    _check_media_type(call)
+    body = call.body
+    for constraint in of_body:
+        _check_constraint(constraint, call)
+    if requirement.schema is not None:
+        schema = schemas[fill_name(requirement.schema, call.path)]
+        if not schema.accepts(body):
+            pointer, expected = schema.complaint(body) or ("", "is not what the interface takes")
+            member = pointer.rpartition("/")[2]
+            raise BankError("format-error", path=pointer or None, expected=f"{member or 'the body'} {expected}")
+        call.warnings.extend(f"the member {pointer} is not listed and ignored" for pointer in schema.unlisted(body))
+
+
+def fill_name(name: str, path: Mapping[str, str]) -> str:
+    """`payments/{product}` with the path's parameters."""
+    for parameter, value in path.items() if "{" in name else ():
+        name = name.replace("{" + parameter + "}", value)
+    return name
+
+
+def _check_constraint(constraint: Constraint, call: Call) -> None:
+    place, values = constraint.place, call.values(constraint.place)
+    if place.part == "headers" and len(values) > 1:
+        raise BankError("format-error", expected=f"the header {header_name(place.name)} is sent {len(values)} times")
+    # Handlers read the first of several values, matchers are content with any: none may be wrong.
+    if all(constraint.fits((value,)) for value in values) if len(values) > 1 else constraint.fits(values):
+        return
+    pointer = place.name if place.part == "body" else None
+    kind = {"headers": "header", "query": "query parameter", "body": "member"}.get(place.part, "value")
+    name = header_name(place.name) if place.part == "headers" else place.name
+    expected = " and ".join(in_words(constraint.spec))
+    if values:
+        text = f"the {kind} {name} must be {expected}"
+    elif expected == "there":
+        text = f"the {kind} {name} is missing"
+    else:
+        text = f"the {kind} {name} is missing; it must be {expected}"
+    raise BankError("format-error", path=pointer, expected=text)
+
+
+def in_words(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What a matcher takes, one text for each of its operators."""
+    for operator, operand in spec.items():
+        match operator:
+            case "equals":
+                yield str(operand)
+            case "in":
+                yield f"one of {', '.join(map(str, operand))}"
+            case "format":
+                yield _FORMAT_WORDS.get(operand, f"a valid {operand}")
+            case "exists" | "absent":
+                yield "there" if (operand is True) == (operator == "exists") else "absent"
+            case "any":
+                yield " or ".join(
+                    w for one in operand for w in in_words(one if isinstance(one, dict) else {"equals": one})
+                )
+            case "not":
+                yield "not " + " and ".join(in_words(operand if isinstance(operand, dict) else {"equals": operand}))
+            case "gt" | "gte" | "lt" | "lte":
+                yield f"{_COMPARED[operator]} {operand}"
+            case _:
+                yield f"something that fits {operator} {operand}"
+
+
+_COMPARED = {"gt": "greater than", "gte": "at least", "lt": "less than", "lte": "at most"}
+
+
+def header_name(name: str) -> str:
+    """As it is usually written: X-Request-ID, PSU-IP-Address."""
+    return "-".join(
+        part.upper() if part in ("id", "ip", "psu", "tpp", "uri") else part.capitalize() for part in name.split("-")
+    )
+
+
+def _check_media_type(call: Call) -> None:
+    if (encoding := call.headers.get("content-encoding", "identity").strip().lower()) != "identity":
+        raise BankError("media-type", expected=f"Content-Encoding {encoding} is not accepted; send the body as it is")
+    given = call.headers.get("content-type")
+    if given is None:
+        return
+    media = given.partition(";")[0].strip().lower()
+    if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+        raise BankError("media-type", expected=f"Content-Type must be application/json, not {media or 'empty'}")

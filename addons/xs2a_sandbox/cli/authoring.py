@@ -1,0 +1,153 @@
+"""The commands for writing cases: a starter for one, and what none has exercised yet."""
+
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xs2a_sandbox.cli.flags import _load, setting_flags
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.errors import Problem, Unreadable
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.authoring.coverage import CoverageTally
+
+
+@click.command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def coverage(paths: tuple[Path, ...], form: str) -> None:
+    """List the operations, rules and errors that no example exercises."""
+    from xs2a_sandbox.authoring.coverage import CoverageTally
+
+    show_coverage(config.load({}, os.environ, Path.cwd()), paths, CoverageTally(), form, examples=True)
+
+
+@click.command()
+@click.argument("method", required=False)
+@click.argument("path", required=False)
+@click.option(
+    "--status", type=click.IntRange(200, 599), help="What is answered; without it what the operation answers."
+)
+@click.option("--from-journal", "number", metavar="N", type=click.IntRange(1), help="Of this exchange instead.")
+@click.option("--to", "file", metavar="FILE", type=click.Path(path_type=Path), help="Another file to write.")
+@setting_flags("host", "port", "confdir")
+def new_case(
+    method: str | None, path: str | None, status: int | None, number: int | None, file: Path | None, **flags: Any
+) -> None:
+    """Write a commented case for requests like METHOD PATH, to be edited.
+
+    {parameters} of the path may stay open: GET /v1/accounts/{account-id}/balances
+
+    With --from-journal it is a case of exchange N of a running sandbox, as it was asked and answered.
+    """
+    from xs2a_sandbox.authoring import new_case
+
+    settings = config.load(flags, os.environ, Path.cwd())
+    if number is not None:
+        if method or status:
+            raise click.UsageError(f"--from-journal and {'METHOD' if method else '--status'} exclude each other")
+        from xs2a_sandbox.control import journal
+        from xs2a_sandbox.control.client import Remote
+
+        entry = journal.read(Remote(settings).get("journal", str(number), plain="true"))
+        written = new_case.write_exchange(settings, entry, file)
+    elif method and path:
+        written = new_case.write(settings, method, path, status, file)
+    else:
+        raise click.UsageError("give METHOD and PATH, or --from-journal N")
+    shown = written.relative_to(Path.cwd()) if written.is_relative_to(Path.cwd()) else written
+    click.echo(f"{shown} written; edit it, and see with `xs2a-sandbox lint` whether it is right")
+
+
+def show_coverage(
+    settings: config.Settings,
+    paths: Sequence[Path],
+    tally: "CoverageTally",
+    form: str,
+    *,
+    examples: bool = False,
+    err: bool = False,
+) -> None:
+    """What the tally leaves out of the files as they are now; `examples` are tried for it first."""
+    from xs2a_sandbox.authoring.coverage import as_json, as_text, measure
+    from xs2a_sandbox.engine import build
+
+    files = build.read(settings, paths)
+    if files.problems or files.interface is None or files.testdata is None:
+        raise Unreadable(files.problems)
+    if examples:
+        from xs2a_sandbox.authoring.examples import trials
+
+        clock, static = settings.clock, settings.static_data
+        for trial in trials(files.interface, files.schemas, files.testdata, clock=clock, static_data=static):
+            if trial.exchange:
+                tally.add(trial.exchange)
+    found = measure(files.interface, tally)
+    click.echo(as_text(found) if form == "text" else json.dumps(as_json(found), ensure_ascii=False), err=err)
+
+
+@click.command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
+def lint(paths: tuple[Path, ...], form: str) -> None:
+    """Check cassettes and test data; exit status 1 when there are problems."""
+    problems, files = _check(_load({}), paths)
+    if form == "json":
+        fields = ("file", "line", "column", "code", "text", "source")
+        entries = [{name: getattr(p, name) for name in fields} | {"file": str(p.file)} for p in problems]
+        click.echo(json.dumps(entries, ensure_ascii=False, indent=2))
+    else:
+        for problem in problems:
+            click.echo(str(problem) if form == "text" else _annotation(problem))
+        if not problems:
+            click.echo(f"no problems in {files} file{'' if files == 1 else 's'}")
+    if problems:
+        click.get_current_context().exit(1)
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--scenario", metavar="NAME", help="A case to start from, such as outage: docs/scenarios lists them.")
+def init(directory: Path, scenario: str | None) -> None:
+    """Write the cassettes, schemas and settings into DIR, to be edited."""
+    from xs2a_sandbox.authoring import init_files
+
+    written = init_files.write(directory, scenario)
+    click.echo(f"{len(written)} files written. Your own cases go into {directory / 'cassettes/cases'}; then:")
+    click.echo(f"  cd {shlex.quote(str(directory))} && xs2a-sandbox serve")
+
+
+def _check(settings: config.Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:
+    """All problems, and the number of files looked at: the configured ones, and those in `paths`."""
+    from xs2a_sandbox.authoring.lint import check
+    from xs2a_sandbox.engine import build
+
+    places = [place for layer in build.layers(settings) for place in layer]
+    files = {file.resolve() for place in [*places, *paths] for file in ([place] if place.is_file() else _yaml(place))}
+    try:
+        problems = check(settings, paths)
+    except Unreadable as unreadable:
+        problems = list(unreadable.problems)
+    # The test data, and what is laid over it.
+    return problems, len(files) + 1 + bool(settings.testdata)
+
+
+def _yaml(directory: Path) -> list[Path]:
+    return [file for file in directory.rglob("*.yaml") if file.is_file()]
+
+
+def _annotation(problem: Problem) -> str:
+    """A line that GitHub Actions shows beside the file's line."""
+    text = problem.text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    file = problem.file
+    if file.is_absolute() and file.is_relative_to(Path.cwd()):
+        file = file.relative_to(Path.cwd())
+    places = {"file": file, "line": problem.line, "col": problem.column, "title": problem.code}
+    escapes: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
+    properties = ",".join(f"{name}={str(value).translate(str.maketrans(escapes))}" for name, value in places.items())
+    return f"::error {properties}::{text}"

@@ -1,0 +1,318 @@
+"""`xs2a-sandbox compare`: the sandbox beside a bank, or beside a recording of one."""
+
+import asyncio
+import os
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from xs2a_sandbox.authoring.examples import compose, examples
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.compare.comparison import Step
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.config.readers import REPORTS
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.recording import har_log
+from xs2a_sandbox.recording.importers.har import read_har, read_json
+from xs2a_sandbox.state.session import HEADER
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.compare.comparison import Result, Step
+    from xs2a_sandbox.compare.difference import Severity
+    from xs2a_sandbox.compare.masking import Ignoring
+    from xs2a_sandbox.compare.reports.report import Report
+    from xs2a_sandbox.config import RealBank
+    from xs2a_sandbox.engine import Engine
+
+_RECORDED = (".har", ".jsonl")
+_FLOORS: "dict[str, Severity | None]" = {"high": "high", "medium": "medium", "low": "low", "none": None}
+_DIFFERS, _NOT_COMPARED = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is compared: the steps, the bank (None: its recorded answers), and whether they are redacted already."""
+
+    steps: "Sequence[Step]"
+    bank: "RealBank | None"
+    shown: str
+    url: str
+    redacted: bool
+    noise_reads: int
+    allow_writes: bool
+
+
+def _reads(context: click.Context, parameter: click.Parameter, value: str) -> int:
+    if value == "off":
+        return 0
+    if not value.isdecimal() or not 0 <= int(value) <= 10:
+        raise click.BadParameter("a number from 0 to 10, or off")
+    return int(value)
+
+
+def _url(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise click.BadParameter("an address such as https://xs2a.bank.example, up to what comes before /v1")
+    return value.rstrip("/")
+
+
+def _files(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
+    for file in value:
+        if file.suffix not in REPORTS:
+            raise click.BadParameter(f"{file} ends in none of {', '.join(REPORTS)}")
+    return value
+
+
+_existing = click.Path(exists=True, path_type=Path)
+_path = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
+@click.option("--bank", metavar="URL", callback=_url, help="The real bank.")
+@click.option("--offline", metavar="RECORDING", type=_existing, help="A recording instead of the bank.")
+@click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank.")
+@click.option(
+    "--noise-reads",
+    metavar="N|off",
+    default="1",
+    show_default=True,
+    callback=_reads,
+    help="How often more each read is sent to the bank, to see what it changes by itself.",
+)
+@click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="Ignore rules.")
+@click.option("--suggest-ignores", is_flag=True, help="Print ignore rules for the values that drift.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(list(_FLOORS)),
+    default="medium",
+    show_default=True,
+    help="Exit with 1 for differences of this severity, or worse.",
+)
+@click.option(
+    "--report",
+    "reports",
+    metavar="FILE",
+    multiple=True,
+    type=_path,
+    callback=_files,
+    help="Write a report: .json, .xml (JUnit) or .html.",
+)
+@click.option("--patch", metavar="DIR", type=_path, help="Write rules with which the sandbox would agree.")
+@click.option("--no-redact", is_flag=True, help="Show secrets and personal data as they are.")
+@setting_flags("dialect", "cassettes", "testdata", "confdir")
+def compare(
+    played: tuple[Path, ...],
+    bank: str | None,
+    offline: Path | None,
+    allow_writes: bool,
+    noise_reads: int,
+    ignore: tuple[Path, ...],
+    suggest_ignores: bool,
+    fail_on: str,
+    reports: tuple[Path, ...],
+    patch: Path | None,
+    no_redact: bool,
+    **flags: Any,
+) -> None:
+    """Say where the sandbox and a real bank differ, and whether it matters.
+
+    The examples of all cassettes are played to both; of a CASSETTE (a file or a folder) only its own, of a RECORDING
+    (its folder, or one of its files) or a FILE.har its requests. Exit status: 0 they agree, 1 they differ, 2 something
+    could not be compared.
+    """
+    if bank and offline:
+        raise click.UsageError("--bank and --offline exclude each other: the recording stands for the bank")
+    if not bank and not offline:
+        raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING")
+    from xs2a_sandbox.clock import Clock
+    from xs2a_sandbox.compare import masking as rules
+    from xs2a_sandbox.compare.reports.report import report
+    from xs2a_sandbox.config import RealBank
+    from xs2a_sandbox.engine.build import build, redactor_of
+    from xs2a_sandbox.recording.har_log import raw_files
+    from xs2a_sandbox.upstream.client import check
+
+    # Beside --offline a recording's folder is a layer: does what was derived from it agree with it?
+    recorded = [path for path in played if path.suffix in _RECORDED or (bank and raw_files(path))]
+    layers = tuple(path for path in played if path not in recorded)
+    settings = config.load(flags, os.environ, Path.cwd())
+    read = [entries_of(path) for path in ([offline] if offline else []) + recorded]
+    entries = [entry for found, _ in read for entry in found]
+    url = bank or (entries[0].bank if entries else "")
+    # With its certificates, and the cassettes that are for it.
+    real = next((one for one in settings.banks if one.url == url), RealBank(bank))
+    if bank:
+        check(real)
+    # The bank is asked from here, not by the sandbox, which says what it would say in its place.
+    simulated = replace(real, mode="simulate", modes=(), hosts=())
+    settings = replace(
+        settings,
+        state="memory:",
+        reset=False,
+        cassettes=(*settings.cassettes, *layers),
+        mode="simulate",
+        bank=real.url,
+        banks=(simulated,),
+    )
+    ignoring = rules.Ignoring(rules.read([*settings.ignore, *ignore]), Clock().today())
+    engine = build(settings)
+    steps = of_entries(entries)
+    if offline is None and (layers or not recorded):
+        steps = [*of_examples(engine.interface, layers), *steps]
+    shown = bank or str(offline)
+    # A live bank's answers are never redacted yet; a recording says whether it is.
+    redacted = bank is None and all(said for _, said in read)
+    wanted = _Wanted(steps, real if bank else None, shown, url, redacted, noise_reads, allow_writes)
+    if not steps:
+        raise ConfigError("there is nothing to compare: no example and no recorded exchange")
+    redact = None if no_redact or redacted else redactor_of(settings, engine.banks).entry
+    if redacted and not any(rule.tape for rule in engine.interface.rules):
+        click.echo(_PSEUDONYMS, err=True)
+    result = asyncio.run(_play(wanted, engine, ignoring))
+    made = report(result, shown, redact)
+    made = replace(made, redacted=made.redacted or redacted)
+    floor = _FLOORS[fail_on]
+    _tell(made, reports, patch, suggest_ignores, floor)
+    if made.tally.troubles or made.tally.exchanges == 0:
+        click.get_current_context().exit(_NOT_COMPARED)
+    if made.fails(floor):
+        click.get_current_context().exit(_DIFFERS)
+
+
+_PSEUDONYMS = """note: the recording is redacted; its pseudonyms are no accounts of your test data, and will differ.
+      Compare with the cassettes derived from it (compare DIR/cassettes --offline DIR), or with test data of yours.
+"""
+
+
+async def _play(wanted: _Wanted, engine: "Engine", ignoring: "Ignoring") -> "Result":
+    from xs2a_sandbox.compare.comparison import Comparison
+    from xs2a_sandbox.http import Request, Response
+
+    upstream = bank = None
+    if real := wanted.bank:
+        from xs2a_sandbox.upstream.client import Upstream
+
+        upstream = Upstream()
+
+        async def ask(request: Request) -> Response:
+            return await upstream.send(real, request, request.target)
+
+        bank = ask
+    comparison = Comparison(
+        engine.interface,
+        engine.schemas,
+        engine.answer,
+        bank,
+        bank_url=wanted.url,
+        sandbox_url=engine.public_url,
+        ignoring=ignoring,
+        noise_reads=wanted.noise_reads,
+        allow_writes=wanted.allow_writes,
+    )
+    try:
+        return await comparison.play(wanted.steps, _progress())
+    finally:
+        if upstream:
+            await upstream.close()
+
+
+def _progress() -> Callable[[int, int], None]:
+    """A line that is written over, for who sits at a terminal."""
+    if not sys.stderr.isatty():
+        return lambda done, count: None
+
+    def show(done: int, count: int) -> None:
+        click.echo(f"\r{done} of {count} compared{'' if done < count else chr(10)}", nl=False, err=True)
+
+    return show
+
+
+def _tell(
+    made: "Report", reports: Sequence[Path], patch: Path | None, suggest: bool, fail_on: "Severity | None"
+) -> None:
+    from rich.console import Console
+
+    from xs2a_sandbox.compare.reports import files, text
+
+    # Wide enough for both sides where there is no terminal.
+    text.write(made, Console(width=None if sys.stdout.isatty() else 140, highlight=False))
+    for file in reports:
+        files.write(file, made, fail_on)
+    if patch:
+        from xs2a_sandbox.compare.reports import suggest_rules as patches
+
+        written = patches.write(made, patch)
+        click.echo(f"{len(written)} files of rules written to {patch}; try them with --cassettes {patch}")
+    if suggest:
+        from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
+
+        click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
+
+
+_FRAMING = frozenset("accept-encoding connection content-length expect host te transfer-encoding upgrade".split())
+
+
+def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]:
+    """All that the cassettes have; with `places`, those of these files and of the files in these folders."""
+    within = [place.resolve() for place in places]
+    steps = []
+    for entry in examples(interface):
+        file = entry.owner.origin.document.file.resolve()
+        if within and not any(file == place or place in file.parents for place in within):
+            continue
+        try:
+            steps.append(Step(f"{entry.owner.id}, example {entry.number + 1}", compose(entry)))
+        except ValueError as error:
+            raise ConfigError(f"{entry.place}: {error}") from None
+    return steps
+
+
+def of_entries(entries: Sequence[Entry]) -> list[Step]:
+    """In the order of the recording, all in one new session of the sandbox."""
+    session = (HEADER, f"compare-{uuid.uuid4().hex[:16]}")
+    return [
+        Step(
+            f"recorded exchange {number}",
+            Request(
+                entry.method,
+                entry.target,
+                Headers((*(pair for pair in entry.headers if pair[0].lower() not in _FRAMING), session)),
+                entry.body,
+                host="bank.example",
+            ),
+            entry,
+        )
+        for number, entry in enumerate(entries, 1)
+    ]
+
+
+def entries_of(path: Path) -> tuple[list[Entry], bool]:
+    """Of a recording's folder, one of its files, or a HAR document; and whether it says that it is redacted.
+
+    Raises:
+        ConfigError: there is nothing to read there.
+    """
+    if path.suffix == ".har":
+        document = read_har(read_json(path), path)
+        return list(document.entries), document.redacted is not None
+    files = har_log.raw_files(path) if path.is_dir() else [path]
+    if not files:
+        raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
+    if not path.is_dir() and not har_log.is_raw(path):
+        known = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
+        raise ConfigError(f"{path} is no recording: {known}")
+    found = [entry for file in files for entry in har_log.read_raw(file)]
+    return found, all(bool(har_log.read_head(file).get("redacted")) for file in files)

@@ -1,0 +1,100 @@
+"""The commands that control a running sandbox, through its control interface."""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.config import settings
+from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.state.session import is_session_name
+
+where = setting_flags("host", "port", "confdir")
+
+
+def session_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option("--session", metavar="NAME", help=text, callback=_session_name)
+
+
+def _session_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not is_session_name(value):
+        raise click.BadParameter("session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+    return value
+
+
+_session_option = session_option("The session; `default` when it is not named.")
+
+
+@click.command()
+@_session_option
+@click.option("--all", "everything", is_flag=True, help="All sessions.")
+@where
+def reset(session: str | None, everything: bool, **flags: Any) -> None:
+    """Forget the state and the clock of a running sandbox's session."""
+    if everything and session is not None:
+        raise click.UsageError("--session and --all exclude each other")
+    remote = remote_of(flags, session)
+    names = remote.ask("POST", ("reset",), {"all": everything})["reset"]
+    click.echo(f"forgot the state of {', '.join(names)}")
+
+
+@click.command()
+@click.argument("collection", required=False)
+@click.argument("id", required=False)
+@_session_option
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@where
+def state(collection: str | None, id: str | None, session: str | None, as_json: bool, **flags: Any) -> None:
+    """Show what a running sandbox holds: the test data, and what has changed since."""
+    remote = remote_of(flags, session)
+    value = remote.get("state", *(part for part in (collection, id) if part is not None))
+    if as_json or id is not None:
+        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    elif collection is not None:
+        for key, document in value.items():
+            click.echo(f"{key}  {json.dumps(document, ensure_ascii=False)}")
+        if not value:
+            click.echo(f"nothing in {collection}")
+    else:
+        width = max(map(len, value), default=0)
+        for name, documents in value.items():
+            click.echo(f"{name:<{width}}  {len(documents)}")
+
+
+@click.command()
+@click.option("--move", metavar="SPAN", help="Let time pass: 90d, 12h, 1d6h, PT15M, 90 (seconds); -1d goes back.")
+@click.option("--freeze", metavar="TIME", help="Stop the clock at this time: 2026-11-21T09:00.")
+@click.option("--real", is_flag=True, help="Back to the real time.")
+@_session_option
+@where
+def clock(move: str | None, freeze: str | None, real: bool, session: str | None, **flags: Any) -> None:
+    """Show, move, freeze or set back the clock of a running sandbox's session."""
+    if (move is not None) + (freeze is not None) + real > 1:
+        raise click.UsageError("--move, --freeze and --real exclude each other")
+    remote = remote_of(flags, session)
+    if move is not None:
+        shown = remote.ask("POST", ("clock",), {"move": move})
+    elif freeze is not None:
+        shown = remote.ask("PUT", ("clock",), {"frozen": freeze})
+    elif real:
+        shown = remote.ask("PUT", ("clock",), {"real": True})
+    else:
+        shown = remote.get("clock")
+    click.echo(f"{shown['now']}  {_kind(shown)}")
+
+
+def _kind(shown: dict[str, Any]) -> str:
+    if shown["frozen"]:
+        return "frozen"
+    shift = timedelta(seconds=shown["shift"])
+    days = str(abs(shift)).removesuffix(", 0:00:00")
+    return f"{'behind' if shift < timedelta() else 'ahead'} by {days}" if shift else "real"
+
+
+def remote_of(flags: dict[str, Any], session: str | None) -> Remote:
+    return Remote(settings.load(flags, os.environ, Path.cwd()), session)

@@ -1,0 +1,135 @@
+"""`explain`: asks a running sandbox, or works from the configured files where none runs."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from textwrap import wrap
+from typing import Any
+
+import click
+
+from xs2a_sandbox.cli.control import remote_of, session_option, where
+from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.errors import NotRunning, Refused
+from xs2a_sandbox.explain import request as described_request
+
+_WIDTH = 80
+_MARKS = (("fitted", "fits"), ("missed", "not"), ("lacks", "also"), ("lost", "but"))
+
+
+def text(explanation: Mapping[str, Any]) -> str:
+    """Of the JSON form, as a sandbox answers with it."""
+    return "\n".join(_lines(explanation)) + "\n"
+
+
+def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
+    request, answer, by = explanation["request"], explanation["answer"], explanation["by"]
+    yield from _wrapped(f"{request['method']} {request['path']} in the session {request['session']}")
+    yield from _wrapped(f"  {explanation['message']}")
+    if answer:
+        error = f" {answer['error']}: {answer['text']}" if answer["error"] else ""
+        yield from _wrapped(f"  the answer is {answer['status']}{error}", "    ")
+    if by:
+        yield ""
+        yield from _candidate(by, "")
+    if explanation["hints"]:
+        yield ""
+        for hint in explanation["hints"]:
+            yield from _wrapped(f"Hint: {hint['text']}", "      ")
+    if explanation["nearest"]:
+        yield ""
+        yield "Others, the nearest first:" if by else "Nearest:"
+        for number, candidate in enumerate(explanation["nearest"], 1):
+            yield ""
+            yield from _candidate(candidate, f"{number}. ")
+    if suggestion := explanation["suggestion"]:
+        yield ""
+        yield f"This would answer it, in {suggestion['file']}:"
+        yield ""
+        yield from suggestion["yaml"].splitlines()
+
+
+def _candidate(candidate: Mapping[str, Any], number: str) -> Iterator[str]:
+    kind = "rule" if "rule" in candidate else "operation"
+    far = f", distance {candidate['distance']}" if candidate["distance"] else ""
+    indent = " " * len(number)
+    yield from _wrapped(f"{number}{kind} {candidate[kind]}: {candidate['method']} {candidate['path']}{far}", indent)
+    yield f"{indent}{candidate['place']}"
+    for member, mark in _MARKS:
+        said = candidate[member] or ()
+        for one in [said] if isinstance(said, str) else said:
+            words = one if isinstance(one, str) else one["text"]
+            yield from _wrapped(f"{indent}  {mark:<5} {words}", f"{indent}        ")
+
+
+def _wrapped(line: str, indent: str = "  ") -> list[str]:
+    # Blanks at the beginning are the line's own indentation.
+    lead = line[: len(line) - len(line.lstrip())]
+    plain = "".join(character if character.isprintable() else "�" for character in line.lstrip())
+    return wrap(plain, _WIDTH, initial_indent=lead, subsequent_indent=indent, break_on_hyphens=False) or [lead]
+
+
+@click.command()
+@click.argument("method")
+@click.argument("url")
+@click.option("-H", "--header", "headers", metavar="'NAME: VALUE'", multiple=True, help="As the app sends it.")
+@click.option("-d", "--data", "body", metavar="BODY", help="The body, as the app sends it.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--offline", is_flag=True, help="With the configured files, whether a sandbox runs or not.")
+@session_option("The session; `default` when it is not named.")
+@where
+def explain(
+    method: str,
+    url: str,
+    headers: tuple[str, ...],
+    body: str | None,
+    as_json: bool,
+    offline: bool,
+    session: str | None,
+    **flags: Any,
+) -> None:
+    """Say why a request is answered as it is, without sending it.
+
+    A running sandbox is asked; where none runs, the configured cassettes and fresh test data say it.
+    """
+    request: dict[str, Any] = {"method": method.upper(), "url": url, "headers": _read(headers), "body": body}
+    if session is not None:
+        request["session"] = session
+    try:
+        described_request.read(request)
+    except Refused as error:
+        raise click.UsageError(str(error)) from None
+    remote = remote_of(flags, session)
+    found, note = (_offline(remote, request), "") if offline else _asked(remote, request)
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        click.echo(f"{note}{text(found)}", nl=False)
+
+
+def _asked(remote: Remote, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    try:
+        return {"asked": remote.url, **remote.ask("POST", ("explain",), request)}, ""
+    except NotRunning:
+        note = f"No sandbox answers at {remote.url}:\nthis is by the configured files, with fresh test data.\n\n"
+        return _offline(remote, request), note
+
+
+def _offline(remote: Remote, request: Mapping[str, Any]) -> dict[str, Any]:
+    from xs2a_sandbox.engine.build import build
+    from xs2a_sandbox.explain.explanation import described
+
+    # Kept state is neither read nor made.
+    engine = build(replace(remote.settings, state="memory:", reset=False))
+    return {"asked": "offline", **described(engine.explain(described_request.read(request)))}
+
+
+def _read(headers: tuple[str, ...]) -> dict[str, list[str]]:
+    """Lists of values by name."""
+    found: dict[str, list[str]] = {}
+    for header in headers:
+        name, colon, value = header.partition(":")
+        if not colon or not name.strip():
+            raise click.BadParameter(f"{header!r} is not 'NAME: VALUE'", param_hint="-H")
+        found.setdefault(name.strip(), []).append(value.strip())
+    return found

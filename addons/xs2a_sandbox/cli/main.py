@@ -1,0 +1,142 @@
+"""The commands. Each imports what it needs itself: `--help` waits for no proxy."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from xs2a_sandbox import __version__
+from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve
+from xs2a_sandbox.cli.authoring import init, lint
+from xs2a_sandbox.cli.flags import _load
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
+from xs2a_sandbox.upstream import tls
+
+Collections = Mapping[str, Mapping[str, Any]]
+
+
+class _Mistake(click.ClickException):
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """Says a user's mistake in words, and takes ^C for an answer."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except Unreadable as unreadable:
+            # Each line begins with its place, where editors and terminals look for one.
+            click.echo(str(unreadable), err=True)
+            context.exit(2)
+        except (UserMistake, StoreUnavailable) as mistake:
+            raise _Mistake(str(mistake)) from None
+        except KeyboardInterrupt:
+            context.exit(130)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """A sandbox that answers like a bank's PSD2 XS2A interface.
+
+    Every flag can also stand in xs2a-sandbox.yaml (proxy_port: 8080) or in the environment (XS2A_SANDBOX_PROXY_PORT).
+    """
+    tls.leave_out(os.environ)
+
+
+for _command in (
+    serve.serve,
+    serve.record,
+    compare.compare,
+    authoring.new_case,
+    authoring.coverage,
+    recordings.derive_,
+    recordings.import_,
+    recordings.export_,
+    control.reset,
+    control.state,
+    control.clock,
+    explain.explain,
+    journal.journal,
+):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    cli(prog_name="xs2a-sandbox")
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def testdata(as_json: bool) -> None:
+    """The preconfigured consents, accounts, payments and customers."""
+    listed = _listed(*_testdata(_load({})))
+    if as_json:
+        click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    # Wide enough for an id and its accounts where there is no terminal.
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    for title, rows in listed.items():
+        table = Table(title=title, title_justify="left")
+        for column in rows[0] if rows else ():
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(_cell(value)) for value in row.values()))
+        console.print(table)
+
+
+def _testdata(settings: config.Settings) -> tuple[Collections, Sequence[str]]:
+    """The documents as a session begins with them, and the ids of the consents that the bank does not know."""
+    from xs2a_sandbox.engine.build import load_testdata
+
+    data = load_testdata(settings)
+    return data.at(settings.clock.today()), data.unknown_consents
+
+
+def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """What a client of the sandbox needs to know; an account's balance is the forwardAvailable one."""
+    consents = [
+        {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}
+        for id, consent in collections.get("consents", {}).items()
+    ]
+    consents += [{"id": id, "role": "unknown", "accounts": []} for id in unknown_consents]
+    accounts = [
+        {"iban": iban, "currency": a.get("currency"), "name": a.get("name"), "balance": _balance(a)}
+        | {"psuId": a.get("psuId")}
+        for iban, a in collections.get("accounts", {}).items()
+    ]
+    payments = [
+        {"id": id, "service": p.get("service"), "product": p.get("product"), "status": p.get("transactionStatus")}
+        for id, p in collections.get("payments", {}).items()
+    ]
+    psus = [
+        {"id": id, "password": psu.get("password"), "otp": psu.get("otp"), "methods": psu.get("methods") or []}
+        for id, psu in collections.get("psus", {}).items()
+    ]
+    return {"consents": consents, "accounts": accounts, "payments": payments, "psus": psus}
+
+
+def _balance(account: Mapping[str, Any]) -> str | None:
+    for balance in account.get("balances") or ():
+        if balance["balanceType"] == "forwardAvailable":
+            return str(balance["balanceAmount"]["amount"])
+    return None
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(str(v["authenticationMethodId"]) if isinstance(v, dict) else str(v) for v in value)
+    return "" if value is None else str(value)
+
+
+cli.add_command(lint)
+cli.add_command(init)

@@ -1,0 +1,146 @@
+"""The commands for recordings: what other programs have kept becomes one, and one becomes cassettes or a HAR file."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.errors import ConfigError, RecordingFailed, UserMistake
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.http.har import Entry
+    from xs2a_sandbox.recording.derive import Derived
+    from xs2a_sandbox.recording.importers.har import Foreign
+
+_DUMP = re.compile(rb"-?\d+:")
+"""How a file of mitmproxy begins: with a length, be it an absurd one. No JSON begins so."""
+_BEGINNING = 64
+
+_where = setting_flags("confdir", "dialect")
+
+
+@click.command("import")
+@click.argument("source", metavar="FILE", type=click.Path(exists=True, path_type=Path))
+@click.option("--to", "directory", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The recording.")
+@click.option("--no-redact", is_flag=True, help="Write down what is there, secrets and persons included.")
+@_where
+def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> None:
+    """Make a recording of a HAR file, a dump of mitmproxy, a Postman collection, or WireMock's mappings."""
+    from xs2a_sandbox.recording.derive import counted
+
+    settings = config.load(flags, os.environ, Path.cwd())
+    found = _read(source)
+    _list(found.left_out)
+    if not found.entries:
+        raise ConfigError(f"{source}: there is no exchange in it that could be imported")
+    redact, redacted = (None, found.redacted or False) if no_redact or found.redacted else _redaction(settings)
+    entries = [redact(entry) for entry in found.entries] if redact else found.entries
+    # Their URLs can hold a password.
+    banks = sorted({entry.bank for entry in entries})
+    asyncio.run(_write(directory, entries, {"banks": banks, "redacted": redacted}))
+    click.echo(f"{counted(len(entries), 'exchange')} imported into {directory}")
+    _tell(_derived(directory, settings), directory)
+
+
+@click.command("derive")
+@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_where
+def derive_(directory: Path, **flags: Any) -> None:
+    """Make cassettes of the recording in DIR, anew: rules that were edited by hand are kept."""
+    _tell(_derived(directory, config.load(flags, os.environ, Path.cwd())), directory)
+
+
+@click.command("export")
+@click.argument(
+    "directory", metavar="[DIR]", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--har", "file", metavar="FILE", required=True, type=click.Path(path_type=Path), help="Where to write it."
+)
+def export_(directory: Path, file: Path) -> None:
+    """Write all exchanges of the recording in DIR into one HAR file."""
+    from xs2a_sandbox.recording.derive import counted
+    from xs2a_sandbox.recording.har_log import export
+
+    click.echo(f"{counted(export(directory, file), 'exchange')} written to {file}")
+
+
+def _read(source: Path) -> "Foreign":
+    from xs2a_sandbox.clock import Clock
+    from xs2a_sandbox.recording.importers.har import read_har, read_json
+
+    now = Clock().now()
+    if source.is_dir():
+        from xs2a_sandbox.recording.importers import wiremock
+
+        return wiremock.read_directory(source, now)
+    try:
+        with own_file.opened(source) as content:
+            begins = content.read(_BEGINNING)
+    except OSError as error:
+        raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
+    if _DUMP.match(begins):
+        from xs2a_sandbox.recording.importers import mitmproxy
+
+        return mitmproxy.read(source)
+    value = read_json(source)
+    kinds = value.keys() if isinstance(value, dict) else ()
+    if "log" in kinds:
+        return read_har(value, source)
+    if "item" in kinds:
+        from xs2a_sandbox.recording.importers import postman
+
+        return postman.read(value, source, now)
+    if "mappings" in kinds or "request" in kinds:
+        from xs2a_sandbox.recording.importers import wiremock
+
+        return wiremock.read(value, source, source.parent.parent / wiremock.FILES, now)
+    raise ConfigError(f"{source}: this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock")
+
+
+def _redaction(settings: config.Settings) -> tuple[Callable[["Entry"], "Entry"], str]:
+    from xs2a_sandbox.engine import build
+    from xs2a_sandbox.redaction import pseudonyms
+
+    banks, _ = build.read_all(settings)
+    return build.redactor_of(settings, banks).entry, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir))
+
+
+async def _write(directory: Path, entries: Sequence["Entry"], head: dict[str, Any]) -> None:
+    from xs2a_sandbox.recording.har_log import Recording
+
+    recording = Recording(directory, None, head)
+    try:
+        recording.check()
+        for entry in entries:
+            await recording.add(entry)
+    except RecordingFailed as failed:
+        raise UserMistake(str(failed)) from None
+    finally:
+        recording.close()
+
+
+def _derived(directory: Path, settings: config.Settings) -> "Derived":
+    from xs2a_sandbox.engine import build
+    from xs2a_sandbox.recording.derive import derive
+
+    return derive(directory, build.interface_of(settings))
+
+
+def _tell(derived: "Derived", directory: Path) -> None:
+    from xs2a_sandbox.recording.derive import told
+
+    for line in told(derived, directory):
+        click.echo(line)
+
+
+def _list(left_out: Sequence[str]) -> None:
+    for line in left_out:
+        click.echo(f"left out: {line}", err=True)

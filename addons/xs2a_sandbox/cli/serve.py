@@ -1,0 +1,302 @@
+"""`serve`, and `record`, which is `serve` in mode record."""
+
+import gc
+import json
+import logging
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.http.origin import is_local
+from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.recording.derive import counted, derive, told
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.control.front_page import Addresses, FrontPage
+
+_REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+
+
+def announcement(settings: Settings, addresses: "Addresses", state: str, consent: str | None) -> str:
+    """A few lines of text, or one of JSON when that is the log's format."""
+    command = curl(settings, addresses, consent)
+    banks = [bank for bank in settings.real_banks() if bank.url]
+    if settings.log_format == "json":
+        return json.dumps(
+            {
+                "proxy": addresses.proxy,
+                "direct": addresses.direct,
+                "tls": addresses.tls,
+                "ca_file": str(addresses.ca_file),
+                "state": state,
+                "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
+                "banks": [{"url": bank.url, "hosts": bank.hosts, "mode": bank.mode} for bank in banks],
+                "try": command,
+            }
+        )
+    lines = [
+        f"proxy     {addresses.proxy}",
+        f"base URL  {addresses.direct}",
+        *([f"          {addresses.tls}"] if addresses.tls else []),
+        f"CA file   {addresses.ca_file}",
+        f"state     {state}",
+        *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
+        *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
+        *(["", "Try it:", f"  {command}"] if command else []),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def front_page(settings: Settings, addresses: "Addresses", consent: str | None) -> "FrontPage":
+    """The same for a browser."""
+    from xs2a_sandbox.control.front_page import FrontPage
+
+    banks = [bank for bank in settings.real_banks() if bank.url]
+    return FrontPage(addresses, curl(settings, addresses, consent), banks, local=is_local(settings.host))
+
+
+def exposure(settings: Settings) -> str | None:
+    """What it means to listen on more than this machine's own addresses; None where nobody else gets in."""
+    if is_local(settings.host):
+        return None
+    where = "every address of this machine" if settings.host in ("0.0.0.0", "::") else settings.host
+    banks = [bank.url for bank in settings.real_banks() if bank.url and bank.can_be_asked]
+    way = f", its way to {', '.join(banks)} with the certificates and recordings of that included" if banks else ""
+    proxy = "" if settings.proxy_auth else "; --proxy-auth USER:PASS has the proxy ask for a password"
+    everybody = f"listening on {where}: whoever reaches it can use the sandbox{way}{proxy}"
+    return f"{everybody}; --host 127.0.0.1 lets nobody else in"
+
+
+def _modes(bank: RealBank) -> str:
+    # Who names a bank expects that it is asked.
+    if not bank.can_be_asked:
+        return "is not asked (mode simulate; --mode spy, record or compare)"
+    by_path = [f"{path}: {mode}" for path, mode in bank.modes]
+    return f"({', '.join([f'mode {bank.mode}', *by_path])})"
+
+
+def found_state(settings: Settings) -> str:
+    """What an earlier run has left, and how to begin anew.
+
+    Raises:
+        UserMistake: the file is something else.
+    """
+    kind, _, name = settings.state.partition(":")
+    if kind == "memory":
+        return "in memory, gone when the sandbox stops"
+    file = Path(name)
+    if not file.is_file() or file.stat().st_size == 0:
+        return f"{file} (new)"
+    if settings.reset:
+        return f"{file} (reset)"
+    from xs2a_sandbox.state.sqlite import SqliteStore
+
+    store = SqliteStore(file)
+    try:
+        counts = store.counts()
+    except StoreUnavailable as error:
+        return f"{file} (cannot be counted: {error})"
+    finally:
+        store.close()
+    # Names with an underscore are the sandbox's own.
+    kept = [f"{count} {collection}" for collection, count in sorted(counts.items()) if not collection.startswith("_")]
+    found = ", ".join(kept) or "nothing yet"
+    return f"{file} holds {found}; start with --reset to forget it"
+
+
+def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
+    consents = collections.get("consents", {})
+    return next((id for id, consent in consents.items() if consent.get("role") == "valid"), None)
+
+
+def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str | None:
+    """A command that a shell can run as it is; with `--proxy-auth` curl asks for the password, which is not printed.
+
+    None in mode record, where it would ask the bank for what only the sandbox has.
+    """
+    if consent is None or settings.mode == "record":
+        return None
+    host = settings.hosts[0] if settings.hosts else "bank.example"
+    words = ["curl", "--cacert", str(addresses.ca_file), "-x", addresses.proxy]
+    if settings.proxy_auth:
+        words += ["-U", settings.proxy_auth.partition(":")[0]]
+    words += ["-H", f"X-Request-ID: {_REQUEST_ID}", f"https://{host}{settings.base_path}/v1/consents/{consent}/status"]
+    return shlex.join(words)
+
+
+class Run:
+    """Told of the engine once it is built, and of every exchange. Rules of two banks with the same id count as one."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+        self._used: set[str] = set()
+        self._asked: set[tuple[str, str]] = set()
+
+    def begin(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add(self, exchange: Exchange) -> None:
+        if exchange.rule:
+            self._used.add(exchange.rule)
+        if exchange.source == "bank":
+            self._asked.add((exchange.method, exchange.path))
+
+    def progress(self) -> str | None:
+        """How far a recording is, in one line."""
+        if self._engine is None or not (recording := self._engine.passage.recording):
+            return None
+        return (
+            f"recorded {counted(recording.exchanges, 'exchange')}, {counted(len(self._asked), 'request')} told apart,"
+            f" {counted(self._engine.passage.redactions(), 'value')} redacted"
+        )
+
+    def end(self) -> Iterator[str]:
+        """After the last exchange: derives rules from what was recorded, and names the recorded rules nobody used."""
+        if self._engine is None:
+            return
+        if self._engine.passage.comparing:
+            yield from self._engine.passage.comparing.report.end()
+        recording = self._engine.passage.recording
+        if recording and recording.exchanges:
+            yield f"{self.progress()}: {recording.file}"
+            try:
+                yield from told(derive(recording.directory, self._engine.interface), recording.directory)
+            except UserMistake as mistake:
+                yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
+                yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
+        if recording and recording.lost:
+            yield f"{counted(recording.lost, 'exchange')} with the bank could not be written down: lost"
+        rules = [rule for bank in self._engine.banks.all for rule in bank.interface.rules if rule.tape]
+        recorded = {rule.origin.place: rule for rule in rules}  # banks may share cassettes
+        unused = [rule for rule in recorded.values() if rule.id not in self._used]
+        if unused:
+            yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
+            yield from (f"  {_near(rule.origin.place)}  {rule.id}" for rule in unused)
+
+
+def _near(place: str) -> str:
+    with suppress(ValueError):
+        return str(Path(place).relative_to(Path.cwd()))
+    return place
+
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.control.front_page import Addresses, FrontPage
+    from xs2a_sandbox.engine import Engine
+    from xs2a_sandbox.journal.log_line import Exchange
+
+logger = logging.getLogger("xs2a_sandbox")
+
+_CLEAR_LINE = "\r\x1b[2K"
+
+_no_redact = click.option(
+    "--no-redact",
+    is_flag=True,
+    help="Write secrets and persons' data into recordings as they were sent. On the command line only.",
+)
+
+
+@click.command()
+@setting_flags()
+@_no_redact
+def serve(no_redact: bool, **flags: Any) -> None:
+    """Answer as the bank, until SIGTERM or ^C."""
+    _serve(flags, redact=not no_redact)
+
+
+@click.command()
+@setting_flags()
+@_no_redact
+def record(no_redact: bool, **flags: Any) -> None:
+    """Serve in mode record: everything goes to the bank of --bank, and is written into --to."""
+    _serve({**flags, "mode": "record"}, redact=not no_redact)
+
+
+def _load(flags: Mapping[str, Any]) -> config.Settings:
+    return config.load(flags, os.environ, Path.cwd())
+
+
+def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
+    import asyncio
+
+    from xs2a_sandbox.authoring.coverage import CoverageTally
+    from xs2a_sandbox.cli.authoring import show_coverage
+    from xs2a_sandbox.clock import REAL
+    from xs2a_sandbox.doors import serving
+    from xs2a_sandbox.engine import build
+    from xs2a_sandbox.journal import log_line
+    from xs2a_sandbox.journal.serving_log import ServingLog, standing
+
+    settings = _load(flags)
+    state = found_state(settings)
+    consent = valid_consent(build.load_testdata(settings).at(settings.clock.today()))
+    run, tally = Run(), CoverageTally()
+    clear = ""  # what a line on the standard error has to begin with while there is a line of progress
+
+    def say(text: str) -> None:
+        # Nobody may read it any more; the app still wants its answers.
+        with suppress(OSError):
+            click.echo(clear + text, err=True)
+
+    standing_log = ServingLog(settings.log_format, say)
+    introduce: Callable[[FrontPage], None] | None = None
+
+    def built(engine: "Engine") -> None:
+        nonlocal introduce
+        introduce = engine.introduce
+        standing_log.redact = engine.shown_text
+        run.begin(engine)
+        if engine.passage.comparing:
+            engine.passage.comparing.report.say = standing_log.note
+        for warning in build.warnings(settings, engine):
+            standing_log.note(warning, level="warning")
+
+    def ready(addresses: "Addresses") -> None:
+        # What is there by now stays, and the collector need not look through it again and again while it answers.
+        gc.freeze()
+        if introduce:
+            introduce(front_page(settings, addresses, consent))
+        if exposed := exposure(settings):
+            logger.warning("%s", exposed)
+        click.echo(announcement(settings, addresses, state, consent))
+
+    def log(exchange: "Exchange") -> None:
+        nonlocal clear
+        run.add(exchange)
+        tally.add(exchange)
+        progress = run.progress() if sys.stderr.isatty() else None
+        clear = _CLEAR_LINE if progress else ""
+        with suppress(OSError):
+            if progress:
+                click.echo(_CLEAR_LINE, nl=False, err=True)
+            click.echo(log_line.line(exchange, settings.log_format, REAL.now()))
+            if progress:
+                click.echo(progress, nl=False, err=True)
+
+    with standing(standing_log):
+        asyncio.run(
+            serving.serve(
+                settings,
+                redact=redact,
+                again=lambda: _load(flags),
+                say=standing_log.note,
+                built=built,
+                ready=ready,
+                on_exchange=log,
+            )
+        )
+    for line in run.end():
+        standing_log.note(line)
+    if settings.coverage:
+        show_coverage(settings, (), tally, settings.log_format, err=True)

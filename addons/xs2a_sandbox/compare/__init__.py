@@ -1,0 +1,1 @@
+"""Says where two answers, recordings or banks differ, and whether it matters."""

@@ -1,0 +1,268 @@
+"""A bank and the sandbox side by side: the same requests to both, and what differs in the answers."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from xs2a_sandbox.cassette import Interface, Operation
+from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.compare import loaded_answer
+from xs2a_sandbox.compare.diff import Contrast
+from xs2a_sandbox.compare.difference import Difference
+from xs2a_sandbox.compare.identifiers import Counterparts
+from xs2a_sandbox.compare.loaded_answer import Ask, LoadedAnswer
+from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring, Noise
+from xs2a_sandbox.compare.schema_drift import Drift
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.formats import is_uuid
+from xs2a_sandbox.errors import BankError, InvalidResponse
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.target import split_target
+
+Side = Literal["recording", "bank", "sandbox"]
+Source = Literal["bank", "sandbox"]
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_HEADERS = "x-sandbox-"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A request to be sent to both sides. `title` is shown, so it holds nothing of the request itself; `recorded` is
+    the exchange it is taken from, if any.
+    """
+
+    title: str
+    request: Request
+    recorded: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A difference that does not count, and why."""
+
+    difference: Difference
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One request and what came of it. The entries hold secrets: what is shown of them is `report.py`'s business.
+
+    `trouble` is why it could not be compared; `remark` what else there is to know.
+    """
+
+    title: str
+    operation: str | None
+    bank: Entry | None
+    sandbox: Entry | None
+    differences: tuple[Difference, ...] = ()
+    masked: tuple[Masked, ...] = ()
+    trouble: str | None = None
+    remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`skipped` are the titles of writes that the bank was spared; the rules are those that were of no use."""
+
+    compared: tuple[Compared, ...]
+    skipped: tuple[str, ...] = ()
+    unused: tuple[IgnoreRule, ...] = ()
+    lapsed: tuple[IgnoreRule, ...] = ()
+
+
+class Comparison:
+    """Remembers what each side calls things. Without a `bank` the recorded answers stand for it.
+
+    `noise_reads`: how often more a read is sent to the bank. `bank_url` and `sandbox_url` are what absolute links of
+    the two begin with.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        schemas: Schemas,
+        sandbox: Ask,
+        bank: Ask | None,
+        *,
+        bank_url: str = "",
+        sandbox_url: str = "",
+        ignoring: Ignoring | None = None,
+        noise_reads: int = 1,
+        allow_writes: bool = False,
+    ) -> None:
+        self._interface = interface
+        self._index = Index(interface)
+        self._drift = Drift(schemas)
+        self._sandbox = sandbox
+        self._bank = bank
+        self._bank_url = bank_url
+        self._sandbox_url = sandbox_url
+        self._ignoring = ignoring or Ignoring()
+        self._noise_reads = noise_reads
+        self._allow_writes = allow_writes
+        self._between = Counterparts(bank_url, sandbox_url)
+        self._recorded_bank = Counterparts(bank_url, bank_url)
+        self._recorded_sandbox = Counterparts(bank_url, sandbox_url)
+
+    def on_journey(self, counterparts: Counterparts, sandbox: Ask, bank: Ask) -> "Comparison":
+        """One of its own for what some other client of both sides calls things."""
+        other = copy(self)
+        other._between, other._sandbox, other._bank = counterparts, sandbox, bank
+        return other
+
+    async def play(
+        self, steps: Sequence[Step], progress: Callable[[int, int], None] = lambda done, count: None
+    ) -> Result:
+        """All of them, in order; `progress` is told how many are done, of how many."""
+        compared, skipped = [], []
+        for done, step in enumerate(steps, 1):
+            if self._bank and not self._may_send(step.request):
+                skipped.append(step.title)
+            else:
+                compared.append(await self.step(step))
+            progress(done, len(steps))
+        return Result(tuple(compared), tuple(skipped), self._ignoring.unused, self._ignoring.lapsed)
+
+    async def step(self, step: Step) -> Compared:
+        """Asks both sides; or only the sandbox, when the recorded answer stands for the bank's."""
+        operation = self._operation(step.request)
+        try:
+            if self._bank is None:
+                if step.recorded is None:
+                    raise ValueError("there is no recorded answer to compare with")
+                bank = loaded_answer.recorded(step.recorded)
+                sandbox = await self._ask_sandbox(step.request, "bank")
+                return self._judge(step.title, operation, bank, sandbox, [])
+            written: Side = "recording" if step.recorded else "sandbox"
+            bank, again = await self._ask_bank(step.request, written)
+            sandbox = await self._ask_sandbox(step.request, written)
+            if step.recorded:
+                self._learn(step.recorded, bank, self._recorded_bank)
+                self._learn(step.recorded, sandbox, self._recorded_sandbox)
+            return self._judge(step.title, operation, bank, sandbox, again)
+        except (ValueError, InvalidResponse, BankError) as error:
+            return Compared(step.title, _id(operation), None, None, trouble=reason(error))
+
+    async def beside(
+        self, request: Request, answer: Response, source: Source, worker: Executor | None = None
+    ) -> Compared | None:
+        """One side has answered a client already: asks the other and compares. None for a write that it is spared.
+
+        Raises nothing, like `step`; `answer` must be held as a whole. It is compared in a thread, of `worker` if given:
+        large answers take seconds.
+        """
+        operation = self._operation(request)
+        title = _id(operation) or "unknown operation"
+        if source == "sandbox" and not self._may_send(request):
+            return None
+        try:
+            given = loaded_answer.take(request, answer, self._bank_url if source == "bank" else self._sandbox_url, 0.0)
+            again: list[Response] = []
+            if source == "bank":
+                sandbox, bank = await self._ask_sandbox(request, "bank"), given
+                if self._bank:
+                    again = await self._again(self._bank, request)
+            else:
+                bank, again = await self._ask_bank(request, "sandbox")
+                sandbox = given
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again)
+        except (ValueError, InvalidResponse, BankError) as error:
+            return Compared(title, _id(operation), None, None, trouble=reason(error))
+
+    # Asking
+
+    def _may_send(self, request: Request) -> bool:
+        return self._allow_writes or request.method in SAFE_METHODS
+
+    async def _ask_sandbox(self, request: Request, written: Side) -> LoadedAnswer:
+        if written == "bank":
+            request = self._between.to_right(request)
+        elif written == "recording":
+            request = self._recorded_sandbox.to_right(request)
+        return await loaded_answer.ask(self._sandbox, request, self._sandbox_url)
+
+    async def _ask_bank(self, request: Request, written: Side) -> tuple[LoadedAnswer, list[Response]]:
+        if self._bank is None:
+            raise ValueError("there is no bank to ask")
+        if written == "sandbox":
+            request = self._between.to_left(request)
+        elif written == "recording":
+            request = self._recorded_bank.to_right(request)
+        own = (pair for pair in request.headers if not pair[0].lower().startswith(_OWN_HEADERS))
+        request = replace(request, headers=Headers(own))
+        answer = await loaded_answer.ask(self._bank, request, self._bank_url)
+        return answer, await self._again(self._bank, request)
+
+    async def _again(self, bank: Ask, request: Request) -> list[Response]:
+        """The same read once more, or several times: what differs then is noise."""
+        if request.method not in SAFE_METHODS:
+            return []
+        again = []
+        for _ in range(self._noise_reads):
+            fresh = Headers(
+                (name, str(uuid.uuid4()) if name.lower() == "x-request-id" and is_uuid(value) else value)
+                for name, value in request.headers
+            )
+            again.append((await loaded_answer.ask(bank, replace(request, headers=fresh), self._bank_url)).response)
+        return again
+
+    def _learn(self, recorded: Entry, answer: LoadedAnswer, counterparts: Counterparts) -> None:
+        """What was recorded and what is answered now: their identifiers are counterparts."""
+        if recorded.status != answer.response.status or recorded.cut:
+            return
+        then = loaded_answer.recorded(recorded)
+        Contrast(counterparts).answers(then.response, then.content, answer.response, answer.content)
+
+    # Judging
+
+    def _operation(self, request: Request) -> Operation | None:
+        return self._index.find(request.method, split_target(request.target).segments).operation
+
+    def _judge(
+        self,
+        title: str,
+        operation: Operation | None,
+        bank: LoadedAnswer,
+        sandbox: LoadedAnswer,
+        again: Sequence[Response],
+    ) -> Compared:
+        named = self._named(operation)
+        found = Contrast(self._between, named).answers(bank.response, bank.content, sandbox.response, sandbox.content)
+        found = self._drift.said_of(found, operation, bank, sandbox)
+        noise = Noise(bank.response, again, named)
+        counted, masked = [], []
+        for difference in found:
+            why = noise.reason(difference, self._between.twin)
+            why = why or self._ignoring.reason(difference, _id(operation))
+            if why:
+                masked.append(Masked(difference, why))
+            else:
+                counted.append(difference)
+        remark = f"{noise.unusable} of the reads to find noise had another status" if noise.unusable else None
+        return Compared(title, _id(operation), bank.entry, sandbox.entry, tuple(counted), tuple(masked), remark=remark)
+
+    def _named(self, operation: Operation | None) -> set[str]:
+        answers = [self._interface.every_answer, *(operation.behaviour.respond if operation else ())]
+        return {name.lower() for answer in answers for name, _ in answer.headers}
+
+
+def _id(operation: Operation | None) -> str | None:
+    return operation.id if operation else None
+
+
+def reason(error: Exception) -> str:
+    """Without a word of the exchange."""
+    if isinstance(error, InvalidResponse):
+        return "the bank's answer is no valid HTTP"
+    if isinstance(error, BankError):
+        reason = error.values.get("reason") or error.values.get("address")
+        return f"{error.name}: {error.values.get('bank', 'the bank')}{f', {reason}' if reason else ''}"
+    return str(error)

@@ -1,0 +1,126 @@
+"""One difference between a bank's answer and the sandbox's: what kind it is, where, and whether it matters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
+
+Kind = Literal[
+    "status",
+    "header-missing",
+    "header-extra",
+    "header-changed",
+    "member-missing",
+    "member-extra",
+    "type",
+    "value",
+    "format",
+    "null",
+    "length",
+    "element-missing",
+    "element-extra",
+    "order",
+    "drift",
+]
+Severity = Literal["high", "medium", "low"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+HEADER_KINDS = frozenset({"header-missing", "header-extra", "header-changed"})
+BODY_KINDS = frozenset(KINDS) - HEADER_KINDS - {"status"}
+
+_SEVERITY: dict[Kind, Severity] = {
+    "status": "high",
+    "header-missing": "low",
+    "header-extra": "low",
+    "header-changed": "medium",
+    "member-missing": "high",
+    "member-extra": "low",
+    "type": "high",
+    "value": "medium",
+    "format": "medium",
+    "null": "medium",
+    "length": "medium",
+    "element-missing": "medium",
+    "element-extra": "medium",
+    "order": "low",
+    "drift": "medium",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The bank is right: *missing* is what it says and the sandbox does not, *extra* the other way round.
+
+    It holds no value of an answer, only where to look: reports look into redacted answers. `place` is on the sandbox's
+    side, `bank_place` on the bank's; a missing element stands at its place in the bank's array on both. `header` is
+    the header's name as its sender writes it, and `named` says whether the interface names that header. `by` is the
+    member by which the elements of an array were told apart, and `key` its value there. `drift`: how the bank's answer
+    breaks the interface's own schema at this place.
+    """
+
+    kind: Kind
+    place: Pointer = ()
+    bank_place: Pointer = ()
+    header: str | None = None
+    named: bool = False
+    by: str | None = None
+    key: str | None = None
+    drift: str | None = None
+
+    @property
+    def severity(self) -> Severity:
+        if self.kind == "header-missing" and self.named:
+            return "high"
+        return _SEVERITY[self.kind]
+
+    @property
+    def where(self) -> str:
+        """`status`, `header Location`, or a JSON Pointer in the sandbox's answer; the empty one is the whole body."""
+        if self.kind == "status":
+            return "status"
+        return f"header {self.header}" if self.header else pointer_text(self.place)
+
+
+def is_at_least(severity: Severity, floor: Severity) -> bool:
+    return SEVERITIES.index(severity) <= SEVERITIES.index(floor)
+
+
+ALWAYS_COMPARED = frozenset({"content-type", "location", "aspsp-sca-approach"})
+"""Names of headers that every interface of this kind has."""
+
+_VOLATILE = frozenset(
+    # What differs in every answer, or says who transported it.
+    "age alt-svc cf-cache-status cf-ray correlation-id date etag expires last-modified nel p3p report-to server"
+    " server-timing set-cookie strict-transport-security traceparent tracestate via x-correlation-id x-powered-by"
+    " x-request-id x-runtime x-served-by x-trace-id"
+    # How the message is framed.
+    " connection content-encoding content-length keep-alive proxy-authenticate proxy-connection te trailer"
+    " transfer-encoding upgrade".split()
+)
+_VOLATILE_PREFIXES = ("x-sandbox-", "x-amz", "x-b3-", "x-envoy-", "x-cache")
+
+
+def compared(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """By lower-case name: the name as written, and all its values in one."""
+    found: dict[str, tuple[str, str]] = {}
+    for written, value in headers:
+        name = written.lower()
+        if name in _VOLATILE or name.startswith(_VOLATILE_PREFIXES):
+            continue
+        value = _media_type(value) if name == "content-type" else value.strip()
+        found[name] = (found[name][0], f"{found[name][1]}, {value}") if name in found else (written, value)
+    return found
+
+
+def _media_type(text: str) -> str:
+    """One of several spellings. JSON is UTF-8 whatever its charset says."""
+    kind, *parameters = (part.strip() for part in text.split(";"))
+    kind = kind.lower()
+    is_json = kind.endswith(("/json", "+json"))
+    pairs = (parameter.partition("=") for parameter in parameters if parameter)
+    kept = {name.strip().lower(): value.strip().strip('"').lower() for name, _, value in pairs}
+    if is_json:
+        kept.pop("charset", None)
+    return "; ".join([kind, *(f"{name}={value}" for name, value in sorted(kept.items()))])

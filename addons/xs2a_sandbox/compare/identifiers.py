@@ -1,0 +1,197 @@
+"""What two sides call the same thing: learned from paired answers, put into the requests that follow."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from xs2a_sandbox.compare.diff import IDENTIFIERS, PAGES
+from xs2a_sandbox.documents.formats import is_uuid
+from xs2a_sandbox.http import Headers, Request, body, to_json
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9._~:+/=-]{1,200}")
+_DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
+_QUERY_NAME = re.compile(r"(?:.*[_-])?id|.*I[dD]")
+_SESSION = re.compile(r"^/s/[A-Za-z0-9._-]{1,64}(?=/)")
+_UNMISTAKABLE = 6
+"""Characters from which a text cannot be an identifier by accident, wherever it stands."""
+_FREE_TEXT = frozenset("authorization digest signature".split())
+_MOST = 100_000
+
+
+class Counterparts:
+    """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with.
+
+    What a bank made up itself has one counterpart for good; only UUIDs, which are alike anyway, may get a later one.
+    """
+
+    def __init__(self, left_base: str = "", right_base: str = "") -> None:
+        self._to_right: dict[str, str] = {}
+        self._to_left: dict[str, str] = {}
+        self._left_base = left_base.rstrip("/")
+        self._right_base = right_base.rstrip("/")
+
+    def __len__(self) -> int:
+        return len(self._to_right)
+
+    def learn(self, left: str, right: str) -> None:
+        if len(self._to_right) >= _MOST:
+            oldest = next(iter(self._to_right))
+            self._to_left.pop(self._to_right.pop(oldest), None)
+        self._to_right[left] = right
+        self._to_left[right] = left
+
+    # Identity, as `contrast` asks for it: the left side is the bank.
+
+    def same(self, name: str, bank: str, sandbox: str, learn: bool = True) -> bool:
+        if self._to_right.get(bank) == sandbox:
+            return True
+        if name in IDENTIFIERS or (is_uuid(bank) and is_uuid(sandbox)):
+            return self._pair(bank, sandbox, learn and name in IDENTIFIERS)
+        return self._text(bank, sandbox, learn) or (name in PAGES and _elsewhere(bank, sandbox))
+
+    def confirm(self, identifier: str) -> None:
+        if identifier not in self._to_right and identifier not in self._to_left:
+            self.learn(identifier, identifier)
+
+    def twin(self, bank: str) -> str:
+        return self._to_right.get(bank, bank)
+
+    def _pair(self, left: str, right: str, learn: bool) -> bool:
+        if not (is_uuid(left) and is_uuid(right)):
+            known = left in self._to_right or right in self._to_left
+            if known or not (_IDENTIFIER.fullmatch(left) and _IDENTIFIER.fullmatch(right)):
+                return False
+        if learn:
+            self.learn(left, right)
+        return True
+
+    def _text(self, left: str, right: str, learn: bool) -> bool:
+        """Links whose segments are counterparts, and sentences that mention such."""
+        mine, theirs = _own(left, self._left_base), _own(right, self._right_base)
+        if mine == theirs or self._alike(mine, theirs, learn):
+            return True
+        # What only one side sees as its own may lead to the same third for both.
+        left, right = (
+            base + own if own != text else text
+            for text, own, base in ((left, mine, self._left_base), (right, theirs, self._right_base))
+        )
+        return (mine, theirs) != (left, right) and self._alike(left, right, learn)
+
+    def _alike(self, left: str, right: str, learn: bool) -> bool:
+        ours, others = _DELIMITERS.split(left), _DELIMITERS.split(right)
+        if len(ours) != len(others) or len(ours) == 1 or ours[1::2] != others[1::2]:
+            return False
+        is_link = left.startswith(("/", "http://", "https://"))
+        fresh = []
+        for position in range(0, len(ours), 2):
+            one, other = ours[position], others[position]
+            if one == other or self._to_right.get(one) == other:
+                continue
+            alike = is_uuid(one) and is_uuid(other)
+            if not alike and not (is_link and _names_something(ours, position) and self._pair(one, other, False)):
+                return False
+            fresh.append((one, other))
+        if learn and is_link:
+            for one, other in fresh:
+                self.learn(one, other)
+        return True
+
+    # Requests
+
+    def to_right(self, request: Request) -> Request:
+        """The same request, as the right side understands it."""
+        return _rewritten(request, self._to_right)
+
+    def to_left(self, request: Request) -> Request:
+        return _rewritten(request, self._to_left)
+
+
+def _own(text: str, base: str) -> str:
+    """Without the beginning that says only where this side is, and in which session."""
+    if base and text.startswith(base) and text[len(base) : len(base) + 1] in ("", "/", "?"):
+        return _SESSION.sub("", text[len(base) :], count=1) or "/"
+    return text
+
+
+def _elsewhere(one: str, other: str) -> bool:
+    """Whether two addresses are at different places of the web."""
+    try:
+        mine, theirs = urlsplit(one), urlsplit(other)
+    except ValueError:
+        return False
+    return bool(mine.scheme and mine.netloc and theirs.scheme and theirs.netloc) and mine.netloc != theirs.netloc
+
+
+def _names_something(parts: list[str], position: int) -> bool:
+    """Whether a piece of a link is an identifier: a path segment with a digit, or a query value whose name says so."""
+    before = parts[position - 1] if position else ""
+    if "=" in before:
+        return _QUERY_NAME.fullmatch(parts[position - 2]) is not None
+    piece = parts[position]
+    return "/" in before and "//" not in before and len(piece) > 2 and any(letter.isdigit() for letter in piece)
+
+
+def _rewritten(request: Request, known: Mapping[str, str]) -> Request:
+    known = {mine: theirs for mine, theirs in known.items() if mine != theirs}
+    if not known:
+        return request
+
+    def put(text: str) -> str:
+        if text in known:
+            return known[text]
+        parts = _DELIMITERS.split(text)
+        if len(parts) == 1:
+            return text
+        return "".join(known.get(part, part) if len(part) >= _UNMISTAKABLE else part for part in parts)
+
+    path, mark, query = request.target.partition("?")
+    target = "/".join(_encoded(segment, _whole(known)) for segment in path.split("/"))
+    if mark:
+        target += "?" + _form(query, put)
+    headers = Headers((name, value if name.lower() in _FREE_TEXT else put(value)) for name, value in request.headers)
+    return replace(request, target=target, headers=headers, body=_body(request, put))
+
+
+def _whole(known: Mapping[str, str]) -> Callable[[str], str]:
+    return lambda text: known.get(text, text)
+
+
+def _encoded(text: str, put: Callable[[str], str]) -> str:
+    """A percent-encoded text, left as it was written where nothing is put into it."""
+    plain = unquote(text)
+    changed = put(plain)
+    return text if changed == plain else quote(changed, safe="")
+
+
+def _form(query: str, put: Callable[[str], str]) -> str:
+    pairs = (pair.partition("=") for pair in query.split("&"))
+    return "&".join(f"{name}{mark}{_encoded(value, put)}" for name, mark, value in pairs)
+
+
+def _body(request: Request, put: Callable[[str], str]) -> bytes:
+    kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    if kind == "application/x-www-form-urlencoded":
+        try:
+            return _form(request.body.decode("ascii"), put).encode()
+        except UnicodeDecodeError:
+            return request.body
+    read = body.read(request.body)
+    if read.kind != "json":
+        return request.body
+    try:
+        changed = _value(read.value, "", put)
+        return request.body if changed == read.value else to_json(changed)
+    except RecursionError:
+        return request.body
+
+
+def _value(value: Any, name: str, put: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        return {inner: _value(below, inner, put) for inner, below in value.items()}
+    if isinstance(value, list):
+        return [_value(below, name, put) for below in value]
+    if isinstance(value, str) and (name in IDENTIFIERS or len(value) >= _UNMISTAKABLE):
+        return put(value)
+    return value

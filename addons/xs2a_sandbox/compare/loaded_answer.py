@@ -1,0 +1,76 @@
+"""An answer as it is compared: whole, unpacked, and read."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http import body as content
+from xs2a_sandbox.http.body import LARGEST, Content, decode
+from xs2a_sandbox.http.har import Entry
+
+Ask = Callable[[Request], Awaitable[Response]]
+"""Sends a request to one side. It may raise BankError."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedAnswer:
+    """`entry` is the exchange as it would be recorded."""
+
+    entry: Entry
+    response: Response
+    content: Content
+
+
+async def ask(ask: Ask, request: Request, url: str) -> LoadedAnswer:
+    started = perf_counter()
+    response = await ask(request)
+    if response.rest is not None:
+        response = await _whole(response)
+    return take(request, response, url, (perf_counter() - started) * 1000)
+
+
+async def _whole(response: Response) -> Response:
+    """Raises ValueError for an answer that is too large to be held."""
+    rest = response.rest
+    pieces, size = [response.body], len(response.body)
+    if rest is not None:
+        try:
+            async for piece in rest:
+                pieces.append(piece)
+                size += len(piece)
+                if size > LARGEST:
+                    raise ValueError(f"the answer is larger than {LARGEST} bytes")
+        finally:
+            await rest.aclose()
+    return replace(response, body=b"".join(pieces), rest=None)
+
+
+def take(request: Request, response: Response, url: str, milliseconds: float) -> LoadedAnswer:
+    """Raises ValueError for a body that cannot be unpacked."""
+    if (body := decode(Headers(response.headers), response.body)) is None:
+        raise ValueError("its Content-Encoding cannot be undone, or its body is too large")
+    if body is not response.body:
+        response = replace(response, body=body)
+    entry = Entry(
+        started=Clock().now(),
+        milliseconds=milliseconds,
+        bank=url,
+        method=request.method,
+        target=request.target,
+        headers=request.headers,
+        body=request.body,
+        status=response.status,
+        answer_headers=Headers(response.headers),
+        answer_body=body,
+    )
+    return LoadedAnswer(entry, response, content.read(body))
+
+
+def recorded(entry: Entry) -> LoadedAnswer:
+    """Raises ValueError or InvalidResponse for what no bank can have answered."""
+    if entry.cut:
+        raise ValueError("the recording holds only a part of the bank's answer")
+    response = Response(entry.status, entry.answer_headers.pairs, entry.answer_body)
+    return LoadedAnswer(entry, response, content.read(entry.answer_body))

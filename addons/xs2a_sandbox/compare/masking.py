@@ -1,0 +1,192 @@
+"""Rules that say which differences do not matter, and why. Their paths are exact: `*` is one step, nothing is more."""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.compare.diff import Exact, contrast
+from xs2a_sandbox.compare.difference import Difference, Kind
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.json_pointer import Pointer, steps
+from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.http import Response
+
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """Ignores what fits all that it says. `until` is the last day that it holds; `place` is where it is written."""
+
+    why: str
+    place: str = ""
+    path: tuple[str, ...] | None = None
+    header: str | None = None
+    kinds: frozenset[Kind] = frozenset()
+    operation: str | None = None
+    until: date | None = None
+
+    def fits(self, difference: Difference, operation: str | None) -> bool:
+        if self.kinds and difference.kind not in self.kinds:
+            return False
+        if self.operation is not None and self.operation != operation:
+            return False
+        if self.header is not None:
+            return difference.header is not None and difference.header.lower() == self.header.lower()
+        if self.path is None:
+            return True
+        if difference.header is not None or difference.kind == "status":
+            return False
+        return _leads_to(self.path, difference.place) or _leads_to(self.path, difference.bank_place)
+
+
+class Ignoring:
+    """The rules as of a day, and which of them were of use."""
+
+    def __init__(self, rules: Sequence[IgnoreRule] = (), today: date | None = None) -> None:
+        self.lapsed = tuple(r for r in rules if today and r.until and r.until < today)
+        self._rules = tuple(rule for rule in rules if rule not in self.lapsed)
+        self._used: set[int] = set()
+
+    def reason(self, difference: Difference, operation: str | None) -> str | None:
+        for number, rule in enumerate(self._rules):
+            if rule.fits(difference, operation):
+                self._used.add(number)
+                return rule.why
+        return None
+
+    @property
+    def unused(self) -> tuple[IgnoreRule, ...]:
+        return tuple(rule for number, rule in enumerate(self._rules) if number not in self._used)
+
+
+def read(files: Sequence[Path]) -> list[IgnoreRule]:
+    """Raises `Unreadable` with every problem of every file."""
+    rules: list[IgnoreRule] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            one = yaml_reader.read(file)
+        except Unreadable as error:
+            problems += error.problems
+            continue
+        if found := yaml_reader.complaints(one, _schema()) or _broad(one):
+            problems += found
+            continue
+        rules += [_rule(one, number, spec) for number, spec in enumerate(one.value.get("rules") or ())]
+    if problems:
+        raise Unreadable(problems)
+    return rules
+
+
+def _broad(one: yaml_reader.Document) -> list[Problem]:
+    return [
+        one.problem(("rules", number, "path"), "wrong-value", "* stands for one whole step, and for nothing else")
+        for number, spec in enumerate(one.value.get("rules") or ())
+        if any(ANY in step and step != ANY for step in spec.get("path", "").split("/"))
+    ]
+
+
+def _rule(one: yaml_reader.Document, number: int, spec: dict[str, Any]) -> IgnoreRule:
+    kind = spec.get("kind", [])
+    kinds: list[Any] = [kind] if isinstance(kind, str) else kind
+    return IgnoreRule(
+        why=spec["why"],
+        place=f"{one.file}:{one.line(('rules', number))}",
+        path=steps(spec["path"]) if "path" in spec else None,
+        header=spec.get("header"),
+        kinds=frozenset(kinds),
+        operation=spec.get("operation"),
+        until=date.fromisoformat(spec["until"]) if spec.get("until") else None,
+    )
+
+
+def _leads_to(path: tuple[str, ...], place: Pointer) -> bool:
+    return len(path) == len(place) and all(mine in (ANY, str(step)) for mine, step in zip(path, place, strict=True))
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((bundled("schemas") / "ignore.schema.json").read_bytes())
+    return schema
+
+
+_CHANGES: frozenset[Kind] = frozenset({"value", "format"})
+_COMES_AND_GOES: frozenset[Kind] = frozenset({"member-missing", "member-extra", "null"})
+_ELEMENTS: frozenset[Kind] = frozenset({"element-missing", "element-extra"})
+_HEADERS: frozenset[Kind] = frozenset({"header-missing", "header-extra"})
+
+_MASKS: dict[Kind, frozenset[Kind]] = {
+    "value": _CHANGES,
+    "format": _CHANGES,
+    "type": _CHANGES | {"type"},
+    "null": frozenset({"null"}),
+    "member-missing": _COMES_AND_GOES,
+    "member-extra": _COMES_AND_GOES,
+    "element-missing": _ELEMENTS,
+    "element-extra": _ELEMENTS,
+    "length": frozenset({"length"}),
+    "order": frozenset({"order"}),
+    "header-changed": frozenset({"header-changed"}),
+    "header-missing": _HEADERS,
+    "header-extra": _HEADERS,
+}
+"""What a difference between two answers of the bank hides at the same place: never more than that place itself."""
+
+_REASONS: dict[Kind, str] = {
+    "value": "the bank changes this value from read to read",
+    "format": "the bank writes this value differently from read to read",
+    "type": "the bank changes the type of this from read to read",
+    "null": "the bank leaves this out or sends null, from read to read",
+    "member-missing": "the bank sends this member in some reads only",
+    "member-extra": "the bank sends this member in some reads only",
+    "element-missing": "the bank lists this element in some reads only",
+    "element-extra": "the bank lists this element in some reads only",
+    "length": "the bank changes how many elements it lists from read to read",
+    "order": "the bank changes the order from read to read",
+    "header-changed": "the bank changes this header from read to read",
+    "header-missing": "the bank sends this header in some reads only",
+    "header-extra": "the bank sends this header in some reads only",
+}
+
+_Place = str | Pointer | tuple[Pointer, str | None, str]
+
+
+class Noise:
+    """Learned from one request that was sent several times. `unusable` counts the reads that had another status."""
+
+    def __init__(self, first: Response, others: Sequence[Response] = (), named: Collection[str] = ()) -> None:
+        self._known: dict[_Place, list[Kind]] = {}
+        self.unusable = 0
+        for other in others:
+            if other.status != first.status:
+                self.unusable += 1  # a bank that counts accesses has had enough
+                continue
+            for found in contrast(first, other, Exact(), named):
+                # A body that is now JSON and now a page is a bank in trouble, not a habit.
+                if found.kind in _MASKS and not (found.kind == "type" and not found.bank_place):
+                    self._known.setdefault(_place(found), []).append(found.kind)
+
+    def reason(self, difference: Difference, twin: Callable[[str], str] = str) -> str | None:
+        """Why this is none; `twin` is what the sandbox calls what the bank calls so."""
+        if not self._known:
+            return None
+        kinds = list(self._known.get(_place(difference), ()))
+        if difference.kind in _ELEMENTS:
+            for place, known in self._known.items():
+                if place[:1] == (difference.bank_place[:-1],) and twin(str(place[-1])) == difference.key:
+                    kinds += known
+        return next((_REASONS[kind] for kind in kinds if difference.kind in _MASKS[kind]), None)
+
+
+def _place(difference: Difference) -> _Place:
+    if difference.header:
+        return difference.header.lower()
+    if difference.kind in _ELEMENTS and difference.key is not None:
+        return difference.bank_place[:-1], difference.by, difference.key
+    return difference.bank_place

@@ -1,0 +1,1 @@
+"""Tells the differences to terminals, programs, CI and browsers."""

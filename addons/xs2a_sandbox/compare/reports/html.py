@@ -1,0 +1,120 @@
+"""A report as one page that needs nothing else: no script, no font, no picture, no network."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from xs2a_sandbox.compare.difference import SEVERITIES, Severity
+from xs2a_sandbox.compare.reports.report import NOT_SHOWN, ComparedExchange, Report, as_json, printable
+from xs2a_sandbox.documents.json_pointer import Pointer
+from xs2a_sandbox.http import body as content
+from xs2a_sandbox.http.har import Entry
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+_AROUND = 3
+"""Lines shown before and after one that differs."""
+_MOST_LINES = 400
+_MAX_DEPTH = 100
+
+
+class Line(NamedTuple):
+    """Of an answer; `mark` says how severe a difference in it is, `skip` that lines are left out before it."""
+
+    text: str
+    mark: Severity | None = None
+    skip: bool = False
+
+
+class Marks(NamedTuple):
+    """Which places differ, and of which all that is inside does."""
+
+    places: dict[Pointer, Severity]
+    whole: set[Pointer]
+
+
+def write(report: Report) -> str:
+    exchanges = [
+        {
+            "shown": exchange,
+            "group": list(report.operations).index(exchange.operation),
+            "bank": _excerpt(exchange, exchange.bank, True),
+            "sandbox": _excerpt(exchange, exchange.sandbox, False),
+        }
+        for exchange in report.exchanges
+    ]
+    page = _environment().get_template("compare.html")
+    return page.render(
+        report=report, exchanges=exchanges, severities=SEVERITIES, style=(_TEMPLATES / "compare.css").read_text()
+    )
+
+
+def _excerpt(exchange: ComparedExchange, entry: Entry | None, of_bank: bool) -> list[Line]:
+    """The lines around those that differ."""
+    if entry is None or not exchange.findings:
+        return []
+    marks: dict[Pointer, Severity] = {}
+    whole: set[Pointer] = set()
+    for finding in reversed(exchange.findings):  # the most severe last, so that it stays
+        pointer = finding.bank_pointer if of_bank else finding.pointer
+        if pointer is not None:
+            marks[tuple(map(str, pointer))] = finding.severity
+            if finding.kind not in ("order", "length"):
+                whole.add(tuple(map(str, pointer)))
+    lines = list(_lines(entry.answer_body, Marks(marks, whole)))
+    near = {
+        n for position, (_, mark) in enumerate(lines) if mark for n in range(position - _AROUND, position + _AROUND + 1)
+    }
+    chosen = [n for n in range(len(lines)) if n in near or len(lines) <= 4 * _AROUND][:_MOST_LINES]
+    previous = -1
+    found = []
+    for position in chosen:
+        found.append(Line(*lines[position], position != previous + 1))
+        previous = position
+    if chosen and previous != len(lines) - 1:
+        found.append(Line("", None, True))
+    return found
+
+
+def _lines(body: bytes, marks: Marks) -> Iterator[tuple[str, Severity | None]]:
+    read = content.read(body)
+    if read.kind != "json":
+        text = printable(read.value) if read.kind == "text" else f"({len(body)} bytes)"
+        for line in text.splitlines()[:_MOST_LINES]:
+            yield line, marks.places.get(())
+        return
+    yield from _value(read.value, (), "", "", marks)
+
+
+def _value(
+    value: Any, place: Pointer, before: str, after: str, marks: Marks, above: Severity | None = None
+) -> Iterator[tuple[str, Severity | None]]:
+    mark = marks.places.get(place) or above
+    below_it = mark if above or place in marks.whole else None
+    indent = "  " * len(place)
+    if not isinstance(value, dict | list) or not value:
+        yield f"{indent}{before}{as_json(value)}{after}", mark
+        return
+    if len(place) > _MAX_DEPTH:
+        yield f"{indent}{before}{NOT_SHOWN}{after}", mark
+        return
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield f"{indent}{before}{opening}", mark
+    inner = list(value.items() if isinstance(value, dict) else enumerate(value))
+    for number, (step, below) in enumerate(inner):
+        name = f"{as_json(step)}: " if isinstance(value, dict) else ""
+        yield from _value(below, (*place, str(step)), name, "," if number < len(inner) - 1 else "", marks, below_it)
+    yield f"{indent}{closing}{after}", mark
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,118 @@
+"""What a comparison tells while the sandbox serves: a line for each exchange that differs, and at the end all of it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from xs2a_sandbox.compare.comparison import Compared, Result
+from xs2a_sandbox.compare.difference import SEVERITIES
+from xs2a_sandbox.compare.masking import Ignoring
+from xs2a_sandbox.compare.reports import report as reports
+from xs2a_sandbox.compare.reports.report import ComparedExchange, Redact, Report
+from xs2a_sandbox.errors import ConfigError
+
+SPARED = "a write, and --allow-writes was not given"
+
+_KEPT = 1000
+"""Exchanges that differ, and others, that are kept for the report files; of more only the number is told."""
+_NAMED = 3
+_SHORT = 40
+
+
+class LiveReport:
+    """`say` is told each line. Everything is redacted as it comes, with `redact`; `files` are written at the end."""
+
+    def __init__(
+        self, banks: str, ignoring: Ignoring, redact: Redact | None = None, files: Sequence[Path] = ()
+    ) -> None:
+        self.say: Callable[[str], None] = lambda text: None
+        self._banks = banks
+        self._ignoring = ignoring
+        self._redact = redact
+        self._files = files
+        self._counts: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._said: set[str] = set()
+        self._spared: list[str] = []
+        self._exchanges: dict[bool, list[ComparedExchange]] = {True: [], False: []}
+
+    def show(self, compared: Compared) -> ComparedExchange | None:
+        """What is told of it, if anything is. For large answers this takes seconds; it may be called in any thread."""
+        matters = bool(compared.differences or compared.trouble)
+        kept = bool(self._files) and len(self._exchanges[matters]) < _KEPT
+        return reports.exchange(compared, 0, self._redact) if matters or kept else None
+
+    def add(self, compared: Compared, shown: ComparedExchange | None) -> None:
+        """`shown` is what `show` has made of it."""
+        counts = self._counts
+        counts["exchanges"] += 1
+        counts["masked"] += len(compared.masked)
+        counts["differing"] += bool(compared.differences)
+        counts["troubles"] += compared.trouble is not None
+        counts.update(difference.severity for difference in compared.differences)
+        if shown is None:
+            return
+        matters = bool(shown.findings or shown.trouble)
+        if self._files and len(self._exchanges[matters]) < _KEPT:
+            self._exchanges[matters].append(replace(shown, number=counts["exchanges"]))
+        if shown.trouble:
+            self._once(f"cannot compare: {shown.trouble} (said once, counted at the end)")
+        elif matters:
+            self.say(_line(shown))
+
+    def skip(self, why: str, operation: str = "") -> None:
+        self._skipped[why] += 1
+        if why == SPARED:
+            if len(self._spared) < _KEPT:
+                self._spared.append(operation)
+        else:
+            self._once(f"not compared: {operation}: {why} (said once, counted at the end)", why)
+
+    def report(self) -> Report:
+        """Of all that is kept; `skipped` are the writes that the bank was spared."""
+        rules = Result((), tuple(self._spared), self._ignoring.unused, self._ignoring.lapsed)
+        found = sorted([*self._exchanges[True], *self._exchanges[False]], key=lambda exchange: exchange.number)
+        return replace(reports.report(rules, self._banks, self._redact), exchanges=tuple(found))
+
+    def end(self) -> Iterator[str]:
+        """The last lines; writes the files."""
+        counts, made = self._counts, self.report()
+        severities = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES)
+        yield (
+            f"{counts['exchanges']} exchanges compared with {made.bank}, {counts['differing']} differ: {severities};"
+            f" {counts['masked']} masked, {counts['troubles']} could not be compared, {self._skipped.total()} skipped"
+        )
+        yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
+        yield from (f"  {place}: ignored nothing ({why})" for place, why in made.unused)
+        yield from (f"  {place}: its last day is over ({why})" for place, why in made.lapsed)
+        for file in self._files:
+            from xs2a_sandbox.compare.reports import files as report_file
+
+            try:
+                report_file.write(file, made, "medium")
+                yield f"  report: {file}"
+            except ConfigError as error:
+                yield f"  {error}"
+        if self._files and any(len(kept) == _KEPT for kept in self._exchanges.values()):
+            yield f"  the reports hold the first {_KEPT} exchanges that differ, and the first {_KEPT} that do not"
+
+    def _once(self, text: str, key: str | None = None) -> None:
+        if (key or text) not in self._said:
+            self._said.add(key or text)
+            self.say(text)
+
+
+def _line(exchange: ComparedExchange) -> str:
+    shown = [
+        f"{one.severity} {one.kind}{'' if one.kind == 'status' else f' at {one.where or "the body"}'}"
+        f" (bank {_short(one.bank)}, sandbox {_short(one.sandbox)})"
+        for one in exchange.findings[:_NAMED]
+    ]
+    if more := len(exchange.findings) - _NAMED:
+        shown += [f"{more} more"] if more > 0 else []
+    return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(shown)}".replace("\n", " ")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"

@@ -1,0 +1,268 @@
+"""What may be said of a comparison. All of it comes from redacted exchanges: reports, patches and suggestions are made
+of this alone, and never of a `Result`.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xs2a_sandbox.compare.comparison import Compared, Result
+from xs2a_sandbox.compare.difference import SEVERITIES, Difference, Kind, Severity, is_at_least
+from xs2a_sandbox.compare.masking import IgnoreRule
+from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
+from xs2a_sandbox.http import body, to_json
+from xs2a_sandbox.http.body import Content
+from xs2a_sandbox.http.har import Entry
+
+Redact = Callable[[Entry], Entry]
+
+ABSENT = "(absent)"
+NOT_SHOWN = "(not shown)"
+UNKNOWN = "(none)"
+"""The operation of a request that fits none."""
+_LONGEST = 240
+_OF_ARRAYS = frozenset({"length", "order"})
+_GONE: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A difference in words: `bank` and `sandbox` are what stands there, as JSON and cut short. `why` it is masked.
+
+    `where` as in `Difference`; `pointer` and `bank_pointer` are None for what is not in the body.
+    """
+
+    kind: Kind
+    severity: Severity
+    where: str
+    bank: str
+    sandbox: str
+    pointer: Pointer | None = None
+    bank_pointer: Pointer | None = None
+    header: str | None = None
+    by: str | None = None
+    drift: str | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedExchange:
+    """One request. `bank` and `sandbox` are redacted; both None if there is `trouble`."""
+
+    number: int
+    title: str
+    operation: str
+    bank: Entry | None
+    sandbox: Entry | None
+    findings: tuple[Finding, ...]
+    masked: tuple[Finding, ...]
+    trouble: str | None
+    remark: str | None
+
+    @property
+    def request(self) -> str:
+        shown = self.sandbox or self.bank
+        return f"{shown.method} {printable(shown.target)}" if shown else self.title
+
+    @property
+    def worst(self) -> Severity | None:
+        return min((f.severity for f in self.findings), key=SEVERITIES.index, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How much there is of what; `severities` in their order."""
+
+    exchanges: int
+    differing: int
+    severities: Mapping[Severity, int]
+    masked: int
+    troubles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`unused` and `lapsed` are ignore rules, by place and reason; `redacted` says whether anything was."""
+
+    bank: str
+    exchanges: tuple[ComparedExchange, ...]
+    skipped: tuple[str, ...]
+    unused: tuple[tuple[str, str], ...]
+    lapsed: tuple[tuple[str, str], ...]
+    redacted: bool
+
+    @property
+    def tally(self) -> Tally:
+        return _tally(self.exchanges)
+
+    @property
+    def operations(self) -> dict[str, Tally]:
+        names = sorted({exchange.operation for exchange in self.exchanges})
+        return {name: _tally(e for e in self.exchanges if e.operation == name) for name in names}
+
+    def fails(self, fail_on: Severity | None) -> bool:
+        """Whether a difference is at least as severe."""
+        worst = (exchange.worst for exchange in self.exchanges)
+        return fail_on is not None and any(one and is_at_least(one, fail_on) for one in worst)
+
+
+def report(result: Result, bank: str, redact: Redact | None) -> Report:
+    """`bank` is the name or URL that is shown for it. Without `redact` everything is shown as it is."""
+    return Report(
+        printable(bank),
+        tuple(exchange(one, number, redact) for number, one in enumerate(result.compared, 1)),
+        result.skipped,
+        tuple(map(_written, result.unused)),
+        tuple(map(_written, result.lapsed)),
+        redact is not None,
+    )
+
+
+def exchange(compared: Compared, number: int, redact: Redact | None) -> ComparedExchange:
+    bank = _Shown(compared.bank, redact) if compared.bank else None
+    sandbox = _Shown(compared.sandbox, redact) if compared.sandbox else None
+    findings: list[Finding] = []
+    masked: list[Finding] = []
+    if bank and sandbox:
+        findings = [_finding(one, bank, sandbox) for one in compared.differences]
+        masked = [_finding(one.difference, bank, sandbox, one.why) for one in compared.masked]
+    return ComparedExchange(
+        number,
+        printable(compared.title),
+        compared.operation or UNKNOWN,
+        bank.entry if bank else None,
+        sandbox.entry if sandbox else None,
+        tuple(sorted(findings, key=lambda f: SEVERITIES.index(f.severity))),
+        tuple(masked),
+        compared.trouble,
+        compared.remark,
+    )
+
+
+def printable(text: str) -> str:
+    """Nothing in it that a terminal would obey, XML refuse, or UTF-8 not write."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
+
+
+def as_json(value: Any) -> str:
+    """Of a value that `content.read` gave, numbers with their digits."""
+    try:
+        return printable(to_json(value).decode())
+    except RecursionError:
+        return NOT_SHOWN
+    except (ValueError, OverflowError):  # half a surrogate pair, a number beyond all bounds
+        return printable(json.dumps(value, ensure_ascii=False, default=str))
+
+
+class _Shown:
+    """An exchange before and after redaction, and the way from a place in the one to the same in the other."""
+
+    def __init__(self, entry: Entry, redact: Redact | None) -> None:
+        self.entry = redact(entry) if redact else entry
+        self._redacted = redact is not None
+        self._raw: Content = body.read(entry.answer_body)
+        self._content = body.read(self.entry.answer_body) if redact else self._raw
+
+    def find(self, place: Pointer) -> tuple[Pointer, Any, bool]:
+        """Where it is now, what stands there (`_GONE`: nothing), and whether that is the whole way."""
+        raw, shown = self._raw.value, self._content.value
+        steps: list[str | int] = []
+        if self._raw.kind == self._content.kind == "json":
+            for step in place:
+                below = _below(raw, shown, step)
+                if below is None:
+                    return tuple(steps), _GONE, False
+                name, raw, shown = below
+                steps.append(name)
+            return tuple(steps), shown, True
+        if self._content.kind == "nothing":
+            return (), _GONE, not place
+        return (), shown, not place
+
+    def header(self, name: str) -> str:
+        values = self.entry.answer_headers.all(name)
+        return printable(", ".join(values)) if values else NOT_SHOWN
+
+    def header_name(self, name: str) -> str:
+        """Of a header that redaction took away, the name is shown if it is made of words."""
+        known = not self._redacted or self.entry.answer_headers.get(name) is not None
+        return name if known or (len(name) <= 60 and not any(c.isdigit() for c in name)) else NOT_SHOWN
+
+
+def _below(raw: Any, shown: Any, step: str | int) -> tuple[str | int, Any, Any] | None:
+    """Redaction keeps the shape, but perhaps not the names: members are found by their position."""
+    if isinstance(raw, dict) and isinstance(shown, dict) and len(raw) == len(shown) and step in raw:
+        if step in shown:
+            return step, raw[str(step)], shown[str(step)]
+        name = list(shown)[list(raw).index(str(step))]
+        return name, raw[str(step)], shown[name]
+    if isinstance(raw, list) and isinstance(shown, list) and len(raw) == len(shown):
+        position = int(step) if str(step).isdecimal() else -1
+        if 0 <= position < len(raw):
+            return position, raw[position], shown[position]
+    return None
+
+
+def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | None = None) -> Finding:
+    kind, severity = difference.kind, difference.severity
+    if kind == "status":
+        return Finding(
+            kind, severity, "status", str(bank.entry.status), str(sandbox.entry.status), drift=difference.drift, why=why
+        )
+    if difference.header:
+        name = (sandbox if kind == "header-extra" else bank).header_name(difference.header)
+        mine = ABSENT if kind == "header-extra" else bank.header(difference.header)
+        theirs = ABSENT if kind == "header-missing" else sandbox.header(difference.header)
+        return Finding(kind, severity, f"header {name}", mine, theirs, header=name, why=why)
+    bank_place, mine, in_bank = bank.find(difference.bank_place)
+    place, theirs, in_sandbox = sandbox.find(difference.place)
+    if kind in ("member-missing", "element-missing") or (kind == "null" and in_bank and not in_sandbox):
+        place, theirs, in_sandbox = (*place[: len(difference.place) - 1], *bank_place[-1:]), _GONE, in_bank
+    elif kind in ("member-extra", "element-extra") or (kind == "null" and in_sandbox and not in_bank):
+        bank_place, mine = (*bank_place[: len(difference.bank_place) - 1], *place[-1:]), _GONE
+    return Finding(
+        kind,
+        severity,
+        printable(pointer_text(place)) + ("" if in_sandbox or kind == "drift" else "/…"),
+        _length(mine) if kind in _OF_ARRAYS else _short(mine),
+        _length(theirs) if kind in _OF_ARRAYS else _short(theirs),
+        pointer=place,
+        bank_pointer=bank_place,
+        by=difference.by,
+        drift=difference.drift,
+        why=why,
+    )
+
+
+def _short(value: Any) -> str:
+    if value is _GONE:
+        return ABSENT
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
+    text = as_json(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _length(value: Any) -> str:
+    return f"{len(value)} elements" if isinstance(value, list) else _short(value)
+
+
+def _written(rule: IgnoreRule) -> tuple[str, str]:
+    return printable(rule.place), printable(rule.why)
+
+
+def _tally(exchanges: Iterable[ComparedExchange]) -> Tally:
+    every: Sequence[ComparedExchange] = list(exchanges)
+    severities: dict[Severity, int] = dict.fromkeys(SEVERITIES, 0)
+    for finding in (finding for one in every for finding in one.findings):
+        severities[finding.severity] += 1
+    return Tally(
+        len(every),
+        sum(bool(one.findings) for one in every),
+        severities,
+        sum(len(one.masked) for one in every),
+        sum(one.trouble is not None for one in every),
+    )

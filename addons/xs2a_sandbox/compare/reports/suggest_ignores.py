@@ -1,0 +1,129 @@
+"""Ignore rules for values that drift, and why there is none for the rest."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xs2a_sandbox.compare.difference import Kind
+from xs2a_sandbox.compare.reports.report import UNKNOWN, ComparedExchange, Finding, Report, as_json
+from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
+from xs2a_sandbox.http import body as content
+
+_DRIFTING: frozenset[Kind] = frozenset({"value", "format", "header-changed"})
+_ALONE: frozenset[Kind] = frozenset({"member-extra", "element-extra", "type"})
+"""Below these there is nothing at the bank to drift."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreSuggestion:
+    """A rule for `operation`: for a `header`, or for a `path` into the body."""
+
+    operation: str
+    kind: Kind
+    path: str | None
+    header: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No rule for this, because."""
+
+    operation: str
+    where: str
+    kind: Kind
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    operation: str
+    kind: Kind
+    header: str | None
+    path: tuple[str, ...]
+    """With `*` for positions in arrays."""
+
+
+def suggest(report: Report) -> tuple[list[IgnoreSuggestion], list[Refusal]]:
+    """Only scalar values that differ wherever the rule would look, so that it hides nothing but drift."""
+    groups: dict[_Group, list[tuple[ComparedExchange, Finding]]] = {}
+    for exchange in report.exchanges:
+        for finding in exchange.findings:
+            groups.setdefault(_group(exchange, finding), []).append((exchange, finding))
+    suggestions, refusals = [], []
+    for group, found in groups.items():
+        where = found[0][1].where or "the whole body"
+        if because := _refused(group, found, report.exchanges):
+            refusals.append(Refusal(group.operation, where, group.kind, because))
+            continue
+        path = None if group.header else pointer_text(group.path)
+        count = f"{len(found)} time{'' if len(found) == 1 else 's'}"
+        why = f"the {'header' if group.header else 'value'} differed {count}, wherever it stood; say why that is right"
+        suggestions.append(IgnoreSuggestion(group.operation, group.kind, path, group.header, why))
+    order = sorted(suggestions, key=lambda s: (s.operation, s.path or "", s.header or "", s.kind))
+    return order, sorted(refusals, key=lambda r: (r.operation, r.where, r.kind))
+
+
+def as_yaml(suggestions: Sequence[IgnoreSuggestion], refusals: Sequence[Refusal]) -> str:
+    """A file for `--ignore`."""
+    lines = ["ignore: 1", "rules:" if suggestions else "rules: []"]
+    for one in suggestions:
+        what = f"path: {as_json(one.path)}" if one.path else f"header: {as_json(one.header)}"
+        lines += [f"  - {what}", f"    kind: {one.kind}"]
+        lines += [] if one.operation == UNKNOWN else [f"    operation: {as_json(one.operation)}"]
+        lines += [f"    why: {as_json(one.why)}"]
+    lines += [f"# no rule for {r.kind} at {r.where} ({r.operation}): {r.because}" for r in refusals]
+    return "\n".join(lines) + "\n"
+
+
+def _group(exchange: ComparedExchange, finding: Finding) -> _Group:
+    path: tuple[str, ...] = ()
+    if finding.pointer is not None:
+        path = tuple("*" if isinstance(step, int) else step for step in finding.pointer)
+    elif finding.header is None:
+        path = (finding.where,)
+    return _Group(exchange.operation, finding.kind, finding.header, path)
+
+
+def _refused(
+    group: _Group, found: Sequence[tuple[ComparedExchange, Finding]], exchanges: Iterable[ComparedExchange]
+) -> str | None:
+    if group.kind not in _DRIFTING:
+        return "structural: an app that reads this would notice"
+    if group.header:
+        return None if group.header.isascii() and " " not in group.header else "its name is not shown"
+    if not group.path:
+        return "the root: a rule would ignore the whole body"
+    if any("*" in step for _, finding in found for step in _names(finding)):
+        return "not to be written: a * in the name of a member would be a wildcard"
+    if any(finding.where.endswith("/…") for _, finding in found):
+        return "its place is not shown"
+    drifted = {(exchange.number, finding.pointer) for exchange, finding in found}
+    for exchange in exchanges:
+        if exchange.operation != group.operation or exchange.sandbox is None:
+            continue
+        body = content.read(exchange.sandbox.answer_body)
+        alone = [f.pointer for f in (*exchange.findings, *exchange.masked) if f.kind in _ALONE and f.pointer]
+        for place in _places(body.value if body.kind == "json" else None, group.path):
+            has_counterpart = not any(place[: len(pointer)] == pointer for pointer in alone)
+            if has_counterpart and (exchange.number, place) not in drifted:
+                return f"too broad: {pointer_text(group.path)} is also {pointer_text(place)}, which did not drift"
+    return None
+
+
+def _names(finding: Finding) -> list[str]:
+    return [step for step in finding.pointer or () if isinstance(step, str)]
+
+
+def _places(value: Any, path: Sequence[str], before: Pointer = ()) -> Iterator[Pointer]:
+    """Of all that the path leads to."""
+    if not path:
+        yield before
+    elif isinstance(value, Mapping):
+        names = list(value) if path[0] == "*" else [path[0]]
+        for name in names:
+            if name in value:
+                yield from _places(value[name], path[1:], (*before, name))
+    elif isinstance(value, list) and path[0] == "*":
+        for position, below in enumerate(value):
+            yield from _places(below, path[1:], (*before, position))

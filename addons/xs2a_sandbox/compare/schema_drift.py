@@ -1,0 +1,90 @@
+"""Where a bank's answer breaks the interface's own schema: then it is the schema that has to change."""
+
+from dataclasses import replace
+from typing import Any
+
+from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.compare.diff import IDENTIFIERS
+from xs2a_sandbox.compare.difference import Difference
+from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_schema import Schema
+
+Place = tuple[str, ...]
+
+
+class Drift:
+    """Remembers what it has explained: explaining takes a hundred times as long as seeing that something is wrong."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._known: dict[tuple[str | None, int], list[Schema]] = {}
+        self._explained: dict[Any, tuple[Place, str] | None] = {}
+
+    def said_of(
+        self, found: list[Difference], operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
+    ) -> list[Difference]:
+        """The differences, with that of the bank's answer to the schema: at what differs there, else by itself."""
+        drift = self._drift(operation, bank, sandbox)
+        if drift is None:
+            return found
+        pointer, text = drift
+        for position, difference in enumerate(found):
+            place = tuple(map(str, difference.bank_place))
+            # Another status is why, or what differs there; each is one thing to mend.
+            if difference.kind == "status" or (difference.header is None and _on_one_way(place, pointer)):
+                return [*found[:position], replace(difference, drift=text), *found[position + 1 :]]
+        return [*found, Difference("drift", pointer, pointer, drift=text)]
+
+    def _drift(
+        self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
+    ) -> tuple[Place, str] | None:
+        if bank.content.kind != "json":
+            return None
+        schemas = self._schemas_of(operation, bank.response.status)
+        try:
+            if not schemas or any(schema.accepts(bank.content.value) for schema in schemas):
+                return None
+            schema = schemas[0]
+            if len(schemas) > 1 and sandbox.content.kind == "json":
+                # The one that the sandbox's answer was made by.
+                schema = next((s for s in schemas if s.accepts(sandbox.content.value)), schema)
+            return self._explain(schema, bank.content.value)
+        except (ValueError, RecursionError):  # numbers and nesting beyond what the validators take
+            return None
+
+    def _schemas_of(self, operation: Operation | None, status: int) -> list[Schema]:
+        key = operation.id if operation else None, status
+        if key not in self._known:
+            names = _schema_names(operation, status)
+            self._known[key] = [self._schemas[name] for name in names if name in self._schemas]
+        return self._known[key]
+
+    def _explain(self, schema: Schema, value: Any) -> tuple[Place, str] | None:
+        key = (schema.name, schema.mistakes(value))
+        if key not in self._explained:
+            self._explained[key] = None
+            if complaint := schema.complaint(value):
+                pointer = tuple(step.replace("~1", "/").replace("~0", "~") for step in complaint[0].split("/")[1:])
+                # A bank calls things as it likes, and its counterpart here is a UUID only by habit.
+                if not (pointer and pointer[-1] in IDENTIFIERS and "UUID" in complaint[1]):
+                    self._explained[key] = pointer, complaint[1]
+        return self._explained[key]
+
+
+def _schema_names(operation: Operation | None, status: int) -> list[str]:
+    """The interface has one schema for errors; an operation may have several for its successes."""
+    if status >= 400:
+        return ["error"]
+    if operation is None:
+        return []
+    behaviour = operation.behaviour
+    own = [answer.schema for answer in behaviour.respond if answer.schema and answer.status == status]
+    usual = (behaviour.answers or {}).get(str(status))
+    return [*([usual] if usual else ()), *own]
+
+
+def _on_one_way(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether one place is inside the other."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]

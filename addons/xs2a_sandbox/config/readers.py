@@ -1,0 +1,218 @@
+"""What is written for a setting, turned into its value; ValueError for what it cannot be."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.bundled import SCENARIOS, scenarios
+from xs2a_sandbox.clock import TOO_FAR, read_time
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Misspelled
+from xs2a_sandbox.http.origin import Origin, split_authority
+
+EXPECTED = "a duration such as 90d, -12h, 1d6h30m or PT15M (weeks, days, hours, minutes, seconds)"
+
+_DAYS = r"(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
+_TIME = r"(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,12})S)?"
+_SHORT = re.compile(rf"(?P<sign>[+-]?)(?=\d){_DAYS}{_TIME}", re.IGNORECASE | re.ASCII)
+_ISO = re.compile(rf"(?P<sign>[+-]?)P(?=T?\d){_DAYS}(?:T(?=\d){_TIME})?", re.ASCII)
+
+
+def parse_duration(text: str) -> timedelta:
+    """Years and months are refused, as they are not always as long. Raises ValueError."""
+    short = _SHORT.fullmatch(text)
+    if short and text != text.lower():
+        # 1M is a month to some.
+        why = "the units are small letters (m is a minute), and months are refused, as they are not always as long"
+        raise ValueError(f"{text[:40]!r} is not {EXPECTED}: {why}")
+    fits = short or _ISO.fullmatch(text)
+    if not fits:
+        raise ValueError(f"{text[:40]!r} is not {EXPECTED}")
+    parts = {name: int(given) for name, given in fits.groupdict().items() if name != "sign" and given}
+    try:
+        span = timedelta(**parts)
+    except OverflowError:
+        raise ValueError(f"{text!r} is longer than there is time") from None
+    return -span if fits["sign"] == "-" else span
+
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
+LONGEST = 300.0
+"""Seconds that an answer can be delayed."""
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
+
+def seconds(text: str) -> float:
+    """`250ms`, `1.5s`, `2m`. Raises ValueError."""
+    fits = _DURATION.fullmatch(text)
+    if not fits:
+        raise ValueError(f"{text!r} is no duration such as 250ms, 1.5s or 2m")
+    span = float(fits[1]) * _UNITS[fits[2]]
+    if span > LONGEST:
+        raise ValueError(f"{text} is too long: {LONGEST:g}s is the longest")
+    return span
+
+
+REPORTS = (".json", ".xml", ".html")
+"""What the file of a report ends in."""
+
+type Reader = Callable[[Any, Path], Any]
+"""Takes what was written, and the directory that relative paths start from."""
+
+
+def hint(error: Exception) -> str:
+    """What follows whatever is said of the value."""
+    return str(error) if isinstance(error, Misspelled) else ""
+
+
+def text(pattern: str) -> Callable[[Any, Path], str]:
+    def read(written: Any, directory: Path) -> str:
+        if not re.fullmatch(pattern, str(written)):
+            raise ValueError
+        return str(written)
+
+    return read
+
+
+def port(written: Any, directory: Path) -> int:
+    if not re.fullmatch("[0-9]{1,5}", str(written)) or int(written) > 65535:
+        raise ValueError
+    return int(written)
+
+
+def port_or_off(written: Any, directory: Path) -> int | None:
+    return None if written == "off" else port(written, directory)
+
+
+def switch(written: Any, directory: Path) -> bool:
+    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    try:
+        return words[str(written).lower()]
+    except KeyError:
+        raise ValueError from None
+
+
+def path(written: Any, directory: Path) -> Path:
+    if not written or "\0" in written:
+        raise ValueError
+    try:
+        return Path(os.path.normpath(directory.absolute() / Path(written).expanduser()))
+    except RuntimeError:
+        raise ValueError from None
+
+
+def existing_file(written: Any, directory: Path) -> Path:
+    if not (file := path(written, directory)).is_file():
+        raise ValueError
+    return file
+
+
+def directories(written: Any, directory: Path) -> tuple[Path, ...]:
+    names = _names(written)
+    known = {f"{SCENARIOS}/{name}": folder for name, folder in scenarios().items()}
+    found = []
+    for name in names:
+        own = path(name, directory)
+        found.append(own if own.is_dir() else known.get(name.removesuffix("/"), own))
+        if not found[-1].is_dir():
+            bare = f"{SCENARIOS}/{name}"
+            raise Misspelled(f"; did you mean {bare}?" if bare in known else did_you_mean(name, known))
+    return tuple(found)
+
+
+def possible_directory(written: Any, directory: Path) -> Path:
+    if (found := path(written, directory)).exists() and not found.is_dir():
+        raise ValueError
+    return found
+
+
+def state(written: Any, directory: Path) -> str:
+    if written == "memory:":
+        return "memory:"
+    kind, _, file = written.partition(":")
+    if kind != "sqlite" or file == ":memory:":
+        raise ValueError
+    return f"sqlite:{path(file, directory)}"
+
+
+def url(written: Any, directory: Path) -> str:
+    parts = urlsplit(written)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError
+    if parts.port == 0 or re.search(r"[\s\x00-\x1f\"<>\\]", written):
+        raise ValueError
+    return str(written).rstrip("/")
+
+
+def hosts(written: Any, directory: Path) -> tuple[str, ...]:
+    names = written.split(",") if isinstance(written, str) else written
+    return tuple(text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")(name, directory).lower().strip("[]") for name in names)
+
+
+def named_hosts(written: Any, directory: Path) -> tuple[str, ...]:
+    """Host names, some with a port."""
+    return tuple(_named_host(name) for name in (written.split(",") if isinstance(written, str) else written))
+
+
+def _named_host(written: str) -> str:
+    host, port = split_authority(written) or (written.strip("[]").lower(), None)
+    if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]*:[0-9a-f:.]*", host):
+        raise ValueError
+    if port is None:
+        return host
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def origins(written: Any, directory: Path) -> tuple[Origin, ...]:
+    """As browsers write them: without a path."""
+    texts = written.split(",") if isinstance(written, str) else written
+    read = [Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in texts]
+    known = tuple(origin for origin in read if origin)
+    if len(known) < len(read):
+        raise ValueError
+    return known
+
+
+def age(written: Any, directory: Path) -> timedelta | None:
+    if written == "off":
+        return None
+    span = parse_duration(str(written))
+    if span <= timedelta():
+        raise ValueError
+    return span
+
+
+def time(written: Any, directory: Path) -> datetime:
+    try:
+        return read_time(written)
+    except OverflowError:
+        raise Misspelled(f": {TOO_FAR}") from None
+
+
+def noise_reads(written: Any, directory: Path) -> int:
+    if written == "off":
+        return 0
+    if not re.fullmatch("[0-9]|10", str(written)):
+        raise ValueError
+    return int(written)
+
+
+def existing_files(written: Any, directory: Path) -> tuple[Path, ...]:
+    return tuple(existing_file(name, directory) for name in _names(written))
+
+
+def reports(written: Any, directory: Path) -> tuple[Path, ...]:
+    found = tuple(path(name, directory) for name in _names(written))
+    if not all(file.suffix in REPORTS and file.parent.is_dir() for file in found):
+        raise ValueError
+    return found
+
+
+def _names(written: Any) -> Sequence[str]:
+    names: Sequence[str] = written.split(os.pathsep) if isinstance(written, str) else written
+    return names

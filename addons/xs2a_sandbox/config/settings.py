@@ -1,0 +1,229 @@
+"""What can be set, and where: in `xs2a-sandbox.yaml`, the environment, the command line; the last of these wins."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config.readers import hint
+from xs2a_sandbox.config.real_bank import Mode, RealBank
+from xs2a_sandbox.config.table import BY_NAME, PREFIX, SETTINGS, Setting
+from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean, explain
+from xs2a_sandbox.documents.yaml_reader import LARGEST, Document, parse
+from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
+from xs2a_sandbox.http.origin import Origin, host_of
+
+FILE = "xs2a-sandbox.yaml"
+
+_SECRET = re.compile("aut|pass|pwd|secret|token|@", re.IGNORECASE)
+
+
+def _confdir() -> Path:
+    try:
+        return Path("~/.xs2a-sandbox").expanduser()
+    except RuntimeError:
+        raise ConfigError("there is no home directory to keep state and certificates in; give --confdir DIR") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All paths are absolute once `load` has made them."""
+
+    host: str = "127.0.0.1"
+    proxy_port: int = 8080
+    port: int = 8081
+    tls_port: int | None = 8443
+    dialect: str = "xs2a-1.84"
+    cassettes: tuple[Path, ...] = ()
+    testdata: Path | None = None
+    state: str = ""
+    reset: bool = False
+    frozen_at: datetime | None = None
+    confdir: Path = field(default_factory=_confdir)
+    public_url: str | None = None
+    proxy_auth: str | None = field(default=None, repr=False)
+    debug_headers: bool = True
+    log_format: Literal["text", "json"] = "text"
+    mode: Mode = "simulate"
+    bank: str | None = None
+    forward_host: tuple[str, ...] = ()
+    allow_origin: tuple[Origin, ...] = ()
+    to: Path | None = None
+    answer_from: Literal["sandbox", "bank"] = "sandbox"
+    allow_writes: bool = False
+    noise_reads: int = 1
+    ignore: tuple[Path, ...] = ()
+    report: tuple[Path, ...] = ()
+    coverage: bool = False
+    hosts: tuple[str, ...] = ()
+    base_path: str = ""
+    static_data: bool = False
+    banks: tuple[RealBank, ...] = ()
+    redaction: Path | None = None
+    max_age: timedelta | None = None
+    on_expiry: Literal["warn", "fail"] = "warn"
+    shift_dates: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.state:
+            object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
+
+    @property
+    def clock(self) -> Clock:
+        """What every session begins with."""
+        return Clock(frozen=self.frozen_at)
+
+    def real_banks(self) -> tuple[RealBank, ...]:
+        """Those with hosts of their own, then the one for all other requests."""
+        named = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
+        rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
+        default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
+        if self.hosts:
+            default = replace(default, hosts=tuple(dict.fromkeys((*self.hosts, *default.hosts))))
+        return tuple(replace(bank, mode=bank.mode or self.mode) for bank in (*named, default))
+
+
+def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory: Path) -> Settings:
+    """Of what is in `command_line`, None and empty sequences count as not given.
+
+    Raises:
+        Unreadable: the file has problems, all of them at once.
+        ConfigError: a variable or a flag is unknown or has a wrong value, all of them at once.
+    """
+    values = _from_file(directory / FILE)
+    mistakes: list[str] = []
+    for setting, origin, written in [*_from_environment(environ, mistakes), *_from_command_line(command_line)]:
+        try:
+            values[setting.name] = setting.read(written, directory)
+        except ValueError as error:
+            # A URL may hold a password too.
+            shown = not _SECRET.search(setting.name) and "@" not in str(written)
+            found = f", not {json.dumps(written, ensure_ascii=False)}" if shown else ""
+            mistakes.append(f"{origin}: must be {setting.expected}{found}{hint(error)}")
+    if not mistakes:
+        mistakes.extend(_clashes(values))
+    if mistakes:
+        raise ConfigError("\n".join(mistakes))
+    return Settings(**values)
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    other = file.with_suffix(".yml")
+    if other.exists():
+        raise ConfigError(f"{other} is not read: settings are in {file.name}; rename it, or remove it")
+    try:
+        content = own_file.read(file, limit=LARGEST)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        document = parse(content, file)
+        return {} if document.value is None else _values(document)
+    except Unreadable as unreadable:
+        secret = _SECRET.search(content.decode(errors="replace")) is not None
+        # A key that is misspelled may be the password's.
+        problems = [_discreet(p) if secret or p.code == "unknown-key" else p for p in unreadable.problems]
+        raise Unreadable(problems) from None
+
+
+def _values(document: Document) -> dict[str, Any]:
+    schema = json.loads((bundled("schemas") / "config.schema.json").read_bytes())
+    found = explain(document.value, schema)
+    settings = document.value if isinstance(document.value, dict) else {}
+    problems = [document.problem(c.pointer, c.code, _said(c, settings, document.file), key=c.key) for c in found]
+    mistaken = {c.pointer[0] for c in found if c.pointer}
+    values = {}
+    for name in settings.keys() - mistaken:
+        setting = BY_NAME[name]
+        try:
+            values[name] = setting.read(settings[name], document.file.parent)
+        except ValueError as error:
+            text = str(error) if name == "banks" else f"{name} must be {setting.expected}{hint(error)}"
+            problems.append(document.problem([name], "wrong-value", text))
+    if problems:
+        raise Unreadable(problems)
+    return values
+
+
+def _said(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> str:
+    """That a number is no text helps only who need but quote it."""
+    setting = BY_NAME.get(str(complaint.pointer[0])) if len(complaint.pointer) == 1 else None
+    if setting and complaint.code == "wrong-type" and isinstance(settings[setting.name], int | Decimal):
+        try:
+            setting.read(str(settings[setting.name]), file.parent)
+        except ValueError:
+            return f"{setting.name} must be {setting.expected}, not {settings[setting.name]}"
+    return complaint.text
+
+
+def _discreet(problem: Problem) -> Problem:
+    """A file that holds a password is not quoted in what ends up in logs."""
+    names_a_key = problem.code in ("unknown-key", "duplicate-key")
+    if _SECRET.search(problem.source) and not names_a_key:
+        problem = replace(problem, text="this value, which may be secret, cannot be used; write it as text in quotes")
+    return replace(problem, source="")
+
+
+def _from_environment(environ: Mapping[str, str], mistakes: list[str]) -> Iterator[tuple[Setting, str, str]]:
+    by_variable = {setting.variable: setting for setting in SETTINGS if setting.flag}
+    for variable in sorted(environ):
+        if variable in by_variable:
+            yield by_variable[variable], variable, environ[variable]
+        elif variable.startswith(PREFIX):
+            if variable.removeprefix(PREFIX).lower() in BY_NAME:
+                mistakes.append(f"{variable}: can only be set in {FILE}")
+            else:
+                mistakes.append(f"{variable}: unknown setting{did_you_mean(variable, by_variable)}")
+
+
+def _from_command_line(command_line: Mapping[str, Any]) -> Iterator[tuple[Setting, str, Any]]:
+    for name, written in command_line.items():
+        if written is not None and written != ():
+            yield BY_NAME[name], str(BY_NAME[name].flag), written
+
+
+def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
+    taken: dict[int, str] = {}
+    for name in ("proxy_port", "port", "tls_port"):
+        port = values.get(name, Settings.__dataclass_fields__[name].default)
+        if port and port in taken:
+            yield f"{taken[port]} and {name} are both {port}: each needs a port of its own (0 picks a free one)"
+        elif port:
+            taken[port] = name
+    yield from _bank_clashes(Settings(**{name: value for name, value in values.items() if name in _OF_BANKS}))
+
+
+_OF_BANKS = ("mode", "bank", "banks", "forward_host", "hosts", "to")
+
+
+def _bank_clashes(settings: Settings) -> Iterator[str]:
+    hosts: set[str] = set()
+    *named, default = settings.real_banks()
+    for bank in (*named, default):
+        if bank.url is None and any(mode != "simulate" for mode in (bank.mode, *dict(bank.modes).values())):
+            if bank is default and any(one.can_be_asked for one in named):
+                continue
+            where = f"the bank of {', '.join(bank.hosts)}" if bank.hosts else f"mode {bank.mode}"
+            yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
+        for host in map(host_of, bank.hosts):
+            if host in hosts:
+                yield f"{FILE}: two banks have the host {host}: a request could be meant for either"
+            hosts.add(host)
+    for host in settings.forward_host:
+        if host in hosts or any(
+            # At the proxy a bank with hosts is known by them alone.
+            bank.can_be_asked and not bank.hosts and urlsplit(bank.url or "").hostname == host
+            for bank in (*named, default)
+        ):
+            yield f"forward_host: {host} is a bank's; what is passed on is neither simulated nor recorded"
+    if sum(not bank.hosts for bank in settings.banks) > 1:
+        yield f"only one bank of {FILE} can be without hosts: it is the one for all other requests"

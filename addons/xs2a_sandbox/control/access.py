@@ -1,0 +1,135 @@
+"""Who may control the sandbox, or use its way to a bank: no web page of another site, nor one under a borrowed name."""
+
+import hmac
+import re
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.documents.files import ensure_file, read_file
+from xs2a_sandbox.errors import ConfigError, Refused
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.origin import Origin
+
+FILE = "admin-token"
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{16,512}=*")
+_WHAT = "admin token"
+
+
+def ensure_token(confdir: Path) -> str:
+    """The token in `confdir`; made when there is none yet. Raises ConfigError."""
+    token = ensure_file(confdir / FILE, _WHAT, lambda: secrets.token_urlsafe(32), _TOKEN.fullmatch)
+    return _checked(token, confdir)
+
+
+def read_token(confdir: Path) -> str | None:
+    """None where no sandbox has made one. Raises ConfigError for a file that holds something else."""
+    token = read_file(confdir / FILE, _WHAT, _TOKEN.fullmatch)
+    return None if token is None else _checked(token, confdir)
+
+
+def _checked(token: str, confdir: Path) -> str:
+    if not _TOKEN.fullmatch(token):
+        raise ConfigError(f"{confdir / FILE} holds no admin token. Remove it: a new one is made at the next start")
+    return token
+
+
+_REALM = 'Bearer realm="xs2a-sandbox"'
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]@]*?)(?::\d*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`host` is what the sandbox listens on, `public_url` where browsers reach it; without `token` nobody controls it.
+
+    `allowed` are the origins of the user's own web apps: their pages may use the way to a bank.
+    """
+
+    token: str | None
+    host: str
+    public_url: str
+    allowed: frozenset[Origin] = frozenset()
+
+    def check(self, request: Request) -> None:
+        """Whether it may control the sandbox. Raises Refused."""
+        if request.door == "direct" and (name := self._foreign_name(request)) is not None:
+            # A page of another site whose name was made to point here sends that name.
+            text = f"{name or 'no host'} is not this sandbox: use localhost, or the host of --host or --public-url"
+            raise Refused(403, "host-refused", text)
+        if self._is_of_another_site(request):
+            raise Refused(403, "origin-refused", "web pages of other sites cannot control the sandbox")
+        if self.token is None:
+            raise Refused(403, "no-token", "this sandbox was started without an admin token, so nobody controls it")
+        scheme, _, given = (request.headers.get("Authorization") or "").partition(" ")
+        if scheme.lower() != "bearer":
+            text = "send the header `Authorization: Bearer TOKEN`; the token is in the file admin-token of --confdir"
+            raise Refused(401, "token-missing", text, ("WWW-Authenticate", _REALM))
+        if not hmac.compare_digest(given.strip().encode(), self.token.encode()):
+            text = "the token is not this sandbox's; that is in the file admin-token of its --confdir"
+            raise Refused(401, "token-wrong", text, ("WWW-Authenticate", f'{_REALM}, error="invalid_token"'))
+
+    def check_way_out(self, request: Request, names: Collection[str] = ()) -> None:
+        """Whether it may go on to a bank that is also known by `names`. Raises Refused."""
+        if self.token and self._holds_token(request):
+            text = "this request holds the sandbox's admin token, which is nobody else's business"
+            raise Refused(403, "token-refused", text)
+        here = Origin.of(request.scheme, request.headers.get("Host") or request.host)
+        name = self._foreign_name(request, names) if self._can_be_misled(request) else None
+        if name is not None and here not in self.allowed:
+            text = f"{name or 'no host'} is not this sandbox, so this does not go to the bank: use localhost"
+            more = f"the host of --host or --public-url, or name it: --allow-origin {here or 'ORIGIN'}"
+            raise Refused(403, "host-refused", f"{text}, {more}")
+        if not self._is_of_own_app(request) and self._is_of_another_site(request):
+            text = "web pages of other sites cannot use the way to the bank; if it is your own, --allow-origin ORIGIN"
+            raise Refused(403, "origin-refused", text)
+
+    def _can_be_misled(self, request: Request) -> bool:
+        """Whether the name of another site could be made to point at this door."""
+        headers = request.headers
+        # Over TLS that takes a browser that trusts our CA; others may call the sandbox as they like.
+        browsed = headers.get("Sec-Fetch-Site") is not None or headers.get("Origin") is not None
+        return request.door == "direct" or (request.door == "tls" and browsed)
+
+    def _foreign_name(self, request: Request, names: Collection[str] = ()) -> str | None:
+        """The first host that the request names and that is not ours."""
+        for authority in request.headers.all("Host") or [request.host]:
+            match = _HOST.fullmatch(authority)
+            name = match[1].strip("[]").lower() if match else authority
+            if not match or not (self.is_ours(name) or name in names):
+                return name
+        return None if self.is_ours(request.host) or request.host in names else request.host
+
+    def is_ours(self, host: str) -> bool:
+        """Whether this names the sandbox itself."""
+        known = {"localhost", self.host.lower(), (urlsplit(self.public_url).hostname or "").lower()} - {""}
+        if host in known:
+            return True
+        try:
+            address, listens = ip_address(host), self.host
+        except ValueError:
+            return False
+        # Who listens everywhere is reached by any address; a number cannot be made to point elsewhere.
+        return address.is_loopback or listens in ("", "0.0.0.0", "::")
+
+    def _is_of_another_site(self, request: Request) -> bool:
+        ours = {
+            Origin.of(request.scheme, request.headers.get("Host") or request.host),
+            Origin.parse(self.public_url),
+        } - {None}
+        return any(Origin.parse(origin) not in ours for origin in request.headers.all("Origin")) or any(
+            site not in ("same-origin", "none") for site in request.headers.all("Sec-Fetch-Site")
+        )
+
+    def _is_of_own_app(self, request: Request) -> bool:
+        """Whether a page of an allowed origin sends this, or leads here: then browsers name it in `Referer`."""
+        pages = request.headers.all("Origin") or request.headers.all("Referer")
+        return bool(pages) and all(Origin.parse(page) in self.allowed for page in pages)
+
+    def _holds_token(self, request: Request) -> bool:
+        token = self.token or ""
+        sent = (request.target, *(value for _, value in request.headers))
+        return any(token in text for text in sent) or token.encode() in request.body

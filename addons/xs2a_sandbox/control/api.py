@@ -1,0 +1,268 @@
+"""The control interface below `/_sandbox/`: state, clock, sessions, reset, journal, explain, the user's decision.
+
+Who may use it is the guard's to say. It speaks JSON of its own, not the bank's.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.answers import JSON
+from xs2a_sandbox.cassette.call import parse_json
+from xs2a_sandbox.control import clock, sca
+from xs2a_sandbox.control import journal as journal_view
+from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
+from xs2a_sandbox.explain import request as described_request
+from xs2a_sandbox.explain.explanation import Explanation, described
+from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.state import Store
+from xs2a_sandbox.state.session import DEFAULT, is_session_name
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRequest:
+    """One attempt at one request; `names` are the segments after the first."""
+
+    call: Call
+    names: Sequence[str]
+
+    def body(self, *members: str) -> dict[str, Any]:
+        """An object with no other members, where any are named. Raises Refused."""
+        warnings: list[str] = []
+        try:
+            value = parse_json(self.call.request.body, warnings)
+        except BankError as error:
+            raise Refused(400, "body-invalid", error.values["expected"]) from None
+        if not isinstance(value, dict):
+            raise Refused(400, "body-invalid", f"the body must be a JSON object, not {kind(value)}")
+        if warnings:
+            raise Refused(400, "body-invalid", warnings[0])
+        if members and (unknown := sorted(value.keys() - set(members))):
+            text = f"the body has a member {unknown[0]!r}; known here: {', '.join(members)}"
+            raise Refused(400, "body-invalid", text)
+        return value
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    return {list: "a list", str: "a text", bool: "true or false", dict: "an object"}.get(type(value), "a number")
+
+
+log = logging.getLogger("xs2a_sandbox")
+
+_NAMES = frozenset({"state", "clock", "sessions", "reset", "sca", "status", "explain", "journal"})
+_TRIES = 8
+_RETRY_SECONDS = 0.02
+
+
+def is_control(request: Request, segments: Sequence[str]) -> bool:
+    """Never through the proxy or the TLS door: what is a control request here is an unknown path there."""
+    return len(segments) > 1 and segments[0] == ROOT and segments[1] in _NAMES and request.door in ("direct", "process")
+
+
+_Answer = tuple[int, Any]
+"""Status and JSON; the value None is no body."""
+
+
+class ControlledSandbox(Protocol):
+    """What is controlled. `begin_anew` is told the session whose state was forgotten, or None for all."""
+
+    store: Store
+    journal: Journal
+
+    def begin_anew(self, session: str | None) -> None: ...
+
+    def status(self) -> dict[str, Any]: ...
+
+    def explain(self, request: Request) -> Explanation: ...
+
+
+class Control:
+    def __init__(self, sandbox: ControlledSandbox) -> None:
+        self._sandbox = sandbox
+        self._store = sandbox.store
+        journal = sandbox.journal
+        self._routes: dict[tuple[str, int], dict[str, Callable[[ControlRequest], _Answer]]] = {
+            ("state", 0): {"GET": self._collections},
+            ("state", 1): {"GET": self._collection},
+            ("state", 2): {"GET": self._document, "PUT": self._put, "DELETE": self._delete},
+            ("clock", 0): {"GET": self._clock, "PUT": self._set_clock, "POST": self._move_clock},
+            ("sessions", 0): {"GET": self._sessions},
+            ("sessions", 1): {"GET": self._session, "DELETE": self._forget},
+            ("reset", 0): {"POST": self._reset},
+            ("status", 0): {"GET": lambda asked: (200, self._sandbox.status())},
+            ("sca", 1): {
+                "GET": lambda asked: (200, sca.shown(asked.call, asked.names[0])),
+                "POST": lambda asked: (200, sca.decided(asked.call, asked.names[0], asked.body("decide"))),
+            },
+            ("explain", 0): {"POST": self._explain},
+            ("journal", 0): {
+                "GET": lambda asked: (200, journal_view.listed(journal, asked.call)),
+                "DELETE": lambda asked: (200, journal_view.emptied(journal, asked.call)),
+            },
+            ("journal", 1): {
+                "GET": lambda asked: (200, journal_view.one(journal, asked.call, asked.names[0])),
+                "POST": lambda asked: (200, journal_view.posted(journal, asked.call, asked.names[0], asked.body)),
+            },
+        }
+
+    async def answer(
+        self, request: Request, segments: Sequence[str], guard: Guard, begin: Callable[[], Call]
+    ) -> Response:
+        """`begin` starts the request's transaction anew; it is committed unless the request only reads."""
+        try:
+            guard.check(request)
+            endpoint = self._endpoint(request.method, segments)
+            trouble = f"others changed it each of {_TRIES} times"
+            for attempt in range(_TRIES):
+                if attempt:
+                    await asyncio.sleep(_RETRY_SECONDS * attempt)
+                try:
+                    call = begin()
+                    status, value = endpoint(ControlRequest(call, segments[2:]))
+                    if request.method in ("GET", "HEAD") or call.state.commit():
+                        return _said(status, value)
+                except BankError as error:
+                    raise Refused(409, error.name, f"the bank's logic refuses this: {error.name}") from None
+                except StoreUnavailable as error:
+                    trouble = str(error)
+            log.warning("the state cannot be used: %s", trouble)
+            raise Refused(503, "busy", f"the state cannot be read or written right now: {trouble}")
+        except Refused as refused:
+            value = {"error": refused.error, "message": str(refused), **refused.more}
+            return _said(refused.status, value, *refused.headers)
+
+    def _endpoint(self, method: str, segments: Sequence[str]) -> Callable[[ControlRequest], _Answer]:
+        path = "/" + "/".join(segments)
+        methods = self._routes.get((segments[1], len(segments) - 2))
+        if methods is None:
+            raise Refused(404, "path-unknown", f"the control interface has no {path}; docs/control.md says what it has")
+        if not all(segments):
+            raise Refused(400, "id-empty", f"{path}: names and ids must not be empty")
+        if endpoint := methods.get("GET" if method == "HEAD" else method):
+            return endpoint
+        allowed = ", ".join([*(["GET", "HEAD"] if "GET" in methods else []), *(m for m in methods if m != "GET")])
+        raise Refused(405, "method-not-offered", f"{path} is offered for {allowed}", ("Allow", allowed))
+
+    # -- state
+
+    def _collections(self, asked: ControlRequest) -> _Answer:
+        state = asked.call.state
+        return 200, {name: state.all(name) for name in state.collections() if not _own(name)}
+
+    def _collection(self, asked: ControlRequest) -> _Answer:
+        return 200, asked.call.state.all(asked.names[0])
+
+    def _document(self, asked: ControlRequest) -> _Answer:
+        document = asked.call.state.get(*asked.names)
+        if document is None:
+            raise _no_document(asked)
+        return 200, document
+
+    def _put(self, asked: ControlRequest) -> _Answer:
+        collection, id = _writable(asked)
+        document = asked.body()
+        known = asked.call.state.get(collection, id) is not None
+        asked.call.state.put(collection, id, document)
+        return 200 if known else 201, document
+
+    def _delete(self, asked: ControlRequest) -> _Answer:
+        collection, id = _writable(asked)
+        if asked.call.state.get(collection, id) is None:
+            raise _no_document(asked)
+        asked.call.state.delete(collection, id)
+        return 204, None
+
+    # -- clock
+
+    def _clock(self, asked: ControlRequest) -> _Answer:
+        return 200, clock.described(asked.call.clock)
+
+    def _set_clock(self, asked: ControlRequest) -> _Answer:
+        return 200, clock.put(asked.call, asked.body("shift", "frozen", "real"))
+
+    def _move_clock(self, asked: ControlRequest) -> _Answer:
+        return 200, clock.move(asked.call, asked.body("move"))
+
+    # -- sessions
+
+    def _sessions(self, asked: ControlRequest) -> _Answer:
+        kept: dict[str, dict[str, int]] = {DEFAULT: {}, **self._store.sessions()}
+        return 200, {"sessions": [{"id": name, "documents": _counted(kept[name])} for name in sorted(kept)]}
+
+    def _session(self, asked: ControlRequest) -> _Answer:
+        return 200, {"id": asked.names[0], "documents": _counted(self._kept(asked))}
+
+    def _forget(self, asked: ControlRequest) -> _Answer:
+        self._kept(asked)
+        self._forget_one(asked.names[0])
+        return 204, None
+
+    def _reset(self, asked: ControlRequest) -> _Answer:
+        body = asked.body("all") if asked.call.request.body.strip() else {}
+        everything = body.get("all", False)
+        if not isinstance(everything, bool):
+            raise Refused(400, "body-invalid", f"all must be true or false, not {kind(everything)}")
+        if not everything:
+            self._forget_one(asked.call.session.id)
+            return 200, {"reset": [asked.call.session.id]}
+        names = sorted({DEFAULT, *self._store.sessions()})
+        self._store.reset()
+        self._sandbox.begin_anew(None)
+        return 200, {"reset": names}
+
+    def _forget_one(self, name: str) -> None:
+        self._store.reset(name)
+        self._sandbox.begin_anew(name)
+
+    def _kept(self, asked: ControlRequest) -> dict[str, int]:
+        name = asked.names[0]
+        if not is_session_name(name):
+            raise Refused(400, "session-invalid", "session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+        counts = self._store.counts(name)
+        if not counts and name != DEFAULT:
+            raise Refused(404, "session-unknown", f"nothing is kept of a session {name}")
+        return counts
+
+    # -- why
+
+    def _explain(self, asked: ControlRequest) -> _Answer:
+        request = described_request.read(asked.body(*described_request.MEMBERS), asked.call.session.id)
+        return 200, described(self._sandbox.explain(request))
+
+
+def _own(collection: str) -> bool:
+    """Collections that the sandbox keeps for itself are shown when they are named, and never written."""
+    return collection.startswith("_")
+
+
+def _writable(asked: ControlRequest) -> tuple[str, str]:
+    collection, id = asked.names
+    if _own(collection):
+        text = f"the collection {collection} is the sandbox's own; /_sandbox/clock and /_sandbox/reset change it"
+        raise Refused(403, "collection-own", text)
+    return collection, id
+
+
+def _no_document(asked: ControlRequest) -> Refused:
+    collection, id = asked.names
+    return Refused(404, "document-unknown", f"the session {asked.call.session.id} has no {id} in {collection}")
+
+
+def _counted(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in sorted(counts.items()) if not _own(name)}
+
+
+def _said(status: int, value: Any, *headers: tuple[str, str]) -> Response:
+    fields = (*headers, ("Cache-Control", "no-store"))
+    if value is None:
+        return Response(status, fields)
+    return Response(status, (("Content-Type", JSON), *fields), to_json(value))

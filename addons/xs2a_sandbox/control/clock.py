@@ -1,0 +1,91 @@
+"""A session's clock as the control interface shows, sets and moves it."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.clock import BANK_ZONE, EXPECTED_TIME, TOO_FAR, Clock, can_show, read_time
+from xs2a_sandbox.config.readers import EXPECTED, parse_duration
+from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.state.session import keep_clock
+
+
+def described(clock: Clock) -> dict[str, Any]:
+    """`shift` in seconds, 0 while the clock is frozen."""
+    return {
+        "now": clock.now().isoformat(timespec="seconds"),
+        "today": clock.today().isoformat(),
+        "shift": int(clock.shift.total_seconds()),
+        "frozen": clock.frozen.isoformat() if clock.frozen else None,
+    }
+
+
+def put(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Whatever the clock was before; just one of `shift`, `frozen` and `real: true`. Raises Refused."""
+    match dict(body):
+        case {"shift": shift, **rest} if not rest:
+            return _keep(call, Clock(_span("shift", shift)))
+        case {"frozen": frozen, **rest} if not rest:
+            return _keep(call, Clock(frozen=_moment(frozen)))
+        case {"real": True, **rest} if not rest:
+            return _keep(call, Clock())
+    raise _wrong('the body must be one of {"shift": …}, {"frozen": …} and {"real": true}')
+
+
+def move(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Time passes: at once for a clock that runs, and for a frozen one only so. Raises Refused."""
+    if "move" not in body:
+        raise _wrong('the body must be {"move": …}')
+    clock, span = call.clock, _span("move", body["move"])
+    try:
+        frozen = clock.frozen and (clock.frozen.astimezone(UTC) + span).astimezone(BANK_ZONE)
+        return _keep(call, Clock(clock.shift + span, frozen))
+    except OverflowError:
+        raise _too_far() from None
+
+
+def _keep(call: Call, clock: Clock) -> dict[str, Any]:
+    if clock.frozen:
+        clock = Clock(frozen=clock.frozen)
+    try:
+        if not can_show(clock.now()):
+            raise _too_far()
+    except OverflowError:
+        raise _too_far() from None
+    call.state.testdata()  # what its dates count from is kept now: the new time does not change them
+    keep_clock(call.state, clock)
+    return described(clock)
+
+
+def _span(member: str, value: Any) -> timedelta:
+    try:
+        if isinstance(value, str):
+            # On a command line a number of seconds is a text.
+            seconds = re.fullmatch(r"[+-]?\d{1,12}", value, re.ASCII)
+            return timedelta(seconds=int(value)) if seconds else parse_duration(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return timedelta(seconds=value)
+    except ValueError as error:
+        raise _wrong(f"{member}: {error}") from None
+    except OverflowError:
+        raise _too_far() from None
+    raise _wrong(f"{member} must be a whole number of seconds or {EXPECTED}")
+
+
+def _moment(value: Any) -> datetime:
+    try:
+        return read_time(value)
+    except (TypeError, ValueError):
+        raise _wrong(f"frozen must be {EXPECTED_TIME}") from None
+    except OverflowError:
+        raise _too_far() from None
+
+
+def _too_far() -> Refused:
+    return _wrong(TOO_FAR)
+
+
+def _wrong(message: str) -> Refused:
+    return Refused(400, "body-invalid", message)

@@ -1,0 +1,78 @@
+"""What the sandbox says of itself to who opens its base URL: what it is, where its doors are, what to trust."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox import __version__
+from xs2a_sandbox.bank.sca_pages.html import Page, show
+from xs2a_sandbox.cassette.answers import JSON
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.http import Request, Response, to_json
+
+CA = "/_sandbox/ca.pem"
+_READ_ON = (
+    ("quickstart.md", "the first journey, from a consent to a payment"),
+    ("clients.md", "proxy and certificates in curl, Java, Node, Python, .NET, Go, browsers and containers"),
+    ("testdata.md", "the customers, accounts, consents and payments that are there"),
+    ("cassettes.md", "making it answer differently: a case is one YAML file"),
+    ("control.md", "the time, the state, the last exchanges, resets"),
+    ("index.md", "everything else"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the doors are, as URLs; `ca_file` is what a client of the proxy and of the TLS door has to trust."""
+
+    proxy: str
+    direct: str
+    tls: str | None
+    ca_file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPage:
+    """`command` can be typed to see that it works, if there is one; `banks` are the real ones that are named.
+
+    With `local` whoever reads it is on the machine where the sandbox runs, or can be: others need not know its files.
+    """
+
+    addresses: Addresses
+    command: str | None
+    banks: Sequence[RealBank] = ()
+    local: bool = True
+
+    def answer(self, request: Request) -> Response:
+        """HTML for who asks for it, else JSON."""
+        if asks_for_html(request):
+            asked = [bank for bank in self.banks if bank.can_be_asked]
+            page = Page("front", {**self._facts(), "asked": asked, "read_on": _READ_ON})
+            return show(page).with_headers(("Vary", "Accept"))
+        fields = (("Content-Type", JSON), ("Cache-Control", "no-store"), ("Vary", "Accept"))
+        return Response(headers=fields, body=to_json(self._facts()))
+
+    def _facts(self) -> dict[str, Any]:
+        at = self.addresses
+        return {
+            "name": "xs2a-sandbox",
+            "version": __version__,
+            "proxy": at.proxy,
+            "direct": at.direct,
+            "tls": at.tls,
+            "ca": at.direct + CA,
+            "ca_file": str(at.ca_file) if self.local else None,
+            "banks": [{"url": bank.url, "mode": bank.mode} for bank in self.banks],
+            "try": self.command if self.local else None,
+            "documentation": "docs/index.md",
+        }
+
+
+def asks_for_html(request: Request) -> bool:
+    """As browsers do; who takes anything, as curl does, gets JSON."""
+    for one in ",".join(request.headers.all("Accept")).split(","):
+        media, _, parameters = one.partition(";")
+        if media.strip().lower() == "text/html":
+            return "".join(parameters.split()).lower() not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False

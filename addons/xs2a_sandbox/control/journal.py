@@ -1,0 +1,221 @@
+"""The journal as the control interface shows it: filtered, asserted about, redacted."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.http import Headers, to_json
+from xs2a_sandbox.journal.assertions import Times, Verdict, Wanted, candidates, select, verify
+from xs2a_sandbox.journal.journal import Journal, Journaled, read_json
+from xs2a_sandbox.state.session import DEFAULT
+
+LIMIT = 50
+_TEXTS = ("session", "method", "path", "source", "rule")
+_NUMBERS = ("status", "since")
+_MATCH = (*_TEXTS, *_NUMBERS, "headers", "query", "body")
+_PLAIN = "plain"
+
+
+def listed(journal: Journal, call: Call) -> dict[str, Any]:
+    """The last `limit` that fit, oldest first. Raises Refused."""
+    query = call.query
+    known = (*_TEXTS, *_NUMBERS, "limit", _PLAIN)
+    if unknown := sorted(query.keys() - set(known)):
+        text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(known)}"
+        raise Refused(400, "query-invalid", text)
+    given: dict[str, Any] = {name: query[name] for name in _TEXTS if name in query}
+    given |= {name: _number(name, query[name]) for name in _NUMBERS if name in query}
+    limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
+    found = select(journal, _wanted(call, given))
+    plain = _plain(query)
+    return {
+        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in found[-limit:]] if limit else [],
+        "found": len(found),
+        "kept": len(journal),
+    }
+
+
+def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
+    """All of one exchange. Raises Refused."""
+    entry = journal.get(_number("the number", number))
+    if entry is None:
+        raise Refused(404, "exchange-unknown", f"the journal has no exchange {number}, or no longer")
+    return whole(entry, _shown(journal, entry, _plain(call.query)))
+
+
+def emptied(journal: Journal, call: Call) -> dict[str, Any]:
+    return {"forgotten": journal.clear(_session(call))}
+
+
+def posted(journal: Journal, call: Call, name: str, body: Callable[..., Mapping[str, Any]]) -> dict[str, Any]:
+    """An assertion, under its name. Raises Refused."""
+    if name != "assert":
+        text = "exchanges are only read; what is posted is /_sandbox/journal/assert"
+        raise Refused(405, "method-not-offered", text, ("Allow", "GET, HEAD"))
+    return asserted(journal, call, body("match", "times"))
+
+
+def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What was found. Raises Refused, with 409 and what was there instead where the assertion does not hold."""
+    match = body.get("match", {})
+    if not isinstance(match, dict):
+        raise _wrong("match must be an object")
+    if unknown := sorted(match.keys() - set(_MATCH)):
+        raise _wrong(f"match has a member {unknown[0]!r}; known here: {', '.join(_MATCH)}")
+    for name in _TEXTS:
+        if name in match and not isinstance(match[name], str):
+            raise _wrong(f"match.{name} must be text")
+    for name in _NUMBERS:
+        if name in match and not _is_count(match[name]):
+            raise _wrong(f"match.{name} must be a whole number")
+    for name in ("headers", "query"):
+        if name in match and not _is_texts(match[name]):
+            raise _wrong(f"match.{name} must be an object of texts")
+    verdict = verify(select(journal, _wanted(call, {})), _wanted(call, match), _times(body.get("times")))
+    if not verdict.holds:
+        raise _mismatch(journal, verdict)
+    return {"found": len(verdict.found), "numbers": [entry.number for entry in verdict.found]}
+
+
+def _mismatch(journal: Journal, verdict: Verdict) -> Refused:
+    return Refused(
+        409,
+        "journal-mismatch",
+        f"expected {verdict.times}, found {len(verdict.found)}: {verdict.wanted}",
+        found=[summary(entry, journal.shown(entry)) for entry in verdict.found[-LIMIT:]],
+        nearest=[
+            # Where, not how: that would tell what was sent.
+            {**summary(entry, journal.shown(entry)), "differs": [place for place, _ in differences]}
+            for entry, differences in verdict.nearest
+        ],
+    )
+
+
+def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
+    """Of `shown`, and what the entry came nearest to: those are the interface's words, not the app's."""
+    return {
+        "number": shown.number,
+        "time": shown.time.isoformat(timespec="milliseconds"),
+        "session": shown.session,
+        "method": shown.method,
+        "target": shown.target,
+        "status": shown.status,
+        "source": shown.source,
+        "rule": shown.rule,
+        "milliseconds": round(shown.milliseconds, 1),
+        "warnings": list(shown.warnings),
+        "reason": shown.reason,
+        "nearest": candidates(entry),
+    }
+
+
+def whole(entry: Journaled, shown: Journaled) -> dict[str, Any]:
+    return {
+        **summary(entry, shown),
+        "origin": shown.origin,
+        "fault": shown.fault,
+        "cut": shown.cut,
+        "request": {"headers": [list(pair) for pair in shown.headers], **_body(shown.body)},
+        "answer": {
+            "status": shown.status,
+            "headers": [list(pair) for pair in shown.answer_headers],
+            **_body(shown.answer_body),
+        },
+    }
+
+
+def read(shown: Mapping[str, Any]) -> Journaled:
+    """The exchange that `whole` has shown. A body of JSON is written anew: its spaces are lost."""
+    request, answer = shown["request"], shown["answer"]
+    return Journaled(
+        number=shown["number"],
+        time=datetime.fromisoformat(shown["time"]),
+        session=shown["session"],
+        origin=shown["origin"],
+        method=shown["method"],
+        target=shown["target"],
+        headers=_headers(request),
+        body=_bytes(request),
+        status=shown["status"],
+        answer_headers=_headers(answer),
+        answer_body=_bytes(answer),
+        source=shown["source"],
+        rule=shown["rule"],
+        milliseconds=shown["milliseconds"],
+        warnings=tuple(shown["warnings"]),
+        fault=shown["fault"],
+        cut=shown["cut"],
+        reason=shown["reason"],
+    )
+
+
+def _headers(message: Mapping[str, Any]) -> Headers:
+    return Headers((name, value) for name, value in message["headers"])
+
+
+def _bytes(message: Mapping[str, Any]) -> bytes:
+    if "body" in message:
+        return to_json(message["body"])
+    return b64decode(message["base64"]) if "base64" in message else str(message.get("text", "")).encode()
+
+
+def _body(body: bytes) -> dict[str, Any]:
+    """`body` as JSON, else `text`, else `base64`; nothing where there is none."""
+    if not body:
+        return {}
+    if (value := read_json(body)) is not None:
+        return {"body": value}
+    try:
+        return {"text": body.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(body).decode()}
+
+
+def _shown(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
+    return entry if plain else journal.shown(entry)
+
+
+def _plain(query: Mapping[str, str]) -> bool:
+    if query.get(_PLAIN, "true") != "true":
+        raise Refused(400, "query-invalid", "plain is asked for with plain=true, or not at all")
+    return _PLAIN in query
+
+
+def _wanted(call: Call, given: Mapping[str, Any]) -> Wanted:
+    return Wanted(**({"session": _session(call)} | dict(given)))
+
+
+def _session(call: Call) -> str | None:
+    """A request that names no session means all of them: the journal is the sandbox's, not a session's."""
+    return None if call.session.id == DEFAULT else call.session.id
+
+
+def _times(value: Any) -> Times:
+    if value is None:
+        return Times()
+    if _is_count(value):
+        return Times(value, value)
+    if isinstance(value, dict) and value and value.keys() <= {"min", "max"} and all(map(_is_count, value.values())):
+        return Times(value.get("min", 0), value.get("max"))
+    raise _wrong('times must be a number, or {"min": …, "max": …} with one or both')
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(inner, str) for inner in value.values())
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise Refused(400, "query-invalid", f"{name} must be a whole number")
+    return int(text)
+
+
+def _wrong(message: str) -> Refused:
+    return Refused(400, "body-invalid", message)

@@ -1,0 +1,79 @@
+"""Pages of the sandbox itself, beside the bank's interface."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.bank import Banks
+from xs2a_sandbox.cassette.answers import JSON
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.errors import RecordingFailed, StoreUnavailable
+from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.recording.har_log import Recording
+from xs2a_sandbox.state import Store
+
+
+class Pages:
+    """`ca_file` is offered for download when it is there; nobody is ready while `store` cannot be written, or a
+    `recording` that is made."""
+
+    def __init__(self, ca_file: Path, store: Store, recording: Recording | None = None) -> None:
+        self._ca_file = ca_file
+        self._store = store
+        self._recording = recording
+
+    def answer(self, request: Request, segments: Sequence[str]) -> Response | None:
+        """None where there is no such page, or not for this door: /_sandbox/ is never reached through a proxy."""
+        if not segments or request.method not in ("GET", "HEAD"):
+            return None
+        if segments[0] != ROOT or request.door not in ("direct", "process"):
+            return None
+        match segments[1:]:
+            case ("health",):
+                return _json({"status": "up"})
+            case ("ready",):
+                return self._ready()
+            case ("ca.pem",) if self._ca_file.is_file():
+                disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')
+                headers = (("Content-Type", "application/x-pem-file"), disposition)
+                return Response(headers=headers, body=self._ca_file.read_bytes())
+        return None
+
+    def _ready(self) -> Response:
+        try:
+            self._store.check()
+            if self._recording:
+                self._recording.check()
+        except (StoreUnavailable, RecordingFailed) as error:
+            what = "state" if isinstance(error, StoreUnavailable) else "recording"
+            return _json({"status": "not ready", "error": f"{what}-unusable", "message": str(error)}, 503)
+        return _json({"status": "ready"})
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(status, (("Content-Type", JSON), ("Cache-Control", "no-store")), to_json(value))
+
+
+@dataclass(frozen=True, slots=True)
+class FilesStatus:
+    """When what is used was read, and what has been wrong with the files since, in lines."""
+
+    loaded: datetime
+    problems: tuple[str, ...] = ()
+
+
+def status(files: FilesStatus, banks: Banks, recording: Recording | None, clock: Clock) -> dict[str, Any]:
+    return {
+        "loaded": files.loaded.isoformat(timespec="milliseconds"),
+        "problems": list(files.problems),
+        "frozen_at": clock.frozen.isoformat() if clock.frozen else None,
+        "banks": [
+            {"url": b.real.url, "hosts": list(b.real.hosts), "mode": b.real.mode}
+            | {"operations": len(b.interface.operations), "rules": len(b.interface.rules)}
+            for b in banks.all
+        ],
+        "recording": None if recording is None else {"exchanges": recording.exchanges, "waiting": recording.waiting},
+    }

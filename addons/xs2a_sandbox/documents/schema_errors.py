@@ -1,0 +1,278 @@
+"""What a JSON Schema finds wrong with a value, in words for the person who wrote it.
+
+Codes: unknown-key, missing-key, wrong-type, wrong-value.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.documents.formats import FORMATS
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from referencing import Registry
+
+_KINDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+}
+_LIMITS = {
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
+    "minLength": "must have at least {} characters",
+    "maxLength": "must have at most {} characters",
+    "minItems": "must have at least {} entries",
+    "maxItems": "must have at most {} entries",
+    "minProperties": "must have at least {} keys",
+    "maxProperties": "must have at most {} keys",
+}
+_ONE = {"entries": "entry", "keys": "key", "characters": "character"}
+
+
+class Complaint(NamedTuple):
+    """`pointer` leads to the value, `key` says that its key is meant."""
+
+    pointer: tuple[str | int, ...]
+    code: str
+    text: str
+    key: bool = False
+
+
+Formats = Mapping[str, Callable[[str], bool]]
+
+
+def explain(value: Any, schema: Mapping[str, Any], formats: Formats = FORMATS) -> set[Complaint]:
+    """`$ref`s name files in `schemas/`, by their path there or by their `$id`."""
+    if _accepts(value, schema, formats):
+        return set()
+    from jsonschema import Draft202012Validator, FormatChecker
+
+    checker = FormatChecker(formats=())
+    for name, fits in formats.items():
+        checker.checks(name)(lambda text, fits=fits: not isinstance(text, str) or fits(text))
+    validator = Draft202012Validator(schema, registry=_registry(), format_checker=checker)
+    return {complaint for error in validator.iter_errors(value) for complaint in _complaints(error)}
+
+
+def _accepts(value: Any, schema: Mapping[str, Any], formats: Formats) -> bool:
+    """Nearly always true, and a hundred times quicker than an explanation; false also when it cannot tell."""
+    import jsonschema_rs
+
+    try:
+        validator = jsonschema_rs.validator_for(
+            dict(schema), formats=dict(formats), validate_formats=True, retriever=lambda uri: _registry().contents(uri)
+        )
+        return bool(validator.is_valid(value))
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return False
+
+
+def did_you_mean(word: str, known: Iterable[Any]) -> str:
+    """`; did you mean 'x'?`, or nothing when no known word is near."""
+    near = difflib.get_close_matches(word, [k for k in known if isinstance(k, str)], n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+@cache
+def _registry() -> "Registry[Any]":
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT202012
+
+    registry: Registry[Any] = Registry()
+    folder = bundled("schemas")
+    for file in sorted(folder.rglob("*.json")):
+        resource = Resource.from_contents(json.loads(file.read_bytes()), default_specification=DRAFT202012)
+        for uri in {file.relative_to(folder).as_posix(), resource.id()} - {None}:
+            registry = registry.with_resource(str(uri), resource)
+    return registry.crawl()
+
+
+def _complaints(error: "ValidationError") -> Iterator[Complaint]:
+    pointer, keyword = tuple(error.absolute_path), error.validator
+    rule: Any = error.validator_value
+    value: Any = error.instance
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    if "propertyNames" in list(error.schema_path)[:-1] and isinstance(value, str):
+        what = f"the key {value} {_wrong(str(keyword), rule, value, schema)}"
+        yield Complaint((*pointer, value), "wrong-value", what, True)
+        return
+    match keyword:
+        case "additionalProperties" | "unevaluatedProperties":
+            known = _known(schema)
+            patterns = schema.get("patternProperties", ())
+            for key in value:
+                if key in known or any(re.search(pattern, key) for pattern in patterns):
+                    continue
+                hint = did_you_mean(key, known - value.keys()) or _choices(known - value.keys())
+                yield Complaint((*pointer, key), "unknown-key", f"unknown key {key}{hint}", True)
+        case "required":
+            for key in rule:
+                if key not in value:
+                    yield Complaint(pointer, "missing-key", f"the key {key} is missing{_inside(pointer)}")
+        case "dependentRequired":
+            for key, others in rule.items():
+                for other in others if key in value else ():
+                    if other not in value:
+                        yield Complaint((*pointer, key), "missing-key", f"{key} needs the key {other} beside it", True)
+        case "anyOf" | "oneOf":
+            yield from _branches(error)
+        case "type":
+            kinds = _listed(rule)
+            pattern = schema.get("pattern") if "string" in kinds else None
+            if pattern and isinstance(value, int | Decimal) and not re.search(pattern, str(value)):
+                # Quotes alone would not mend it.
+                yield Complaint(pointer, "wrong-type", _unlike(pattern, value, schema))
+                return
+            yield Complaint(pointer, "wrong-type", _none_of(map(_KINDS.__getitem__, kinds), value, (), kinds))
+        case "enum" | "const":
+            allowed = rule if keyword == "enum" else [rule]
+            yield Complaint(pointer, "wrong-value", _none_of(map(_written, allowed), value, allowed))
+        case None:
+            yield Complaint(pointer, "wrong-value", "holds something that is not allowed here")
+        case _:
+            yield Complaint(pointer, "wrong-value", _wrong(str(keyword), rule, value, schema))
+
+
+def _branches(error: "ValidationError") -> Iterator[Complaint]:
+    """The complaints of the branch that was probably meant; those of all others are noise."""
+    pointer = tuple(error.absolute_path)
+    value: Any = error.instance
+    rules: Any = error.validator_value
+    needs = [rule["required"][0] for rule in rules if isinstance(rule, dict) and set(rule) == {"required"}]
+    if not error.context:
+        both = [key for key in needs if key in value]
+        what = (
+            f"only one of {_either(both, 'and')} may be given" if both else "fits several forms of which one is meant"
+        )
+        yield Complaint((*pointer, both[-1]) if both else pointer, "wrong-value", what, bool(both))
+        return
+    if len(needs) == len(rules):
+        yield Complaint(pointer, "missing-key", f"one of the keys {_either(needs)} is missing{_inside(pointer)}")
+        return
+    branches: dict[Any, list[ValidationError]] = {}
+    for inner in error.context:
+        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    if all(any(map(_is_other, inner)) for inner in branches.values()):
+        others = [inner for branch in branches.values() for inner in branch if _is_other(inner)]
+        kinds = [kind for inner in others if inner.validator == "type" for kind in _listed(inner.validator_value)]
+        words = [word for inner in others if inner.validator != "type" for word in _listed(inner.validator_value)]
+        expected = dict.fromkeys([*map(_KINDS.__getitem__, kinds), *map(_written, words)])
+        code = "wrong-value" if words else "wrong-type"
+        yield Complaint(pointer, code, _none_of(expected, value, words, kinds))
+        return
+    for inner in min(branches.values(), key=_distance):
+        yield from _complaints(inner)
+
+
+def _is_other(error: "ValidationError") -> bool:
+    """Whether the value as a whole is of another kind than the branch is about."""
+    return error.validator in ("type", "enum", "const") and not error.relative_path
+
+
+def _distance(branch: "Sequence[ValidationError]") -> tuple[int, int, int, int]:
+    """How far a value is from a branch: of another kind, marked as another, fewer keys in common, more mistakes."""
+    marks = sum(error.validator in ("const", "enum") and len(error.relative_path) == 1 for error in branch)
+    common: set[str] = set()
+    for error in branch:
+        if not error.relative_path and isinstance(error.instance, dict):
+            common |= _known(error.schema) & error.instance.keys()
+    return sum(map(_is_other, branch)), marks, -len(common), sum(1 for error in branch for _ in _complaints(error))
+
+
+def _known(schema: Any) -> set[str]:
+    """The keys a schema speaks of, also in the schemas it is made of."""
+    if not isinstance(schema, dict):
+        return set()
+    known = set(schema.get("properties", ()))
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for inner in schema.get(keyword, ()):
+            known |= _known(inner)
+    return known
+
+
+def _wrong(keyword: str, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
+    if keyword in _LIMITS:
+        text = _LIMITS[keyword].format(rule)
+        for many, one in _ONE.items() if rule == 1 else ():
+            text = text.replace(f"1 {many}", f"one {one}")
+        # How many entries there are is seen at once.
+        return text if isinstance(value, dict | list) else f"{text}, not {_found(value)}"
+    match keyword:
+        case "pattern":
+            return _unlike(rule, value, schema)
+        case "format":
+            return f"must be a valid {rule}, not {_found(value)}"
+        case "enum":
+            return _none_of(map(_written, rule), value, rule)
+        case "uniqueItems":
+            return "has the same entry twice"
+        case "contains":
+            return "lacks an entry that must be there"
+        case "not":
+            return "has a form that is not allowed here"
+    return f"does not satisfy {keyword}: {_written(rule)}"
+
+
+def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
+    """By the schema's description, as a regular expression says little to who wrote the value."""
+    said = schema.get("description", "").partition(";")[0].removesuffix(".")
+    hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
+    return f"must {f'be {said[0].lower()}{said[1:]}' if said else f'match {pattern}'}, not {_found(value)}{hint}"
+
+
+def _none_of(expected: Iterable[str], value: Any, words: Iterable[Any] = (), kinds: Iterable[str] = ()) -> str:
+    hint = did_you_mean(value, words) if isinstance(value, str) else ""
+    if "string" in kinds and not isinstance(value, dict | list | None):
+        hint = "; quote it to make it text"
+    return f"must be {_either(expected)}, not {_found(value)}{hint}"
+
+
+def _listed(rule: Any) -> list[Any]:
+    return rule if isinstance(rule, list) else [rule]
+
+
+def _either(words: Iterable[str], word: str = "or") -> str:
+    *most, last = words
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def _choices(words: Iterable[str]) -> str:
+    words = sorted(words)
+    return f"; possible here: {', '.join(words)}" if 0 < len(words) <= 12 else ""
+
+
+def _inside(pointer: tuple[str | int, ...]) -> str:
+    names = [step for step in pointer if isinstance(step, str)]
+    return f" in {names[-1]}" if names else ""
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else _found(value)
+
+
+def _found(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return json.dumps(value if len(value) <= 60 else value[:57] + "...", ensure_ascii=False)
+    return str(value) if len(str(value)) <= 60 else "a long number"

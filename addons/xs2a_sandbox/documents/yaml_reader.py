@@ -1,0 +1,312 @@
+"""From YAML text to plain values and their places: JSON's scalars, nothing that surprises, every mistake at once."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents.schema_errors import Formats, explain
+from xs2a_sandbox.errors import Problem, Unreadable
+
+MAX_DEPTH = 100
+MAX_NODES = 1_000_000
+MAX_ALIASED = 20_000
+"""Nodes that aliases may add to a file when they are written out: what stops an alias bomb."""
+
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+_LONG_EXPONENT = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]{4,}")
+_WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+_EXPRESSION = 'an unquoted {{ is a mapping to YAML; quote it: "{{ … }}"'
+
+
+class Position(NamedTuple):
+    """Where a value stands, counting from 0; `keys` has the places of a mapping's keys."""
+
+    line: int
+    column: int
+    children: Mapping[str, "Position"] | Sequence["Position"] = ()
+    keys: Mapping[str, tuple[int, int]] = {}
+
+
+def split_lines(text: str) -> list[str]:
+    """As YAML counts them: some of Unicode's line breaks count, not all that `str.splitlines` knows."""
+    return _BREAK.split(text)
+
+
+def problem(file: Path, lines: Sequence[str], line: int, column: int, code: str, text: str) -> Problem:
+    if line >= len(lines):
+        line, column = len(lines) - 1, len(lines[-1])
+    # One blank for each tab, so that the caret stands below the right character.
+    source = _UNPRINTABLE.sub("�", lines[line]).replace("\t", " ").rstrip() if len(lines[line]) <= 300 else ""
+    return Problem(file, line + 1, min(column, len(lines[line])) + 1, code, text, source)
+
+
+class _Stop(Exception):
+    """Reading on would be useless or expensive."""
+
+
+class _Anchored(NamedTuple):
+    value: Any
+    place: Position
+    size: int
+    height: int
+
+
+class Loader:
+    """Reads the parser's events, not its nodes: those hide explicit tags and recurse in C without a limit."""
+
+    def __init__(self, file: Path, text: str) -> None:
+        self.file = file
+        self.text = text
+        self.lines = tuple(split_lines(text))
+        self.problems: list[Problem] = []
+        self.anchors: dict[str, _Anchored | None] = {}
+        self.nodes = self.aliased = self.deepest = 0
+
+    def complain(self, place: tuple[int, int], code: str, text: str) -> None:
+        self.problems.append(problem(self.file, self.lines, *place, code, text))
+
+    def document(self) -> tuple[Any, Position]:
+        """The first document; `problems` says what is wrong with it."""
+        value, root = None, Position(0, 0)
+        for found in _UNPRINTABLE.finditer(self.text):
+            before = split_lines(self.text[: found.start()])
+            place = len(before) - 1, len(before[-1])
+            self.complain(place, "character", f"U+{ord(found[0]):04X} must be written as an escape in double quotes")
+            if len(self.problems) == 10:
+                break
+        if self.problems:
+            return value, root
+        parser = _Parser(self.text)
+        self.next = parser.get_event
+        try:
+            self.next()
+            if not isinstance(self.next(), yaml.StreamEndEvent):
+                value, root = self.value(self.next(), 1)
+                self.next()
+                if not isinstance(another := self.next(), yaml.StreamEndEvent):
+                    self.complain(_start(another), "documents", "a second document begins here; use a file for each")
+        except yaml.MarkedYAMLError as error:
+            self.syntax(error)
+        except yaml.YAMLError as error:
+            self.complain((0, 0), "syntax", " ".join(str(error).split()))
+        except _Stop:
+            pass
+        finally:
+            parser.dispose()
+        return value, root
+
+    def syntax(self, error: yaml.MarkedYAMLError) -> None:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line, mark.column) if mark else (0, 0)
+        source = self.lines[line] if line < len(self.lines) else ""
+        expression = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), source[: column + 2]).find("{{")
+        if any(p.code == "unquoted-expression" and p.line == line + 1 for p in self.problems):
+            return
+        if expression >= 0:
+            self.complain((line, expression), "unquoted-expression", _EXPRESSION)
+            return
+        text = error.problem or "is no YAML"
+        at = source[column : column + 1]
+        if "tab" in text or at == "\t":
+            text = "a tab cannot indent; use spaces"
+        elif at and "cannot start any token" in text:
+            text = f'text cannot begin with {at}; quote it: "{at}…"'
+        elif "mapping values are not allowed" in text:
+            text += '; quote text that holds ": " or ends with ":"'
+        elif error.context:
+            begins = error.context_mark
+            text += f" {error.context}"
+            if begins and begins.line < line:
+                text += f" that begins in line {begins.line + 1}"
+        self.complain((line, column), "syntax", text)
+
+    def value(self, event: Any, depth: int) -> tuple[Any, Position]:
+        place = _start(event)
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(str(event.anchor), place, depth)
+        self.nodes += 1
+        if depth > MAX_DEPTH:
+            self.stop(place, "too-deep", f"nested deeper than {MAX_DEPTH}")
+        if self.nodes > MAX_NODES:
+            self.stop(place, "too-large", f"more than {MAX_NODES} values in one file")
+        if event.tag is not None:
+            self.tag(event.tag, place)
+        if event.anchor is None:
+            return self.content(event, place, depth)
+        self.anchors[event.anchor] = None
+        nodes, deepest, self.deepest = self.nodes, self.deepest, depth
+        value, placed = self.content(event, place, depth)
+        self.anchors[event.anchor] = _Anchored(value, placed, self.nodes - nodes + 1, self.deepest - depth)
+        self.deepest = max(deepest, self.deepest)
+        return value, placed
+
+    def content(self, event: Any, place: tuple[int, int], depth: int) -> tuple[Any, Position]:
+        self.deepest = max(self.deepest, depth)
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event, place), Position(*place)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items = []
+            while not isinstance(inner := self.next(), yaml.SequenceEndEvent):
+                items.append(self.value(inner, depth + 1))
+            return [item for item, _ in items], Position(*place, [placed for _, placed in items])
+        return self.mapping(event, place, depth)
+
+    def scalar(self, event: Any, place: tuple[int, int]) -> Any:
+        text: str = event.value
+        if event.style:
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if number := _NUMBER.fullmatch(text):
+            if len(text) > 1000:
+                self.complain(place, "number", "longer than 1000 digits; quote it to make it text")
+                return None
+            return Decimal(text) if number[1] or number[2] else int(text)
+        if _LONG_EXPONENT.fullmatch(text):
+            self.complain(place, "number", "its exponent is longer than 3 digits; quote it to make it text")
+        return text
+
+    def mapping(self, event: Any, place: tuple[int, int], depth: int) -> tuple[Any, Position]:
+        values: dict[str, Any] = {}
+        places: dict[str, Position] = {}
+        keys: dict[str, tuple[int, int]] = {}
+        while not isinstance(inner := self.next(), yaml.MappingEndEvent):
+            key, at = self.key(inner, place, depth), _start(inner)
+            if key in values:
+                self.complain(at, "duplicate-key", f"the key {key} is there already, in line {keys[key][0] + 1}")
+            value, placed = self.value(self.next(), depth + 1)
+            values[key], places[key], keys[key] = value, placed, at
+        return values, Position(*place, places, keys)
+
+    def key(self, event: Any, mapping: tuple[int, int], depth: int) -> str:
+        at = _start(event)
+        if not isinstance(event, yaml.ScalarEvent):
+            if isinstance(event, yaml.MappingStartEvent) and at == (mapping[0], mapping[1] + 1):
+                self.complain(mapping, "unquoted-expression", _EXPRESSION)
+                self.quietly(event, depth)
+            else:
+                self.complain(at, "key", "a key must be plain text")
+                self.value(event, depth + 1)
+            return f"\0{at}"
+        if event.tag is not None:
+            self.tag(event.tag, at)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = _Anchored(event.value, Position(*at), 1, 0)
+        if event.value == "<<" and not event.style:
+            self.complain(at, "merge-key", "merge keys (<<) are not supported; write the members out")
+            return f"\0{at}"
+        return str(event.value)
+
+    def quietly(self, event: Any, depth: int) -> None:
+        """Reads the inside of an unquoted expression, which is one mistake however many YAML sees in it."""
+        problems = list(self.problems)
+        try:
+            self.value(event, depth + 1)
+        finally:
+            self.problems[:] = problems
+
+    def alias(self, name: str, place: tuple[int, int], depth: int) -> tuple[Any, Position]:
+        if (anchored := self.anchors.get(name)) is None:
+            what = "is inside the value it names" if name in self.anchors else "names no anchor before it"
+            self.complain(place, "alias", f"*{name} {what}")
+            return None, Position(*place)
+        self.aliased += anchored.size
+        self.nodes += anchored.size
+        self.deepest = max(self.deepest, depth + anchored.height)
+        if self.aliased > MAX_ALIASED:
+            self.stop(place, "alias", f"aliases repeat more than {MAX_ALIASED} values")
+        if depth + anchored.height > MAX_DEPTH:
+            self.stop(place, "too-deep", f"nested deeper than {MAX_DEPTH}")
+        return anchored.value, anchored.place
+
+    def tag(self, tag: str, place: tuple[int, int]) -> None:
+        written = tag.replace("tag:yaml.org,2002:", "!!")
+        self.complain(place, "tag", f"the tag {written} is not supported; write the plain value without it")
+
+    def stop(self, place: tuple[int, int], code: str, text: str) -> None:
+        self.complain(place, code, text)
+        raise _Stop
+
+
+def _start(event: Any) -> tuple[int, int]:
+    mark = event.start_mark
+    return mark.line, mark.column
+
+
+LARGEST = 32 * 1024 * 1024
+"""Bytes of a file of YAML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file's value. Aliased parts of it are the same object: do not change it in place."""
+
+    file: Path
+    value: Any
+    lines: tuple[str, ...]
+    root: Position
+
+    def problem(self, pointer: Sequence[str | int], code: str, text: str, *, key: bool = False) -> Problem:
+        """A problem with the value at `pointer`, or with its key; with the nearest parent when there is none."""
+        line, column = self._place(pointer, key)
+        return problem(self.file, self.lines, line, column, code, text)
+
+    def line(self, pointer: Sequence[str | int]) -> int:
+        """Counts from 1."""
+        return self._place(pointer, False)[0] + 1
+
+    def _place(self, pointer: Sequence[str | int], key: bool) -> tuple[int, int]:
+        place = self.root
+        for step in pointer:
+            above = place
+            try:
+                place = above.children[step]  # type: ignore[index]
+            except (LookupError, TypeError):
+                return above.line, above.column
+        if key and pointer and pointer[-1] in above.keys:
+            return above.keys[str(pointer[-1])]
+        return place.line, place.column
+
+
+def read(file: Path, *, folder: Path | None = None) -> Document:
+    """Raises `Unreadable`, also when there is no such file, or it lies outside of `folder` if one is given."""
+    try:
+        text = own_file.read(file, folder=folder, limit=LARGEST)
+    except OSError as error:
+        raise Unreadable([Problem(file, 1, 1, "unreadable", f"cannot be read: {error.strerror or error}")]) from None
+    return parse(text, file)
+
+
+def parse(text: str | bytes, file: Path) -> Document:
+    """Raises `Unreadable` with every problem of the text; a mistake of syntax hides those behind it."""
+    loader = Loader(file, (_decoded(text, file) if isinstance(text, bytes) else text).removeprefix("\ufeff"))
+    value, root = loader.document()
+    if loader.problems:
+        raise Unreadable(loader.problems)
+    return Document(file, value, loader.lines, root)
+
+
+def complaints(document: Document, schema: Mapping[str, Any], formats: Formats = FORMATS) -> list[Problem]:
+    """What `schema` finds wrong, in the order of place; `$ref` may name any file in `schemas/`."""
+    found = {document.problem(c.pointer, c.code, c.text, key=c.key) for c in explain(document.value, schema, formats)}
+    return sorted(found, key=lambda p: (p.line, p.column, p.text))
+
+
+def _decoded(content: bytes, file: Path) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        before = split_lines(content[: error.start].decode())
+        text = f"byte 0x{content[error.start]:02x} is not UTF-8; save the file in that encoding"
+        raise Unreadable([Problem(file, len(before), len(before[-1]) + 1, "encoding", text)]) from None

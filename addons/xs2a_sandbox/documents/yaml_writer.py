@@ -1,0 +1,121 @@
+"""Plain values as YAML that a person likes to read, and that `document` reads as the same values."""
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.documents.yaml_reader import parse
+from xs2a_sandbox.errors import Unreadable
+
+WIDTH = 110
+"""Up to which mappings and lists of scalars stay in one line."""
+
+_INDENT = "  "
+# Much more could stand without quotes; these need no second thought, in flow style neither.
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_/.+@%$*!=;()€äöüÄÖÜß-]*(?: [A-Za-z0-9_/.+@%$=;()€äöüÄÖÜß-]+)*")
+_WORDS = frozenset(("null", "true", "false"))
+_SPECIAL = "\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
+_ESCAPED = re.compile(f"[{_SPECIAL}]")
+_BLOCK_LINE = re.compile(f"(?: *[^\\s\x00-\x1f{_SPECIAL}][^\x00-\x08\x0a-\x1f{_SPECIAL}]*)?")
+
+
+def yaml_text(value: Any) -> str:
+    """`value` is made of mappings by text, lists, text, int, Decimal, bool and None. Ends with a line break."""
+    return "".join(line + "\n" for line in (_block_lines(value) if value else _lines(value)))
+
+
+def survives(value: Any) -> bool:
+    """Whether `document` reads the YAML as the same value, with the same digits."""
+    try:
+        read = parse(yaml_text({"value": value}), Path("value")).value["value"]
+    except (Unreadable, UnicodeEncodeError, RecursionError):
+        return False
+    return exactly(read) == exactly(value)
+
+
+def exactly(value: Any) -> str:
+    """One text for one value: the order of members does not matter, 1.10 is not 1.1, nor is it "1.10"."""
+    return json.dumps(value, sort_keys=True, default=_decimal)
+
+
+def _decimal(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    raise TypeError(f"{type(value).__name__} is no YAML value")
+
+
+def _lines(value: Any) -> list[str]:
+    return _block_lines(value) if (flow := _flow(value)) is None else [flow]
+
+
+def _block_lines(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [line for name, inner in value.items() for line in _member(_text(name) + ":", inner)]
+    if isinstance(value, list):
+        return [line for inner in value for line in _entry(inner)]
+    return _block(value) or [_scalar(value)]
+
+
+def _member(key: str, value: Any) -> list[str]:
+    if (flow := _flow(value)) is not None and len(flow) <= WIDTH:
+        return [f"{key} {flow}"]
+    if isinstance(value, str):
+        first, *rest = _block(value) or [_scalar(value)]
+        return [f"{key} {first}", *rest]
+    return [key, *(_INDENT + line if line else line for line in _lines(value))]
+
+
+def _entry(value: Any) -> list[str]:
+    first, *rest = _lines(value)
+    return [f"- {first}", *(_INDENT + line if line else line for line in rest)]
+
+
+def _flow(value: Any) -> str | None:
+    """A scalar, or a short mapping or list of scalars, in one line."""
+    if isinstance(value, Mapping):
+        if not all(_is_short(inner) for inner in value.values()):
+            return None
+        text = "{" + ", ".join(f"{_text(name)}: {_scalar(inner)}" for name, inner in value.items()) + "}"
+    elif isinstance(value, list):
+        if not all(_is_short(inner) for inner in value):
+            return None
+        text = "[" + ", ".join(map(_scalar, value)) + "]"
+    else:
+        return None if isinstance(value, str) and "\n" in value else _scalar(value)
+    return text if len(text) <= WIDTH else None
+
+
+def _is_short(value: Any) -> bool:
+    return not isinstance(value, Mapping | list) and not (isinstance(value, str) and "\n" in value)
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | Decimal) else _text(value)
+
+
+def _text(text: str) -> str:
+    if _PLAIN.fullmatch(text) and text not in _WORDS:
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def _block(text: str) -> list[str] | None:
+    """As a literal block, if that says exactly the same."""
+    body = text.rstrip("\n")
+    lines = body.split("\n")
+    if "\n" not in text or lines[0][:1] in ("", " ") or not all(map(_BLOCK_LINE.fullmatch, lines)):
+        return None
+    ends = len(text) - len(body)
+    return [
+        "|" + "-+"[ends > 1] if ends != 1 else "|",
+        *(_INDENT + line if line else line for line in lines),
+        *[""] * (ends - 1),
+    ]

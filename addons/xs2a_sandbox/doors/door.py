@@ -1,0 +1,239 @@
+"""What the doors share: asking the engine, and what stands in for an answer that fails to come."""
+
+import asyncio
+import binascii
+import errno
+import gc
+import logging
+import re
+import socket
+import struct
+from base64 import b64decode
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from http import HTTPStatus
+from time import perf_counter
+from typing import Any
+
+from xs2a_sandbox.config.readers import LONGEST
+from xs2a_sandbox.errors import ConfigError, SandboxError
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET, Door, error_response
+from xs2a_sandbox.http.origin import address
+from xs2a_sandbox.http.target import outline
+from xs2a_sandbox.journal import reason
+
+type Answer = Callable[[Request], Awaitable[Response]]
+
+type Waiting = set[asyncio.Timeout]
+"""The time limits of what the engine has not answered yet."""
+
+type Tell = Callable[[Request, Response, float, BaseException | None], None]
+"""Told of every answer that a door gives itself, after how many seconds, and what broke, if something did."""
+
+FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
+"""Headers that say where a message ends: the door's own to set."""
+
+MAX_HEAD = MAX_TARGET + 2 * MAX_HEADERS
+"""Bytes of a head, or of anything else that comes between two bodies, after which a door reads no further."""
+
+TOO_LONG = 64 * 1024 * 1024
+"""Bytes a door swallows so that a client which sends first and reads later still sees its 413."""
+
+LINGER = 1.0
+"""Seconds without a byte after which a refused client is believed to have stopped sending."""
+
+LINGERS = 10
+"""How often these seconds are given to one who goes on sending."""
+
+_NOW = 0.0
+"""Long past by any loop's clock."""
+
+PATIENCE = LONGEST + 30
+"""Seconds for one answer, those included that a cassette may delay it by."""
+
+logger = logging.getLogger(__name__)
+
+
+def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
+    """An answer of the door itself."""
+    return error_response(status, code, text, ("X-Sandbox-Source", "sandbox"), *headers)
+
+
+FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E: the sandbox failed on this request, its log says why")
+STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E: the sandbox stops, and has waited long enough for an answer")
+CROWDED = refusal(
+    503, "SERVICE_UNAVAILABLE", "XS2A997E: too many connections are open, this one is closed", ("Retry-After", "1")
+)
+LATE = refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E: the sandbox had no answer in time")
+STRANGER = refusal(
+    407,
+    "PROXY_AUTHENTICATION_REQUIRED",
+    "XS2A992E: this proxy asks for the user name and password of --proxy-auth",
+    ("Proxy-Authenticate", 'Basic realm="xs2a-sandbox"'),
+)
+
+ENDLESS = refusal(
+    502, "SERVICE_UNAVAILABLE", f"XS2A988E: the answer is larger than {TOO_LONG} bytes, ask for it at the base URL"
+)
+BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E: the bank broke off in the middle of its answer")
+
+BODY_TOO_LARGE = refusal(413, "FORMAT_ERROR", f"XS2A905E: the body must not be larger than {MAX_BODY} bytes")
+TARGET_TOO_LONG = refusal(414, "FORMAT_ERROR", f"XS2A908E: path and query must not be longer than {MAX_TARGET} bytes")
+HEADERS_TOO_LARGE = refusal(
+    431, "FORMAT_ERROR", f"XS2A909E: the headers together must not be larger than {MAX_HEADERS} bytes"
+)
+
+
+def malformed(reason: str) -> Response:
+    """The refusal of what cannot be read. `reason` quotes nothing, as what stands in a head may be a secret."""
+    return refusal(400, "FORMAT_ERROR", f"XS2A989E: this is no HTTP: {reason}")
+
+
+NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
+
+
+def as_http1(response: Response) -> bytes:
+    """The whole message, the last one of its connection."""
+    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in (*framed(response, "GET"), ("Connection", "close"))]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
+
+
+def untold(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+    """For a door whose answers nobody logs."""
+
+
+def unread(door: Door) -> Request:
+    """Stands for a request that could not be read."""
+    return Request("-", "-", door=door)
+
+
+async def ask(
+    answer: Answer, request: Request, seconds: float, tell: Tell = untold, waiting: Waiting | None = None
+) -> Response:
+    """The engine's answer; its failure is a 500, its silence for `seconds` a 504, the end of `waiting` a 503."""
+    waiting = set() if waiting is None else waiting
+    started = perf_counter()
+    if wish := request.headers.first.get("upgrade"):
+        _note_upgrade(request, wish)
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            waiting.add(limit)
+            try:
+                response = await answer(request)
+            finally:
+                waiting.discard(limit)
+        if not isinstance(response, Response):
+            raise TypeError(f"the engine answered with {type(response).__name__}, not with a Response")
+    except BaseException as error:
+        if stopping(error):
+            raise
+        if limit.expired() and limit.when() == _NOW:
+            tell(request, STOPPED, perf_counter() - started, None)
+            return STOPPED
+        if limit.expired():
+            tell(request, LATE, perf_counter() - started, None)
+            logger.error("no answer to %s %s within %g s", request.method, outline(request.target), seconds)
+            return LATE
+        return failed(request, error, tell, perf_counter() - started)
+    return response
+
+
+def stop(waiting: Waiting) -> None:
+    """Ends what the engine has not answered yet."""
+    for limit in waiting:
+        limit.reschedule(_NOW)
+
+
+def _note_upgrade(request: Request, wish: str) -> None:
+    # Java's and Apache's clients wish for these two with every request, and take an answer without them.
+    if not re.fullmatch(r"h2c|tls/.*", wish, re.IGNORECASE):
+        text = "%s %s asks for an upgrade to %s: it is answered over HTTP/1.1, as nothing else is spoken here"
+        logger.warning(text, request.method, outline(request.target), wish[:40])
+
+
+def failed(request: Request, error: BaseException, tell: Tell, seconds: float = 0.0) -> Response:
+    """The answer to a request on which something broke. Its line comes first, then the traceback."""
+    tell(request, FAILED, seconds, error)
+    text = "failed on %s %s"
+    logger.error(text, request.method, outline(request.target), exc_info=error, extra={"request": request})
+    return FAILED
+
+
+async def whole(request: Request, response: Response, gate: asyncio.Semaphore, tell: Tell = untold) -> Response:
+    """The answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
+
+    `gate` limits how many large answers are held at a time.
+    """
+    if response.rest is None:
+        return response
+    started = perf_counter()
+    held = bytearray(response.body)
+    async with gate:
+        # What is left of the one before hangs in circles, and would stay until a collector comes by.
+        gc.collect()
+        try:
+            async with aclosing(response.rest) as rest:
+                async for piece in rest:
+                    held += piece
+                    if len(held) > TOO_LONG:
+                        tell(request, ENDLESS, perf_counter() - started, None)
+                        return ENDLESS
+        except SandboxError as error:
+            tell(request, BROKEN, perf_counter() - started, None)
+            logger.warning("an answer broke off after %d bytes: %s", len(held), reason.of_failure(error))
+            return BROKEN
+    return replace(response, body=bytes(held), rest=None)
+
+
+def stopping(error: BaseException) -> bool:
+    """Whether the process or this task is being ended: the only errors that are nobody's to answer."""
+    if isinstance(error, asyncio.CancelledError):
+        # A CancelledError that nobody asked this task for is a bug of the engine like any other.
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit))
+
+
+def framed(response: Response, method: str) -> list[tuple[str, str]]:
+    """The headers to send, with the one right `Content-Length`."""
+    headers = [pair for pair in response.headers if pair[0].lower() not in FRAMING]
+    if response.status in (204, 304):
+        return headers
+    if response.rest is not None or (method == "HEAD" and not response.body):
+        # There is more to come, or the engine has left the body out already: then only its own header knows the length.
+        return headers + [pair for pair in response.headers if pair[0].lower() == "content-length"]
+    return [*headers, ("Content-Length", str(len(response.body)))]
+
+
+def client_at(peer: tuple[Any, ...] | None) -> str:
+    """Who is at the other end of a connection, for the log."""
+    return f"the client at {address(peer[0], peer[1]) if peer else 'an unknown address'}"
+
+
+def credentials(header: str) -> bytes:
+    """`USER:PASS` out of a `Basic` header; empty when there are none."""
+    scheme, _, encoded = header.partition(" ")
+    try:
+        return b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def reset(transport: asyncio.BaseTransport) -> None:
+    """Ends a TCP connection with RST instead of FIN, whatever still waits to be sent."""
+    connection: socket.socket = transport.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()  # type: ignore[attr-defined]
+
+
+def no_port(host: str, port: int, flag: str, error: OSError) -> ConfigError:
+    # A name that is unknown, or an address of another machine: no port would help.
+    if error.errno in (errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL):
+        why = str(error.strerror).partition(" (while")[0]
+        known = "--host 127.0.0.1 for this machine only, 0.0.0.0 for all of its addresses"
+        return ConfigError(f"--host {host} is no address of this machine: {why}. Choose another one: {known}")
+    why = "is in use by another process" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+    return ConfigError(f"port {port} on {host} {why}. Choose another one: {flag} PORT (0 picks a free one)")

@@ -1,0 +1,316 @@
+"""The mitmproxy addon: every request is answered here, and no connection ever leaves."""
+
+# mitmproxy is only half typed.
+# mypy: allow-untyped-calls
+
+import asyncio
+import hmac
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from mitmproxy import ctx, http
+from mitmproxy.addonmanager import Loader
+from mitmproxy.connection import Client
+from mitmproxy.exceptions import OptionsError
+from mitmproxy.net import tls as net_tls
+from mitmproxy.net.http import http1
+from mitmproxy.proxy.layer import NextLayer
+from mitmproxy.proxy.mode_specs import ReverseMode
+from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+from mitmproxy.tls import ClientHelloData
+from OpenSSL import SSL
+
+from xs2a_sandbox.doors import door, mitmproxy_layers, proxy_log
+from xs2a_sandbox.doors.connections import Connection, Connections
+from xs2a_sandbox.doors.door import Answer, Tell, Waiting
+from xs2a_sandbox.doors.mitmproxy_layers import to_mitmproxy
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.messages import MAX_BODY
+from xs2a_sandbox.http.origin import address, asked_for
+
+FORCED: dict[str, Any] = {
+    "body_size_limit": str(door.TOO_LONG),
+    "connection_strategy": "lazy",
+    "keep_host_header": True,
+    "rawtcp": False,
+    "upstream_cert": False,
+    "websocket": False,
+}
+"""Options whose default in mitmproxy is not ours: set when the addon is loaded, refused when changed later."""
+
+REFUSED = ("allow_hosts", "ignore_hosts", "tcp_hosts", "udp_hosts", "stream_large_bodies", "server_replay", "map_local")
+"""Options that let mitmproxy pass bytes on, or answer, without asking us."""
+
+PAGES_URL = "http://xs2a-sandbox.invalid"
+"""Where the pages for the payment user are when there is no direct door: at a host that only this proxy knows, so that
+a browser which does not use it finds no bank there (RFC 6761).
+"""
+
+logger = logging.getLogger(__name__)
+
+
+class ConnectionGuard:
+    """Denies every connection to a server; stays in place when mitmproxy unloads the script that brought it."""
+
+    name = "xs2a-sandbox-guard"
+
+    def server_connect(self, data: ServerConnectionHookData) -> None:
+        data.server.error = "xs2a-sandbox lets no connection out"
+
+
+class SandboxAddon(ConnectionGuard):
+    """Answers every request of the proxy and the TLS door with `answer`.
+
+    `timeout` in seconds, for one answer; `proxy_auth` as USER:PASS, asked for at the proxy door only; `tell` is told
+    of what is answered here without asking `answer`.
+    """
+
+    name = "xs2a-sandbox"
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        timeout: float = door.PATIENCE,
+        proxy_auth: str | None = None,
+        tell: Tell = door.untold,
+        connections: Connections | None = None,
+    ) -> None:
+        self.answer = answer
+        self.tell = tell
+        self.timeout = timeout
+        self.draining = False
+        self.waiting: Waiting = set()
+        self._secret = None if proxy_auth is None else proxy_auth.encode()
+        self._tunnels: dict[str, str | None] = {}
+        self._connections = connections or Connections()
+        self._clients: dict[str, Connection] = {}
+        self._large = asyncio.Semaphore(2)
+        self._flows: WeakSet[http.HTTPFlow] = WeakSet()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request still waits for the last byte of its answer."""
+        return any(flow.live for flow in self._flows)
+
+    def load(self, loader: Loader) -> None:
+        if ConnectionGuard.name not in ctx.master.addons.lookup:
+            ctx.master.addons.add(ConnectionGuard())
+        ctx.options.update_known(**FORCED)
+        net_tls.create_client_proxy_context = _resumable_context
+
+    def configure(self, updated: Iterable[str]) -> None:
+        for name in updated:
+            value = getattr(ctx.options, name, None)
+            if name in FORCED and value != FORCED[name]:
+                raise OptionsError(f"xs2a-sandbox needs the option {name}={FORCED[name]!r}, not {value!r}")
+            if name in REFUSED and value:
+                raise OptionsError(f"xs2a-sandbox cannot work with the option {name}={value!r}: leave it unset")
+
+    def next_layer(self, next_layer: NextLayer) -> None:
+        context, start = next_layer.context, next_layer.data_client()
+        next_layer.layer = next_layer.layer or mitmproxy_layers.choose(context, start, self.tell)
+
+    def tls_clienthello(self, data: ClientHelloData) -> None:
+        """Speaks HTTP/2 with who offers it, as most servers do; mitmproxy takes what stands first in the offer."""
+        if ctx.options.http2 and b"h2" in data.client_hello.alpn_protocols:
+            data.context.client.alpn = b"h2"
+
+    def client_connected(self, client: Client) -> None:
+        if connection := self._connections.open(_transport(client)):
+            self._clients[client.id] = connection
+        else:
+            client.error = "too many connections"
+
+    def http_connect(self, flow: http.HTTPFlow) -> None:
+        user, known = self._login(flow)
+        connection = self._connection(flow)
+        connection.begins()
+        if connection.crowded:
+            flow.response = to_mitmproxy(self._crowded(flow), "CONNECT")
+        elif known:
+            self._tunnels[flow.client_conn.id] = user
+        else:
+            authority = flow.request.data.authority.decode("latin-1")
+            self.tell(Request("CONNECT", authority, door="proxy"), door.STRANGER, 0.0, None)
+            flow.response = to_mitmproxy(door.STRANGER, "CONNECT")
+
+    def client_disconnected(self, client: Client) -> None:
+        self._tunnels.pop(client.id, None)
+        if connection := self._clients.pop(client.id, None):
+            self._connections.close(connection)
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        self._flows.add(flow)
+        self._connection(flow).reads()
+
+    async def request(self, flow: http.HTTPFlow) -> None:
+        if flow.response or flow.error:
+            return
+        try:
+            with self._connection(flow) as connection:
+                await self._answered(flow, connection.crowded)
+        except BaseException as error:
+            # mitmproxy forwards a request whose hook raised: nothing gets past this line.
+            if door.stopping(error):
+                raise
+            # Whatever is odd about the flow, this must not fail as well.
+            flow.response = to_mitmproxy(door.failed(_outlined(flow), error, self.tell), flow.request.method)
+
+    async def _answered(self, flow: http.HTTPFlow, crowded: bool) -> None:
+        request, known = self._from_mitmproxy(flow)
+        if crowded:
+            response = self._crowded(flow)
+        elif known:
+            response = await door.ask(self.answer, request, self.timeout, self.tell, self.waiting)
+            response = await door.whole(request, response, self._large, self.tell)
+        else:
+            response = door.STRANGER
+            self.tell(request, response, 0.0, None)
+        self._perform(flow, response)
+        if crowded and flow.response:
+            flow.response.headers["Connection"] = "close"
+
+    def _connection(self, flow: http.HTTPFlow) -> Connection:
+        return self._clients.get(flow.client_conn.id) or Connection()
+
+    def _crowded(self, flow: http.HTTPFlow) -> Response:
+        self.tell(_outlined(flow), door.CROWDED, 0.0, None)
+        return door.CROWDED
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        """Says that the connection ends where mitmproxy will end it: a client would ask again on it."""
+        request, options = flow.request, flow.request.headers.get("Connection", "").lower()
+        # mitmproxy itself overlooks the option in another case.
+        ends = http1.connection_close(request.http_version, request.headers) or "close" in re.split(r"[,\s]+", options)
+        if flow.response and ends:
+            flow.response.headers["Connection"] = "close"
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """What broke off before it could be answered, or refused."""
+        if flow.error and not flow.response:
+            proxy_log.broke_off(flow.error.msg, _outlined(flow))
+
+    def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:
+        """The proxy user, and whether it may come in."""
+        sent = door.credentials(flow.request.headers.get("Proxy-Authorization", ""))
+        user = sent.partition(b":")[0].decode("utf-8", "replace") or None
+        return user, self._secret is None or hmac.compare_digest(sent, self._secret)
+
+    def _from_mitmproxy(self, flow: http.HTTPFlow) -> tuple[Request, bool]:
+        """The flow as the engine sees it, and whether its proxy user may come in."""
+        data, client = flow.request.data, flow.client_conn
+        pairs = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in data.headers.fields
+            if name.lower() != b"proxy-authorization"
+        ]
+        reverse, known = isinstance(client.proxy_mode, ReverseMode), True
+        if reverse or client.id in self._tunnels:
+            user = self._tunnels.get(client.id)
+            host, port = asked_for(data.authority.decode("latin-1"), pairs)
+            scheme = "https" if client.tls else "http"
+            # In a tunnel mitmproxy says where the CONNECT leads, at the TLS door where nothing is.
+            tunnel = None if reverse else address(data.host, data.port)
+        else:
+            user, known = self._login(flow)
+            host, port, scheme, tunnel = data.host.lower(), data.port, data.scheme.decode("latin-1"), None
+        request = Request(
+            method=data.method.decode("latin-1"),
+            target=data.path.decode("latin-1"),
+            headers=Headers(pairs),
+            body=(data.content or b"")[: MAX_BODY + 1],
+            host=host,
+            scheme=scheme,
+            door="tls" if reverse else "proxy",
+            user=user,
+            port=port,
+            tunnel=tunnel,
+        )
+        return request, known
+
+    def _perform(self, flow: http.HTTPFlow, response: Response) -> None:
+        message, fault = to_mitmproxy(response, flow.request.method), response.fault
+        if fault in ("reset", "drop"):
+            if fault == "reset":
+                door.reset(_transport(flow.client_conn))
+            flow.kill()
+            return
+        if fault or self.draining:
+            message.headers["Connection"] = "close"
+        if fault == "malformed" and not flow.request.is_http2:
+            message.data.http_version = b"This is not HTTP"
+        elif fault:
+            # A body shorter than announced: truncated in HTTP/1, malformed in HTTP/2.
+            message.headers["Content-Length"] = str(len(response.body) or 1)
+            message.data.content = response.body[: len(response.body) // 2]
+        flow.response = message
+
+
+class Script(SandboxAddon):
+    """As mitmdump and mitmweb load it: they would show a refused option under a traceback, and listen for a moment."""
+
+    _runs = False
+
+    def running(self) -> None:
+        self._runs = True
+
+    def configure(self, updated: Iterable[str]) -> None:
+        try:
+            super().configure(updated)
+        except OptionsError as error:
+            if self._runs:  # whoever changes an option now is told by mitmproxy, and the old value stays
+                raise
+            sys.exit(str(error))
+
+
+def from_environment() -> SandboxAddon:
+    """The addon as file and environment configure it; a failure ends the process, which would forward otherwise."""
+    from xs2a_sandbox.config import settings as config
+    from xs2a_sandbox.engine import build
+
+    try:
+        settings = config.load({}, os.environ, Path.cwd())
+        engine = build.build(settings)
+        engine.public_url = settings.public_url or PAGES_URL
+        return Script(engine.answer, proxy_auth=settings.proxy_auth)
+    except UserMistake as mistake:
+        sys.exit(f"xs2a-sandbox: {mistake}")
+    except Exception:
+        logger.exception("the sandbox cannot start")
+        sys.exit(1)
+
+
+def _transport(client: Client) -> asyncio.Transport:
+    """The client's connection. Not a documented interface: nothing else shows the socket."""
+    handler = ctx.master.addons.get("proxyserver").connections[client.id]
+    transport: asyncio.Transport = handler.transports[client].writer.transport
+    return transport
+
+
+_new_context = net_tls.create_client_proxy_context
+
+
+@lru_cache(256)
+def _resumable_context(**parameters: Any) -> SSL.Context:
+    """A TLS context whose sessions can be resumed.
+
+    mitmproxy keeps one for all connections, but does not name what its sessions are good for. Without that name OpenSSL
+    ends a resumed handshake when the server asks for client certificates.
+    """
+    context: SSL.Context = _new_context(**parameters)
+    context.set_session_id(b"xs2a-sandbox")
+    return context
+
+
+def _outlined(flow: http.HTTPFlow) -> Request:
+    reverse = isinstance(flow.client_conn.proxy_mode, ReverseMode)
+    return mitmproxy_layers.outlined(flow.request, "tls" if reverse else "proxy")

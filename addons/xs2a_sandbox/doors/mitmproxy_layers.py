@@ -1,0 +1,304 @@
+"""HTTP as mitmproxy's layers read it for the proxy and the TLS door: no more of a request is kept than is answered."""
+
+# mitmproxy is only half typed.
+# mypy: allow-untyped-calls
+
+import logging
+from dataclasses import dataclass
+from time import time
+from typing import Any
+
+import h2.events
+import h11
+from h11._readers import ChunkedReader
+from h11._receivebuffer import ReceiveBuffer
+from mitmproxy import http
+from mitmproxy.net.http import http1
+from mitmproxy.net.http.status_codes import RESPONSES
+from mitmproxy.proxy import commands, events
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layer import CommandGenerator, Layer
+from mitmproxy.proxy.layers import ClientTLSLayer, HttpLayer, ServerTLSLayer, modes
+from mitmproxy.proxy.layers.http import HTTPMode, HttpStream
+from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    RequestData,
+    RequestEndOfMessage,
+    RequestHeaders,
+    RequestProtocolError,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
+from mitmproxy.proxy.layers.http._http1 import Http1Server, make_body_reader
+from mitmproxy.proxy.layers.http._http2 import Http2Server
+from mitmproxy.proxy.tunnel import LayerStack
+
+from xs2a_sandbox.doors import door
+from xs2a_sandbox.doors.door import Tell
+from xs2a_sandbox.doors.proxy_log import unquoted
+from xs2a_sandbox.doors.wrong_protocol import HTTP2, recognise
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.messages import MAX_BODY, Door
+
+HANDSHAKE = b"\x16"
+"""How TLS begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a client speaks, and what is spoken there."""
+
+    door: Door
+    speaks: str
+
+
+PROXY = Endpoint("proxy", "the proxy port, which speaks HTTP/1.1, with or without TLS: set it as an HTTP proxy")
+TUNNEL = Endpoint("proxy", "a tunnel of the proxy port, where HTTP/1.1 is spoken, or HTTP/1.1 and HTTP/2 over TLS")
+TLS_PORT = Endpoint("tls", "the port of --tls-port, which speaks HTTPS alone: use https://, or http:// and --port")
+
+logger = logging.getLogger(__name__)
+
+
+def choose(context: Context, start: bytes, tell: Tell) -> Layer | None:
+    """The layer that reads what begins with `start`; None where mitmproxy runs in a mode of its own."""
+    stack = LayerStack()
+    match context.layers:
+        case [modes.HttpProxy()]:
+            place, mode = PROXY, HTTPMode.regular
+        case [modes.ReverseProxy()]:
+            place, mode = TLS_PORT, HTTPMode.transparent
+        case [modes.HttpProxy(), *_]:
+            place, mode = TUNNEL, HTTPMode.transparent
+        case _:
+            return None
+    if start.startswith(HANDSHAKE) and not isinstance(context.layers[-1], ClientTLSLayer):
+        if place is TUNNEL:
+            stack /= ServerTLSLayer(context)
+            stack /= ClientTLSLayer(context)
+            return stack[0]
+        stack /= ClientTLSLayer(context)
+    elif context.client.alpn != b"h2" and (wrong := recognise(start)):
+        logger.warning("%s speaks %s to %s", door.client_at(context.client.peername), wrong.name, place.speaks)
+        return Last(context, wrong.answer)
+    elif place is TLS_PORT:
+        logger.warning("%s speaks plain HTTP to %s", door.client_at(context.client.peername), place.speaks)
+        return Last(context, door.as_http1(door.malformed(f"it came without TLS to {place.speaks}")))
+    stack /= Http(context, mode, place, tell)
+    return stack[0]
+
+
+class Last(Layer):
+    """Says one last thing, and drops what still comes: a connection that is closed at once may lose what was said."""
+
+    _heard = False
+    _lingers = 0
+
+    def __init__(self, context: Context, said: bytes) -> None:
+        super().__init__(context)
+        self._said = said
+
+    def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
+        client = self.context.client
+        if isinstance(event, events.Start):
+            yield commands.SendData(client, self._said)
+            if not any(isinstance(layer, HttpStream) for layer in self.context.layers):
+                yield commands.CloseTcpConnection(client, half_close=True)
+            yield commands.RequestWakeup(door.LINGER)
+        elif isinstance(event, events.DataReceived):
+            self._heard = True
+        elif isinstance(event, events.Wakeup) and self._heard and self._lingers < door.LINGERS:
+            self._heard, self._lingers = False, self._lingers + 1
+            yield commands.RequestWakeup(door.LINGER)
+        elif isinstance(event, events.Wakeup | events.ConnectionClosed):
+            yield commands.CloseConnection(client)
+
+
+class Http(HttpLayer):
+    """Reads requests with our own layers."""
+
+    def __init__(self, context: Context, mode: HTTPMode, place: Endpoint, tell: Tell) -> None:
+        super().__init__(context, mode)
+        self.place, self._tell = place, tell
+
+    def refused(self, refusal: Response, stream_id: int) -> None:
+        """Tells of a request that is refused here; its head need not have been read."""
+        stream, way_in = self.streams.get(stream_id), self.place.door
+        self._tell(outlined(stream.flow.request, way_in) if stream else door.unread(way_in), refusal, 0.0, None)
+
+    def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
+        reader = Http2 if self.context.client.alpn == b"h2" else Http1
+        self.connections[self.context.client] = reader(self.context.fork(), self)
+        self._handle_event = super()._handle_event  # type: ignore[method-assign]
+        yield from self._handle_event(event)
+
+
+class Http1(Http1Server):
+    """HTTP/1 with an end to what is kept of it, without trailers, and with refusals in the sandbox's own words."""
+
+    def __init__(self, context: Context, parent: Http) -> None:
+        super().__init__(context)
+        self._parent = parent
+        self._length = 0
+        """Bytes of the body so far."""
+
+    def read_headers(self, event: events.ConnectionEvent) -> CommandGenerator[None]:
+        if not isinstance(event, events.DataReceived):
+            yield from super().read_headers(event)
+            return
+        while (lines := self.buf.maybe_extract_lines()) == []:
+            pass  # empty lines before a request
+        if not lines:
+            if len(self.buf) > door.MAX_HEAD:
+                yield from self._refuse(door.HEADERS_TOO_LARGE if b"\n" in bytes(self.buf) else door.TARGET_TOO_LONG)
+            return
+        if lines[0][:4] == b"PRI ":
+            logger.warning(
+                "%s speaks %s to %s", door.client_at(self.conn.peername), HTTP2.name, self._parent.place.speaks
+            )
+            yield from self._end(HTTP2.answer)
+            return
+        try:
+            self.request = http1.read_request_head([bytes(line) for line in lines])
+            size = http1.expected_http_body_size(self.request)
+        except ValueError as error:
+            yield from self._refuse(door.malformed(unquoted(str(error))))
+            return
+        self.body_reader = Chunks() if size is None else make_body_reader(size)
+        self.state = self.read_body
+        self._length = 0
+        yield ReceiveHttp(RequestHeaders(self.stream_id, self.request, size == 0))
+        if self.state == self.read_body:
+            yield from self.read_body(event)
+
+    def read_body(self, event: events.Event) -> CommandGenerator[None]:
+        if not isinstance(event, events.DataReceived):
+            yield from super().read_body(event)
+            return
+        while True:
+            try:
+                part = self.body_reader(self.buf)
+            except h11.ProtocolError as error:
+                yield from self._refuse(door.malformed(unquoted(str(error))))
+                return
+            if part is None:
+                if len(self.buf) > door.MAX_HEAD:
+                    yield from self._refuse(door.HEADERS_TOO_LARGE)
+                return
+            if isinstance(part, h11.EndOfMessage):
+                if self.request and self.request.method != "CONNECT":
+                    yield ReceiveHttp(RequestEndOfMessage(self.stream_id))
+                yield from self.mark_done(request=True)
+                return
+            data, room = bytes(part.data), MAX_BODY + 1 - self._length
+            self._length += len(data)
+            if self._length > door.TOO_LONG:
+                yield from self._refuse(door.BODY_TOO_LARGE)
+                return
+            if data and room > 0:
+                yield ReceiveHttp(RequestData(self.stream_id, data[:room]))
+
+    def wait(self, event: events.Event) -> CommandGenerator[None]:
+        yield from super().wait(event)
+        if len(self.buf) > door.MAX_HEAD:
+            logger.warning(
+                "%s sends on while it waits for an answer: it is cut off", door.client_at(self.conn.peername)
+            )
+            yield commands.CloseConnection(self.conn)
+
+    def send(self, event: HttpEvent) -> CommandGenerator[None]:
+        if isinstance(event, ResponseProtocolError) and not self.response and (refusal := refusal_for(event)):
+            yield from self._refuse(refusal)
+        else:
+            yield from super().send(event)
+
+    def _refuse(self, refusal: Response) -> CommandGenerator[None]:
+        """Answers in the place of who answers requests."""
+        self._parent.refused(refusal, self.stream_id)
+        if self.request:
+            yield ReceiveHttp(RequestProtocolError(self.stream_id, "refused", ErrorCode.GENERIC_CLIENT_ERROR))
+        yield from self._end(door.as_http1(refusal))
+
+    def _end(self, said: bytes) -> CommandGenerator[None]:
+        """Reads no more of this connection."""
+        self.buf = ReceiveBuffer()
+        last = Last(self.context, said)
+        self._handle_event = last.handle_event  # type: ignore[method-assign]
+        yield from last.handle_event(events.Start())
+
+
+class Chunks(ChunkedReader):
+    """Reads a body in chunks and drops its trailers, as RFC 9110 allows (section 6.5.1)."""
+
+    def __call__(self, buf: ReceiveBuffer) -> Any:
+        part = super().__call__(buf)
+        return h11.EndOfMessage() if isinstance(part, h11.EndOfMessage) else part
+
+
+class Http2(Http2Server):
+    """HTTP/2 with the same limits."""
+
+    def __init__(self, context: Context, parent: Http) -> None:
+        super().__init__(context)
+        self._parent = parent
+        self._lengths: dict[int, int] = {}
+        # Headers up to here are read, so that there is an answer to those that are too large.
+        self.h2_conn.decoder.max_header_list_size = door.MAX_HEAD
+
+    def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
+        if (
+            isinstance(event, ResponseProtocolError)
+            and self._awaits_an_answer(event.stream_id)
+            and (refusal := refusal_for(event))
+        ):
+            self._parent.refused(refusal, event.stream_id)
+            yield from super()._handle_event(ResponseHeaders(event.stream_id, to_mitmproxy(refusal, "GET")))
+            yield from super()._handle_event(ResponseData(event.stream_id, refusal.body))
+            yield from super()._handle_event(ResponseEndOfMessage(event.stream_id))
+        else:
+            yield from super()._handle_event(event)
+
+    def handle_h2_event(self, event: h2.events.Event) -> CommandGenerator[bool]:
+        if isinstance(event, h2.events.DataReceived):
+            length = self._lengths.get(event.stream_id, 0)
+            self._lengths[event.stream_id] = length + len(event.data)
+            event.data = event.data[: max(MAX_BODY + 1 - length, 0)]
+        elif isinstance(event, h2.events.StreamEnded | h2.events.StreamReset):
+            self._lengths.pop(event.stream_id, None)
+        return (yield from super().handle_h2_event(event))
+
+    def _awaits_an_answer(self, stream_id: int) -> bool:
+        return self.is_open_for_us(stream_id) and not self.h2_conn.streams[stream_id].state_machine.headers_sent
+
+
+def refusal_for(event: ResponseProtocolError) -> Response | None:
+    """What we say where mitmproxy would say it with a page of its own."""
+    match event.code.http_status_code():
+        case None:
+            return None
+        case 413:
+            return door.BODY_TOO_LARGE
+        case 400 if "an HTTP CONNECT request" in event.message:
+            return door.NO_PROXY
+        case 400:
+            # mitmproxy says "Received … from client, refusing …", and how to switch that off.
+            return door.malformed(unquoted(event.message.removeprefix("Received ").partition(" from client, ")[0]))
+        case _:
+            return door.FAILED
+
+
+def outlined(request: http.Request, way_in: Door) -> Request:
+    """What can be said of any request, however odd."""
+    data = request.data
+    method, path = (part.decode("latin-1") for part in (data.method or b"-", data.path or data.authority or b"-"))
+    return Request(method, path, door=way_in)
+
+
+def to_mitmproxy(response: Response, method: str) -> http.Response:
+    fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in door.framed(response, method)]
+    content = b"" if method == "HEAD" else response.body
+    reason = RESPONSES.get(response.status, "").encode()
+    now = time()
+    return http.Response(b"HTTP/1.1", response.status, reason, http.Headers(fields), content, None, now, now)

@@ -1,0 +1,77 @@
+"""What mitmproxy says of connections, in the sandbox's words: what its users can mend, without the rest."""
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from xs2a_sandbox.doors import door
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.target import outline
+
+logger = logging.getLogger(__name__)
+
+LOGGER = "mitmproxy.proxy.server"
+"""It speaks of every connection; of one that is refused at the level of information, as of one that opens."""
+
+_HANDSHAKE = r"Client TLS handshake failed\. "
+_DISTRUST = re.compile(_HANDSHAKE + r"The client (?:does|may) not trust the proxy's certificate for (\S+)")
+_LEFT = re.compile(_HANDSHAKE + r"The client disconnected during the handshake\..* consistently for (\S+),")
+_VERSION = re.compile(_HANDSHAKE + r"Client and mitmproxy cannot agree on a TLS version")
+_ALERT = re.compile(r"TLS Error: .*alert (?:unknown ca|bad certificate|certificate unknown)")
+_NO_TLS = re.compile(_HANDSHAKE + r"Cannot parse ClientHello")
+_BROKEN = re.compile(r"HTTP/\d protocol error: (.+)", re.DOTALL)
+_HTTP_2 = re.compile(r"\S+: (HTTP/2 protocol error: .+)", re.DOTALL)
+_QUOTED = re.compile(r":? *\[?(?:bytearray\()?b?['\"].*", re.DOTALL)
+
+
+class ProxyLog(logging.Filter):
+    """Lets through what is worth a line. `ca_file` is what clients have to trust."""
+
+    def __init__(self, ca_file: Path) -> None:
+        super().__init__()
+        self._sentences: dict[re.Pattern[str], Callable[[str, re.Match[str]], str]] = {
+            _DISTRUST: lambda who, found: (
+                f"{who} does not trust the sandbox's certificate{_for(found[1])}: "
+                f"let it trust {ca_file} (docs/clients.md says how)"
+            ),
+            _ALERT: lambda who, found: (
+                f"{who} does not trust the sandbox's certificate: let it trust {ca_file} (docs/clients.md says how)"
+            ),
+            _LEFT: lambda who, found: (
+                f"{who} left in the middle of the TLS handshake{_for(found[1])}; "
+                f"if it always does, it may not trust {ca_file} (docs/clients.md)"
+            ),
+            _VERSION: lambda who, found: f"{who} speaks no version of TLS that the sandbox does: 1.2 or 1.3 is needed",
+            _HTTP_2: lambda who, found: f"{who} is left without an answer: {unquoted(found[1])}",
+            _NO_TLS: lambda who, found: f"{who} began a TLS handshake with what is none",
+        }
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        who = door.client_at(getattr(record, "client", None))
+        for pattern, sentence in self._sentences.items():
+            if found := pattern.match(message):
+                record.msg, record.args = sentence(who, found), None
+                record.levelno, record.levelname = logging.WARNING, "WARNING"
+                return True
+        if record.levelno < logging.WARNING:
+            return False
+        record.msg, record.args = f"{who}: {message}", None
+        return True
+
+
+def broke_off(message: str, request: Request) -> None:
+    """Warns of a request that ended before it was whole: to mitmproxy its client's leaving is a broken protocol."""
+    if found := _BROKEN.match(message):
+        logger.warning("no answer to %s %s: %s", request.method, outline(request.target), unquoted(found[1]))
+
+
+def unquoted(text: str) -> str:
+    """The text of mitmproxy without what it quotes of a request, which may be a secret."""
+    return _QUOTED.sub("", text)
+
+
+def _for(name: str) -> str:
+    """A client that names nobody is shown where the TLS door leads to: nowhere."""
+    return "" if name.endswith(":9") else f" for {name}"

@@ -1,0 +1,301 @@
+"""From settings to an engine: which files make the bank, and where its state is."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from xs2a_sandbox.bank import Bank, Banks, TestData, testdata
+from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.compare import masking
+from xs2a_sandbox.compare.reports.live import LiveReport
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.config.settings import FILE
+from xs2a_sandbox.documents import Schemas, own_file
+from xs2a_sandbox.engine.egress import Passage
+from xs2a_sandbox.engine.engine import Engine
+from xs2a_sandbox.engine.live_comparison import LiveComparison
+from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable
+from xs2a_sandbox.journal.display import Display, TypedRedactor
+from xs2a_sandbox.recording import replay
+from xs2a_sandbox.recording.har_log import Recording
+from xs2a_sandbox.recording.replay import Replay
+from xs2a_sandbox.redaction import pseudonyms
+from xs2a_sandbox.redaction import rules as redaction_rules
+from xs2a_sandbox.redaction.redactor import Redactor
+from xs2a_sandbox.redaction.rules import RedactionRules
+from xs2a_sandbox.state import MemoryStore, Store
+from xs2a_sandbox.state.sqlite import SqliteStore
+from xs2a_sandbox.upstream import client
+
+OWN = Path("cassettes")
+CASES = "cases"
+TESTDATA = "testdata.yaml"
+RECORDINGS = "recordings"
+CA_FILE = "mitmproxy-ca-cert.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFiles:
+    """What the files say, as far as they can be read; `layers` and `data` are where cassettes and test data are."""
+
+    interface: Interface | None
+    testdata: TestData | None
+    schemas: Schemas
+    layers: list[list[Path]]
+    data: list[Path]
+    problems: list[Problem]
+
+
+def build(settings: Settings, *, redact: bool = True) -> Engine:
+    """With `redact` false recordings hold everything as it was sent. Raises UserMistake, for all mistakes at once."""
+    banks, data = read_all(settings)
+    asked = [bank.real for bank in banks.all if bank.real.can_be_asked]
+    for real in asked:
+        client.check(real)
+    if settings.on_expiry == "fail":
+        outdated = [line for b in banks.all for line in replay.outdated(b.interface, Clock().now(), settings.max_age)]
+        if outdated:
+            raise ConfigError("\n".join([*outdated, "record again, or let max_age be longer"]))
+    redactor = redactor_of(settings, banks) if asked else None
+    store = open_store(settings)
+    if settings.reset:
+        store.reset()
+    return Engine(
+        banks,
+        store,
+        data,
+        clock=settings.clock,
+        passage=_passage(settings, asked, redactor, redact),
+        display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
+        host=settings.host,
+        public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
+        static_data=settings.static_data,
+        debug_headers=settings.debug_headers,
+        ca_file=settings.confdir / CA_FILE,
+        allow_origin=settings.allow_origin,
+    )
+
+
+def read_all(settings: Settings) -> tuple[Banks, TestData]:
+    """What every bank says. Raises UserMistake, for all mistakes in all files at once."""
+    read_for = {real: read(settings, (), real) for real in settings.real_banks()}
+    if problems := [problem for files in read_for.values() for problem in files.problems]:
+        raise Unreadable(list(dict.fromkeys(problems)))
+    banks, data = [], TestData({}, ())
+    for real, files in read_for.items():
+        if files.interface and files.testdata:
+            data = files.testdata
+            replayed = _replay(settings, files.interface, real)
+            banks.append(
+                Bank(
+                    files.interface,
+                    files.schemas,
+                    real,
+                    base_path=settings.base_path,
+                    replay=replayed,
+                    diagnose=settings.debug_headers,
+                )
+            )
+    return Banks(banks[-1], banks[:-1]), data
+
+
+def check(settings: Settings, paths: Sequence[Path]) -> list[Problem]:
+    """Every problem of the configured files, and of `paths`: directories of cassettes, cassettes or test data."""
+    found = [problem for real in settings.real_banks() for problem in read(settings, paths, real).problems]
+    return list(dict.fromkeys(found))
+
+
+def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None = None) -> LoadedFiles:
+    """The configured files of one bank, and `paths` laid over them."""
+    real = real or settings.real_banks()[-1]
+    schemas = _schemas()
+    more = [path for path in paths if path.is_file() and _is_testdata(path)]
+    all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
+    said, problems = interface.check(all_layers, schemas, HANDLERS, RAISES, bank=_has_bank(settings))
+    data, read_data = data_files(settings, more), None
+    try:
+        read_data = testdata.load(data)
+    except Unreadable as error:
+        problems += error.problems
+    problems.sort(key=lambda p: (str(p.file), p.line, p.column))
+    return LoadedFiles(said, read_data, schemas, all_layers, data, problems)
+
+
+def interface_of(settings: Settings) -> Interface:
+    """What the configured cassettes say. Raises Unreadable."""
+    real = settings.real_banks()[-1]
+    return interface.read(layers(settings, real), _schemas(), HANDLERS, RAISES, bank=_has_bank(settings))
+
+
+def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:
+    """The dialect, the cases, then each `--cassettes`, then the bank's own; a dialect not in ./cassettes is bundled.
+
+    Raises:
+        ConfigError: there is no such dialect.
+    """
+    real = real or settings.real_banks()[-1]
+    name = real.dialect or settings.dialect
+    dialect = _own_or_bundled(name)
+    if not dialect.is_dir():
+        others = (CASES, SCENARIOS)
+        known = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name not in others)
+        raise ConfigError(f"there is no dialect {name!r}; there are {', '.join(known)}")
+    # Nobody's but the user's: in a checkout those beside the bundled dialect are for this folder alone.
+    cases = Path.cwd() / OWN / CASES
+    own = [cases] if cases.exists() else []
+    return [[path] for path in (dialect, *own, *settings.cassettes, *real.cassettes)]
+
+
+def places(settings: Settings) -> list[Path]:
+    """The files and folders that the engine is made of; some may not be there yet."""
+    own = [Path.cwd() / FILE, Path.cwd() / "schemas", Path.cwd() / OWN / TESTDATA, Path.cwd() / OWN / CASES]
+    named = [settings.testdata] if settings.testdata else []
+    read = [place for real in settings.real_banks() for layer in layers(settings, real) for place in layer]
+    return list(dict.fromkeys([*own, *named, *read]))
+
+
+def load_testdata(settings: Settings) -> TestData:
+    return testdata.load(data_files(settings))
+
+
+def data_files(settings: Settings, more: Sequence[Path] = ()) -> list[Path]:
+    """Each is laid over those before it."""
+    named = [settings.testdata] if settings.testdata else []
+    return [_own_or_bundled(TESTDATA), *named, *more]
+
+
+def open_store(settings: Settings) -> Store:
+    kind, _, name = settings.state.partition(":")
+    return MemoryStore() if kind == "memory" else SqliteStore(Path(name))
+
+
+def warnings(settings: Settings, engine: Engine) -> list[str]:
+    """What is not as it should be with the recordings that answer."""
+    found: list[str] = []
+    for said in [bank.interface for bank in engine.banks.all]:
+        found += replay.left_out(said)
+        found += replay.outdated(said, Clock().now(), settings.max_age)
+        if any(rule.tape for rule in said.rules):
+            found += replay.of_another_key(said, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)))
+    return list(dict.fromkeys(found))
+
+
+def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> None:
+    """Lets exchanges be shown by files that were read anew."""
+    # Where a bank is asked, it is redacted by one who remembers what it was sent before.
+    asked = any(bank.real.can_be_asked for bank in banks.all)
+    display.use(None if asked else _personal(settings, banks, None), _typed(settings, banks, data))
+
+
+def _personal(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
+    def made() -> Redactor:
+        # What apps that replay a redacted recording were answered they send back.
+        replayed = [bank.interface for bank in banks.all if bank.replays_personal]
+        return redactor or redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
+
+    return made
+
+
+def _typed(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
+    # Nothing of it is kept, so its pseudonyms need not be the same in the next run: no key is written for it.
+    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, secrets.token_bytes(32))
+
+
+def _passage(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None, redact: bool) -> Passage:
+    records = any("record" in real.all_modes for real in asked)
+    comparing = _comparing(settings, asked, redactor if redact else None)
+    if redactor is None or not (records or settings.to):
+        return Passage(settings.forward_host, None, comparing)
+    # Relative to where the sandbox was started, as all that is named on the command line.
+    directory = settings.to or Path.cwd() / RECORDINGS
+    head = {
+        "banks": [real.url for real in asked],
+        "redacted": pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)) if redact else False,
+    }
+    recording = Recording(directory, redactor.entry if redact else None, head)
+    try:
+        recording.check()
+    except RecordingFailed as error:
+        raise ConfigError(str(error)) from None
+    return Passage(
+        settings.forward_host, recording, comparing, spied=settings.to is not None, redactions=lambda: redactor.count
+    )
+
+
+def _comparing(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None) -> LiveComparison | None:
+    """Raises Unreadable for ignore rules that cannot be used."""
+    urls = [real.url for real in asked if real.url and "compare" in real.all_modes]
+    if not urls:
+        return None
+    # Imported when the bank is first asked, it would hold up the answers of that moment.
+    import_module("xs2a_sandbox.upstream.connections")
+    rules = masking.Ignoring(masking.read(settings.ignore), Clock().today())
+    return LiveComparison(
+        LiveReport(", ".join(urls), rules, redactor.entry if redactor else None, settings.report),
+        rules,
+        answer_from=settings.answer_from,
+        allow_writes=settings.allow_writes,
+        noise_reads=settings.noise_reads,
+    )
+
+
+def redactor_of(
+    settings: Settings,
+    banks: Banks,
+    known: frozenset[str] = frozenset(),
+    kind: type[Redactor] = Redactor,
+    key: bytes | None = None,
+) -> Redactor:
+    """For what these banks are sent and say; `key` is the one in `confdir` unless another one is given."""
+    words = frozenset().union(*(replay.words(bank.interface) for bank in banks.all))
+    urls = {
+        url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url
+    }
+    key = key or pseudonyms.ensure_key(settings.confdir)
+    return kind(key, _rules(settings), words=words, banks=urls, known=known)
+
+
+def _replay(settings: Settings, said: Interface, real: RealBank) -> Replay | None:
+    tapes = [rule.tape for rule in said.rules if rule.tape]
+    if not tapes:
+        return None
+    redact = None
+    if any(tape.redacted for tape in tapes):
+        key, known = pseudonyms.ensure_key(settings.confdir), replay.recorded_texts(said)
+        urls = {tape.bank for tape in tapes}
+        redact = Redactor(key, _rules(settings), words=replay.words(said), banks=urls, known=known).request
+    return Replay(said, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
+
+
+def _rules(settings: Settings) -> RedactionRules:
+    return redaction_rules.read(settings.redaction) if settings.redaction else redaction_rules.DEFAULT
+
+
+def _has_bank(settings: Settings) -> bool:
+    """The cassettes are read for each bank, and what they say of a real one is right if there is one."""
+    return any(real.url is not None for real in settings.real_banks())
+
+
+def _schemas() -> Schemas:
+    own = Path.cwd() / "schemas"
+    return Schemas([own, bundled("schemas")] if own.is_dir() else [bundled("schemas")])
+
+
+def _own_or_bundled(name: str) -> Path:
+    own = Path.cwd() / OWN / name
+    return own if own.exists() else bundled("cassettes") / name
+
+
+def _is_testdata(path: Path) -> bool:
+    try:
+        text = own_file.read(path, folder=path.parent).decode(errors="replace")
+    except OSError:
+        return False  # whoever reads it as a cassette says why it cannot be read
+    first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
+    return first.startswith("testdata:")

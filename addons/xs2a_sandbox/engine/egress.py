@@ -1,0 +1,160 @@
+"""What leaves the sandbox: requests to real banks, and the app's other traffic. Nothing else does."""
+
+import logging
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
+
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.compare.loaded_answer import Ask
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.engine import clearance
+from xs2a_sandbox.engine.live_comparison import AppRequest, LiveComparison, Turn
+from xs2a_sandbox.errors import BankError, RecordingFailed, Refused
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.body import decode, readable
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.origin import named
+from xs2a_sandbox.http.target import client_url, cut_target, split_target
+from xs2a_sandbox.recording.har_log import Recording
+from xs2a_sandbox.upstream import links
+from xs2a_sandbox.upstream.client import Upstream
+
+log = logging.getLogger("xs2a_sandbox")
+
+NOT_ITS_OWN = "for another host or port than the bank's"
+NOT_LET_OUT = "from a web page of another site, or with the admin token"
+
+
+class Passage:
+    """`recording` writes down what goes to a bank in mode record, and with `spied` what does so in mode spy;
+    `comparing` is there for mode compare.
+
+    `redactions` counts what it has replaced.
+    """
+
+    def __init__(
+        self,
+        forward_hosts: Collection[str] = (),
+        recording: Recording | None = None,
+        comparing: LiveComparison | None = None,
+        *,
+        spied: bool = False,
+        redactions: Callable[[], int] = int,
+    ) -> None:
+        self.recording = recording
+        self.comparing = comparing
+        self.redactions = redactions
+        self._upstream = Upstream(forward_hosts)
+        self._forwarded = frozenset(host.lower() for host in forward_hosts)
+        self._spied = spied
+
+    @property
+    def can_forward(self) -> bool:
+        return bool(self._forwarded)
+
+    def forwards(self, request: Request) -> bool:
+        """Whether the one place that the request names is at a host to forward to."""
+        if not self._forwarded or request.door != "proxy":
+            return False
+        origin, *more = named(request)
+        return origin is not None and not more and origin.host in self._forwarded
+
+    async def forward(self, request: Request, guard: Guard) -> Response:
+        """To the host that the request names, never written down. Raises BankError, Refused."""
+        clearance.check_forwarding(request, guard)
+        return _of_no_sandbox(await self._upstream.forward(request))
+
+    async def ask(self, bank: RealBank, request: Request, segments: int, guard: Guard) -> Response:
+        """The bank's own answer to the last `segments` of the path, on disk first where it is recorded.
+
+        Raises BankError, and that or Refused for what must not go to this bank.
+        """
+        clearance.check(bank, request, guard)
+        _, target = cut_target(request.target, segments)
+        mode = bank.mode_of(split_target(target).segments)
+        if self.recording and (mode == "record" or self._spied):
+            response = await self._recorded(self.recording, bank, request, target)
+        else:
+            response = await self._send(bank, request, target)
+        if bank.url and bank.rewrite_links:
+            return links.rewrite(response, bank.url, client_url(request, segments))
+        return response
+
+    async def compare(self, asked: AppRequest, simulate: Ask, guard: Guard) -> Turn:
+        """Who is to answer in mode compare: the sandbox alone where the bank must not be asked.
+
+        Raises BankError, Refused.
+        """
+        if self.comparing is None:
+            return Turn(asked.request)
+        try:
+            clearance.check(asked.bank.real, asked.request, guard)
+        except (BankError, Refused) as error:
+            is_elsewhere = isinstance(error, BankError)
+            if self.comparing.is_answered_by_bank(asked) or (is_elsewhere and not asked.found.known):
+                raise
+            return self.comparing.spare(asked, NOT_ITS_OWN if is_elsewhere else NOT_LET_OUT)
+        return await self.comparing.turn(asked, self._send, simulate)
+
+    async def close(self) -> None:
+        if self.comparing:
+            await self.comparing.close()
+        await self._upstream.close()
+        if self.recording:
+            self.recording.close()
+
+    async def _send(self, bank: RealBank, request: Request, target: str) -> Response:
+        return _of_no_sandbox(await self._upstream.send(bank, request, target))
+
+    async def _recorded(self, recording: Recording, bank: RealBank, request: Request, target: str) -> Response:
+        try:
+            async with recording.room(len(request.body)):
+                started, clock = Clock().now(), time.perf_counter()
+                asked = replace(request, headers=readable(request.headers))
+                response = await self._send(bank, asked, target)
+                milliseconds = (time.perf_counter() - clock) * 1000
+                await self._write(recording, _entry(bank, request, target, response, started, milliseconds))
+                return response
+        except RecordingFailed as error:
+            raise BankError("recording-failed", reason=str(error)) from None
+
+    async def _write(self, recording: Recording, entry: Entry) -> None:
+        try:
+            await recording.add(entry)
+        except RecordingFailed as error:
+            # The bank has acted: keeping its answer from the app would lose more than the recording has lost.
+            log.error("an exchange is not recorded yet, and no other goes to the bank before it is: %s", error)
+        except Exception as error:
+            # Its text, or a traceback, could quote what must not be written down.
+            log.error("an exchange is not recorded, as it could not be written down (%s)", type(error).__name__)
+
+
+def _of_no_sandbox(response: Response) -> Response:
+    """The bank may be a sandbox, but it is not this one."""
+    headers = tuple(pair for pair in response.headers if not pair[0].lower().startswith("x-sandbox-"))
+    return response if headers == response.headers else replace(response, headers=headers)
+
+
+def _entry(
+    bank: RealBank, request: Request, target: str, response: Response, started: datetime, milliseconds: float
+) -> Entry:
+    headers, body = Headers(response.headers), response.body
+    if response.rest is None and (decoded := decode(headers, body)) is not None:
+        headers = Headers(pair for pair in headers if pair[0].lower() != "content-encoding")
+        body = decoded
+    return Entry(
+        started=started,
+        milliseconds=milliseconds,
+        bank=bank.url or "",
+        method=request.method,
+        target=target,
+        headers=request.headers,
+        body=request.body,
+        status=response.status,
+        answer_headers=headers,
+        answer_body=body,
+        cut=response.rest is not None,
+    )

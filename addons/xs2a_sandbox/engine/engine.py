@@ -1,0 +1,440 @@
+"""The whole product: a request in, the bank's answer out."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.bank import Banks, Outcome, TestData
+from xs2a_sandbox.bank.bank import attempted, refusal
+from xs2a_sandbox.bank.handlers.table import RAISES
+from xs2a_sandbox.bank.sca_pages import pages
+from xs2a_sandbox.bank.sca_pages.html import show
+from xs2a_sandbox.cassette import Call, Interface
+from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
+from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.control.api import Control, is_control
+from xs2a_sandbox.control.front_page import FrontPage
+from xs2a_sandbox.control.pages import FilesStatus, Pages, status
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.engine import clearance
+from xs2a_sandbox.engine.egress import Passage
+from xs2a_sandbox.engine.live_comparison import AppRequest
+from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
+from xs2a_sandbox.explain.explanation import Explanation, explain, own
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.messages import error_response, excess, header_mistake, is_field_value
+from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.http.target import Target, outline, split_target
+from xs2a_sandbox.journal import reason as reasons
+from xs2a_sandbox.journal.display import Display
+from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.journal.log_line import Exchange, shown
+from xs2a_sandbox.state import MemoryStore, Store, Transaction
+from xs2a_sandbox.state.session import DEFAULT, anchor, session_clock, session_name
+
+log = logging.getLogger("xs2a_sandbox")
+
+COMMIT_TRIES = 8
+_RETRY_SECONDS = 0.02
+_NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
+_OWN_ERRORS = ENGINE_ERRORS - RAISES
+_OWN_PATHS = frozenset({ROOT, pages.PAGES})
+_UNSAID = {
+    "bank": "the bank does not say why",
+    "rule": "the rule answers so",
+    "handler": "the rule answers so",
+    "sandbox": "the answer does not say why",
+}
+
+
+class Engine:
+    """Answers requests. It keeps no state of its own: that is the store's.
+
+    Sessions begin with `clock`. `on_exchange` is told of every request once it is answered, with its path, and why it
+    failed, as `display` shows them; `public_url` is where browsers reach our pages, `allow_origin` which others may use
+    the way to a bank; nobody controls the sandbox before `admin_token` is set.
+    """
+
+    def __init__(
+        self,
+        banks: Banks,
+        store: Store,
+        testdata: TestData,
+        *,
+        clock: Clock = REAL,
+        passage: Passage | None = None,
+        display: Display | None = None,
+        host: str = "127.0.0.1",
+        public_url: str = "http://127.0.0.1:8081",
+        static_data: bool = False,
+        debug_headers: bool = True,
+        ca_file: Path = Path("mitmproxy-ca-cert.pem"),
+        journal: Journal | None = None,
+        allow_origin: Collection[Origin] = (),
+    ) -> None:
+        self.store = store
+        self.testdata = testdata
+        self.public_url = public_url
+        self.journal = Journal() if journal is None else journal
+        self.on_exchange: Callable[[Exchange], None] | None = None
+        self.admin_token: str | None = None
+        self.files = FilesStatus(REAL.now())
+        self.banks = banks
+        self.passage = passage or Passage()
+        self.display = display
+        if display:
+            self.journal.show = display.entry
+        self._clock = clock
+        self._started = clock.today()
+        self._host = host
+        self._allowed = frozenset(allow_origin)
+        self._static = static_data
+        self._debug_headers = debug_headers
+        self._front_page: FrontPage | None = None
+        self._pages = Pages(ca_file, store, self.passage.recording)
+        self._control = Control(self)
+
+    @property
+    def interface(self) -> Interface:
+        """The default bank's."""
+        return self.banks.default.interface
+
+    @property
+    def schemas(self) -> Schemas:
+        return self.banks.default.schemas
+
+    def use(self, banks: Banks, testdata: TestData, loaded: datetime) -> None:
+        """From the next request on; those under way end with what they began with."""
+        self.banks, self.testdata, self.files = banks, testdata, FilesStatus(loaded)
+
+    def introduce(self, front_page: FrontPage) -> None:
+        """Lets who opens the base URL see this page from now on."""
+        self._front_page = front_page
+
+    async def close(self) -> None:
+        """Ends what leads out of the sandbox, recordings included."""
+        await self.passage.close()
+
+    async def answer(self, request: Request) -> Response:
+        """Never raises, unless it is cancelled."""
+        started, failure = time.perf_counter(), None
+        outcome = Outcome(self.banks.default)
+        outcome.personal = self._may_be_personal
+        try:
+            response = await self._answer(request, outcome)
+        except Exception as error:
+            failure, response = error, self._failed(request, outcome, error)
+        reason = self._reason(request, response, outcome)
+        if request.method == "HEAD":
+            response = response.without_body()
+        if outcome.beside:
+            outcome.beside(response)
+        if self._debug_headers:
+            response = response.with_headers(*outcome.headers)
+        if outcome.delay:
+            await asyncio.sleep(outcome.delay)
+        self._tell(request, response, outcome, time.perf_counter() - started, reason)
+        if failure:
+            # After its line, which says it in a few words.
+            text = "the sandbox failed on %s %s"
+            more = {"request": request, "personal": outcome.personal}
+            log.error(text, request.method, outline(request.target), exc_info=failure, extra=more)
+        return response
+
+    def refused(self, request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+        """Tells of an answer that a door has given itself; `failure` is why, where something broke."""
+        try:
+            outcome = Outcome(self.banks.default)
+            outcome.personal = self._may_be_personal
+            if failure:
+                outcome.error, outcome.reason = "internal", self._said(failure)
+            with suppress(BankError):
+                outcome.session, segments = session_name(request, split_target(request.target).segments)
+                outcome.journaled = not segments or segments[0] not in _OWN_PATHS
+            self._tell(request, response, outcome, seconds, self._reason(request, response, outcome))
+        except Exception:
+            # However odd the request was, the door has to go on.
+            log.exception("a refused request could not be told of", extra={"request": request})
+
+    def _tell(self, request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None) -> None:
+        try:
+            exchange = Exchange(
+                session=outcome.session,
+                method=request.method,
+                path=self._shown(request, outcome),
+                status=response.status,
+                milliseconds=seconds * 1000,
+                source=outcome.source,
+                rule=outcome.rule,
+                warnings=tuple(self.shown_text(text, outcome.personal) for text in outcome.warnings),
+                error=outcome.error,
+                personal=outcome.personal,
+                reason=reason,
+            )
+            if outcome.journaled:
+                self.journal.add(request, response, exchange)
+            if self.on_exchange:
+                self.on_exchange(exchange)
+        except Exception:
+            log.exception("the exchange could not be told of", extra={"request": request})
+
+    def _reason(self, request: Request, response: Response, outcome: Outcome) -> str | None:
+        """Why a request failed, as it may be shown; None for one that did not."""
+        if response.status < 400:
+            return None
+        if outcome.source == "bank" and outcome.error is None and self.display:
+            # Redacted once: twice, names would have other pseudonyms than in the journal.
+            said = reasons.of_answer(self.display.answer(response)) or _UNSAID["bank"]
+            return reasons.shown(said, request, str)
+        text = outcome.reason or reasons.of_answer(response) or _UNSAID[outcome.source]
+        return reasons.shown(text, request, lambda text: self.shown_text(text, outcome.personal))
+
+    @property
+    def _may_be_personal(self) -> bool:
+        return self.banks.are_personal or self.passage.can_forward
+
+    def shown_text(self, text: str, personal: bool | None = None) -> str:
+        """Of an exchange; None where nothing is known of it."""
+        personal = self._may_be_personal if personal is None else personal
+        return self.display.text(text, personal) if self.display else text
+
+    def _said(self, failure: BaseException, where: str | None = None) -> str:
+        code, text = self.interface.errors["internal"].code, reasons.of_failure(failure)
+        return f"{code}: {text}, in {where}" if where else f"{code}: {text}"
+
+    @property
+    def _guard(self) -> Guard:
+        return Guard(self.admin_token, self._host, self.public_url, self._allowed)
+
+    def explain(self, request: Request) -> Explanation:
+        """What `answer` would say and why; nothing is kept of it. Raises StoreUnavailable."""
+        outcome, target = Outcome(self.banks.default), split_target(request.target)
+        # Whoever describes a path alone means it as it would be asked for.
+        request = replace(request, host=request.host or "localhost")
+        try:
+            outcome.session, segments = session_name(request, target.segments)
+            if mistake := header_mistake(request.headers):
+                raise BankError("format-error", expected=mistake)
+            if too_large := excess(request):
+                raise BankError(too_large[0], limit=too_large[1])
+            call = self._stateless(request, Target(segments, target.query), outcome.session)
+            if is_control(request, segments) or self._pages.answer(request, segments):
+                return own(call, "this is a page of the sandbox itself")
+            if self.passage.forwards(request):
+                return own(call, f"{request.host} is a host to forward to (--forward-host)")
+            path = Target(segments, target.query)
+            if segments[:1] == (pages.PAGES,) and (page := self._explain_page(request, path, outcome)):
+                return page
+            bank = outcome.bank = self.banks.choose(request)
+            found = bank.find(request.method, segments)
+            mode = bank.real.mode_of(found.segments)
+            if mode == "record":
+                clearance.check(bank.real, request, self._guard)
+                return own(call, f"everything goes to the bank {bank.real.url} (mode record)")
+        except BankError as error:
+            call = self._stateless(request, target, outcome.session)
+            refused = own(call, error.values.get("hint") or "the sandbox refuses this before it looks for rules")
+            return replace(refused, reply=refusal(error, outcome))
+        except Refused as error:
+            return replace(own(call, str(error)), reply=refusal(error, outcome))
+        call = self._call(request, Target(found.segments, target.query), outcome)
+        explained = explain(bank.interface, bank.schemas, found, call)
+        reply = attempted(call, found, outcome, may_ask=mode == "spy")
+        if reply is not None:
+            return replace(explained, reply=reply)
+        try:
+            clearance.check(bank.real, request, self._guard)
+        except BankError as error:
+            return replace(
+                explained, message=f"{explained.message}; {error.values['hint']}", reply=refusal(error, outcome)
+            )
+        except Refused as refused:
+            return replace(explained, message=f"{explained.message}; {refused}", reply=refusal(refused, outcome))
+        return replace(explained, message=f"{explained.message}; the bank {bank.real.url} is asked (mode spy)")
+
+    def _explain_page(self, request: Request, target: Target, outcome: Outcome) -> Explanation | None:
+        """None where the real bank is asked. Raises StoreUnavailable."""
+        bank = outcome.bank = self.banks.meant(request)
+        if bank.real.mode_of(target.segments) == "record":
+            return None
+        call = self._call(request, target, outcome)
+        if found := bank.at_own_page(request.method, target.segments):
+            explained = explain(bank.interface, bank.schemas, found, call)
+            if reply := attempted(call, found, outcome, may_ask=True):
+                return replace(explained, reply=reply)
+            if outcome.rule:
+                return None
+        return own(call, "this is a page of the sandbox itself; only a rule for /sca/ comes first")
+
+    async def _answer(self, request: Request, outcome: Outcome) -> Response:
+        target, seen = split_target(request.target), False  # seen by the payment user, in a browser
+        try:
+            outcome.session, segments = session_name(request, target.segments)
+            outcome.journaled = not segments or segments[0] not in _OWN_PATHS
+            if mistake := header_mistake(request.headers):
+                request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
+                raise BankError("format-error", expected=mistake)
+            if too_large := excess(request):
+                raise BankError(too_large[0], limit=too_large[1])
+            if self.passage.forwards(request):
+                outcome.source = "bank"
+                return await self.passage.forward(request, self._guard)
+            if not outcome.journaled:
+                outcome.personal = False
+                if page := self._pages.answer(request, segments) or (segments == (ROOT,) and self._front(request)):
+                    return page
+                if is_control(request, segments):
+                    return await self._control.answer(
+                        request, segments, self._guard, lambda: self._call(request, target, outcome)
+                    )
+                outcome.bank = self.banks.meant(request)
+                # A bank that is recorded has pages of its own.
+                if seen := segments[0] == pages.PAGES and outcome.bank.real.mode_of(segments) != "record":
+                    show_page = partial(self._page, outcome)
+                    if page := await self._commit(request, Target(segments, target.query), outcome, show_page):
+                        return page
+            return await self._exchange(request, segments, target.query, outcome)
+        except BankError as error:
+            # The bank's own path, unless nothing of it is there.
+            nothing = error.name == "path-unknown" and not target.segments and not outcome.simulated
+            if nothing and (page := self._front(request)):
+                outcome.journaled = outcome.personal = False
+                return page
+            outcome.error = error.name
+            if outcome.rule is None or error.name in _OWN_ERRORS:
+                outcome.source, outcome.rule = "sandbox", None
+            call = outcome.call or self._stateless(request, target, outcome.session)
+            if not seen:
+                return outcome.bank.say(error, call)
+            outcome.reason = outcome.bank.reason(error)
+            return outcome.bank.show(error, call)
+        except Refused as refused:
+            outcome.error, outcome.source, outcome.rule = refused.error, "sandbox", None
+            return error_response(refused.status, "SERVICE_BLOCKED", f"XS2A987E: {refused}")
+
+    def _front(self, request: Request) -> Response | None:
+        """The front page, for who looks at the sandbox's own address; never through the proxy or the TLS door."""
+        if self._front_page is None or request.method not in ("GET", "HEAD") or request.door != "direct":
+            return None
+        return self._front_page.answer(request) if self._guard.is_ours(request.host) else None
+
+    async def _exchange(
+        self, request: Request, segments: tuple[str, ...], query: tuple[tuple[str, str], ...], outcome: Outcome
+    ) -> Response:
+        """What the bank says, ours or the real one."""
+        bank = outcome.bank = self.banks.choose(request)
+        found = bank.find(request.method, segments)
+        mode = "simulate" if outcome.simulated else bank.real.mode_of(found.segments)
+        outcome.personal = outcome.simulated or mode in ("record", "compare") or bank.replays_personal
+        if not found.known and self.banks.is_for_nobody(request, bank):
+            raise self.banks.stranger(request)
+        if mode == "compare":
+            turn = await self.passage.compare(
+                AppRequest(bank, found, request, outcome.session, self.public_url),
+                lambda other: self._simulate(other, Outcome(bank)),
+                self._guard,
+            )
+            outcome.beside = turn.beside
+            if turn.response is None:
+                return await self._simulate(turn.request, outcome)
+            outcome.source = "bank"
+            return turn.response
+        if mode != "record":
+            said = await self._commit(
+                request,
+                Target(found.segments, query),
+                outcome,
+                lambda call: bank.answer(call, found, outcome, may_ask=mode == "spy"),
+            )
+            if said:
+                return said
+        outcome.source, outcome.personal = "bank", True
+        return await self.passage.ask(bank.real, request, len(found.segments), self._guard)
+
+    async def _simulate(self, request: Request, outcome: Outcome) -> Response:
+        outcome.simulated = True
+        response = await self._answer(request, outcome)
+        return response.without_body() if request.method == "HEAD" else response
+
+    async def _commit[R: (Response, Response | None)](
+        self, request: Request, target: Target, outcome: Outcome, work: Callable[[Call], R]
+    ) -> R:
+        """What `work` answers, once all that it has written is kept. Raises BankError."""
+        trouble = f"others changed it each of {COMMIT_TRIES} times"
+        for attempt in range(COMMIT_TRIES):
+            if attempt:
+                await asyncio.sleep(_RETRY_SECONDS * attempt)
+            outcome.source, outcome.rule, outcome.error, outcome.delay = "sandbox", None, None, 0.0
+            try:
+                call = outcome.call = self._call(request, target, outcome)
+                try:
+                    response = work(call)
+                except BankError as error:
+                    if not error.keep or call.state.commit():
+                        raise
+                    continue
+                if (request.method == "HEAD" and target.segments[:1] == (pages.PAGES,)) or call.state.commit():
+                    return response
+            except StoreUnavailable as error:
+                trouble = str(error)
+        log.warning("the state cannot be used: %s", trouble)
+        outcome.call, outcome.delay = None, 0.0
+        outcome.reason = f"{self.interface.errors['busy'].code}: the state cannot be used: {trouble}"
+        raise BankError("busy")
+
+    def _call(self, request: Request, target: Target, outcome: Outcome) -> Call:
+        testdata, started, clock = self.testdata, self._started, self._clock
+        state = Transaction(
+            self.store, outcome.session, lambda transaction: testdata.at(anchor(transaction, started, clock))
+        )
+        session, sca_options = Session.named(outcome.session, self.public_url), outcome.bank.sca_options
+        call = Call(request, target, session, session_clock(state, clock), state, static=self._static, sca=sca_options)
+        outcome.warnings = call.warnings
+        return call
+
+    def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
+        """For errors that must be sayable while the store is not there."""
+        return Call(request, target, Session.named(session, self.public_url), self._clock, _NOTHING)
+
+    def _page(self, outcome: Outcome, call: Call) -> Response | None:
+        if (answer := outcome.bank.by_rule(call, outcome)) or outcome.rule:
+            return answer
+        page = pages.serve(call, call.sca)
+        if isinstance(page, Response):
+            return page
+        if page.error is None:
+            return show(page)
+        outcome.reason = outcome.bank.reason(page.error)
+        return show(page, self.interface.errors[page.error.name].status)
+
+    def _shown(self, request: Request, outcome: Outcome) -> str:
+        path, display = request.target.partition("?")[0], self.display
+        return shown(path, lambda path: display.path(path, outcome.personal)) if display else path
+
+    def _failed(self, request: Request, outcome: Outcome, failure: Exception) -> Response:
+        """What went wrong is in the log."""
+        outcome.delay, outcome.reason = 0.0, self._said(failure, outcome.rule)
+        error = BankError("internal", reason="the sandbox failed on this request, its log says why")
+        outcome.source, outcome.rule, outcome.error = "sandbox", None, error.name
+        try:
+            return outcome.bank.say(error, self._stateless(request, split_target(request.target)))
+        except Exception:
+            # Whatever in the request broke the answer: it has no part in this one.
+            return outcome.bank.say(error, self._stateless(Request(request.method, "/"), split_target("/")))
+
+    def status(self) -> dict[str, Any]:
+        return status(self.files, self.banks, self.passage.recording, self._clock)
+
+    def begin_anew(self, session: str | None) -> None:
+        if session in (None, DEFAULT):
+            self._started = self._clock.today()

@@ -1,0 +1,277 @@
+"""Both sides while the sandbox serves: one answers the app, the other is asked beside it, and what differs is told."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+from weakref import WeakKeyDictionary
+
+from xs2a_sandbox.cassette.index import Found
+from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source, reason
+from xs2a_sandbox.compare.diff import IDENTIFIERS
+from xs2a_sandbox.compare.identifiers import Counterparts
+from xs2a_sandbox.compare.loaded_answer import Ask
+from xs2a_sandbox.compare.masking import Ignoring
+from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http import body as content
+from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.http.target import client_url, cut_target
+from xs2a_sandbox.upstream import links
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.bank import Bank
+
+log = logging.getLogger("xs2a_sandbox")
+
+Send = Callable[[RealBank, Request, str], Awaitable[Response]]
+"""Asks a real bank for a target below its URL. Raises BankError."""
+
+UNDER_WAY = 20
+"""Comparisons at the same time, those that wait for their turn included."""
+GRACE = 5.0
+"""Seconds that comparisons are waited for at the end."""
+
+_JOURNEYS = 200
+_ONE_SIDED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class AppRequest:
+    """A request of the app's. `sandbox_url` is what the sandbox's absolute links begin with."""
+
+    bank: "Bank"
+    found: Found
+    request: Request
+    session: str
+    sandbox_url: str
+
+    @property
+    def operation(self) -> str:
+        return self.found.operation.id if self.found.operation else "unknown operation"
+
+    @property
+    def is_read(self) -> bool:
+        return self.request.method in SAFE_METHODS
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Who answers the app: the bank with `response`, or, without one, the sandbox, which is to be asked `request`.
+
+    `beside` is to be told the sandbox's answer, and returns at once.
+    """
+
+    request: Request
+    response: Response | None = None
+    beside: Callable[[Response], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the app got, and how both sides are asked. `request` has the target that the real bank is asked for."""
+
+    asked: AppRequest
+    request: Request
+    answer: Response
+    source: Source
+    sandbox: Ask
+    bank: Ask
+
+
+class LiveComparison:
+    """Comparisons of one session wait for each other: what the sides call a thing is learned before it is named."""
+
+    def __init__(
+        self,
+        report: LiveReport,
+        ignoring: Ignoring,
+        *,
+        answer_from: Source = "sandbox",
+        allow_writes: bool = False,
+        noise_reads: int = 1,
+    ) -> None:
+        self.report = report
+        self._ignoring = ignoring
+        self._answer_from = answer_from
+        self._allow_writes = allow_writes
+        self._noise_reads = noise_reads
+        self._comparisons: WeakKeyDictionary[Bank, Comparison] = WeakKeyDictionary()
+        self._journeys: dict[tuple[str, str], _Journey] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        # One thread, so that whoever answers the app competes with no more than that.
+        self._worker = ThreadPoolExecutor(1, "comparing")
+
+    def is_answered_by_bank(self, asked: AppRequest) -> bool:
+        return self._answer_from == "bank" and (self._allow_writes or asked.is_read)
+
+    def spare(self, asked: AppRequest, why: str) -> Turn:
+        """The sandbox answers, and the bank is not asked."""
+        _, target = cut_target(asked.request.target, len(asked.found.segments))
+        journey, plain = self._journey(asked), replace(asked.request, target=target)
+
+        def beside(answer: Response) -> None:
+            self.report.skip(why, asked.operation)
+            if not asked.is_read and answer.rest is None:
+                journey.keep(plain, answer, "sandbox")
+
+        return Turn(asked.request, beside=beside)
+
+    async def turn(self, asked: AppRequest, send: Send, simulate: Ask) -> Turn:
+        """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
+        real, request = asked.bank.real, asked.request
+        before, target = cut_target(request.target, len(asked.found.segments))
+        plain = replace(request, target=target)
+        journey = self._journey(asked)
+
+        async def bank(request: Request) -> Response:
+            return await send(real, request, request.target)
+
+        async def sandbox(request: Request) -> Response:
+            return await simulate(replace(request, target=before + request.target))
+
+        def begin(answer: Response, source: Source) -> None:
+            self._begin(_Given(asked, plain, answer, source, sandbox, bank), journey)
+
+        if not self.is_answered_by_bank(asked) or journey.side_of(plain) == "sandbox":
+            return Turn(request, beside=lambda answer: begin(answer, "sandbox"))
+        try:
+            raw = await bank(plain)
+        except BankError as error:
+            failed = Compared(asked.operation, asked.operation, None, None, trouble=reason(error))
+            self.report.add(failed, self.report.show(failed))
+            if not asked.is_read:
+                raise
+            known = journey.counterparts.to_right(plain)
+            return Turn(replace(known, target=before + known.target))
+        begin(raw, "bank")
+        if real.url and real.rewrite_links:
+            return Turn(request, links.rewrite(raw, real.url, client_url(request, len(asked.found.segments))))
+        return Turn(request, raw)
+
+    async def close(self) -> None:
+        """Waits a little for what is under way, and gives up the rest."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE)
+        late = list(self._tasks)
+        for task in late:
+            task.cancel()
+            self.report.skip("still under way at the end")
+        await asyncio.gather(*late, return_exceptions=True)
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, given: _Given, journey: "_Journey") -> None:
+        asked, answer = given.asked, given.answer
+        if given.source == "sandbox" and not (self._allow_writes or asked.is_read):
+            why = SPARED
+        elif answer.fault:
+            why = "the sandbox broke the connection, as it was told to"
+        elif answer.rest is not None:
+            why = "too large"
+        elif len(self._tasks) >= UNDER_WAY:
+            why = f"{UNDER_WAY} others were under way"
+        else:
+            task = asyncio.create_task(self._compare(given, journey))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return
+        self.report.skip(why, asked.operation)
+        if not asked.is_read and answer.rest is None:
+            journey.keep(given.request, given.answer, given.source)
+
+    async def _compare(self, given: _Given, journey: "_Journey") -> None:
+        asked = given.asked
+        try:
+            async with journey.lock:
+                if journey.side_of(given.request):
+                    self.report.skip("about what only one side has", asked.operation)
+                    if not asked.is_read:
+                        journey.keep(given.request, given.answer, given.source)
+                    return
+                comparison = self._comparison(asked).on_journey(journey.counterparts, given.sandbox, given.bank)
+                compared = await comparison.beside(given.request, given.answer, given.source, self._worker)
+                if compared and compared.trouble and not asked.is_read:
+                    journey.keep(given.request, given.answer, given.source)
+            if compared:
+                loop = asyncio.get_running_loop()
+                self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
+        except Exception:
+            log.exception("a comparison failed", extra={"request": given.request})
+            self.report.skip("the sandbox failed at it, its log says why", asked.operation)
+
+    def _comparison(self, asked: AppRequest) -> Comparison:
+        bank, url = asked.bank, asked.bank.real.url or ""
+        if bank not in self._comparisons:
+            self._comparisons[bank] = Comparison(
+                bank.interface,
+                bank.schemas,
+                _nobody,
+                None,
+                bank_url=url,
+                sandbox_url=asked.sandbox_url,
+                ignoring=self._ignoring,
+                noise_reads=self._noise_reads,
+                allow_writes=self._allow_writes,
+            )
+        return self._comparisons[bank]
+
+    def _journey(self, asked: AppRequest) -> "_Journey":
+        url = asked.bank.real.url or ""
+        key = url, asked.session
+        if key not in self._journeys:
+            if len(self._journeys) >= _JOURNEYS:
+                del self._journeys[next(iter(self._journeys))]
+            self._journeys[key] = _Journey(Counterparts(url, asked.sandbox_url))
+        return self._journeys[key]
+
+
+class _Journey:
+    """One session at one bank: what its two sides call things, and what only one of them has."""
+
+    def __init__(self, counterparts: Counterparts) -> None:
+        self.counterparts = counterparts
+        self.lock = asyncio.Lock()
+        self._one_sided: dict[str, Source] = {}
+
+    def keep(self, request: Request, answer: Response, source: Source) -> None:
+        """What this write has made is there on one side only."""
+        body = decode(Headers(answer.headers), answer.body)
+        named = set(_names(request))
+        for identifier in _identifiers(content.read(body or b"").value):
+            if identifier not in named:
+                if len(self._one_sided) >= _ONE_SIDED:
+                    del self._one_sided[next(iter(self._one_sided))]
+                self._one_sided[identifier] = source
+
+    def side_of(self, request: Request) -> Source | None:
+        """The only side that has what the request names, if there is only one."""
+        if not self._one_sided:
+            return None
+        return next((self._one_sided[name] for name in _names(request) if name in self._one_sided), None)
+
+
+def _names(request: Request) -> Iterator[str]:
+    path, _, query = request.target.partition("?")
+    yield from map(unquote, path.split("/"))
+    yield from (value for _, value in parse_qsl(query))
+    yield from (value for _, value in request.headers)
+
+
+def _identifiers(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield from (text for name, text in one.items() if name in IDENTIFIERS and isinstance(text, str))
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+async def _nobody(request: Request) -> Response:
+    raise ValueError("a comparison of its own journey asks")

@@ -1,0 +1,123 @@
+"""Cassettes, test data and settings that are edited while the sandbox runs."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields, replace
+from pathlib import Path
+
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config.settings import FILE
+from xs2a_sandbox.engine import build
+from xs2a_sandbox.engine.engine import Engine
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.journal.serving_log import Say
+from xs2a_sandbox.recording.derive import counted
+
+log = logging.getLogger("xs2a_sandbox")
+
+LIVE = frozenset({"base_path", "cassettes", "dialect", "hosts", "shift_dates", "testdata"})
+"""Settings that take effect while the sandbox runs; the others wait for the next start."""
+
+_LOOK = 1000
+"""Milliseconds between two looks at every file, for those whose changes nobody reports (mounted volumes)."""
+
+Signature = frozenset[tuple[str, int, int, int]]
+
+
+class Reload:
+    """Keeps an engine at what the files say, and at the last good state of them while they have mistakes.
+
+    `load` reads the settings anew; `say` is told, in words, what has become of each change.
+    """
+
+    def __init__(self, engine: Engine, settings: Settings, load: Callable[[], Settings], say: Say) -> None:
+        self._engine = engine
+        self._settings = self._tried = settings
+        self._load = load
+        self._say = say
+        self._late: list[str] = []
+        self._known: list[Path] = []
+        self._seen = self._signature()
+
+    async def watch(self) -> None:
+        """Until cancelled."""
+        import watchfiles
+
+        while True:
+            watched = frozenset(place for place in self._places() if place.is_dir())
+            if not watched:
+                await asyncio.sleep(_LOOK / 1000)
+                await self._look()
+                continue
+            changes = watchfiles.awatch(
+                *watched,
+                watch_filter=None,
+                rust_timeout=_LOOK,
+                yield_on_timeout=True,
+                debounce=100,
+                step=20,
+                ignore_permission_denied=True,
+            )
+            async for _ in changes:
+                await self._look()
+                if watched != frozenset(place for place in self._places() if place.is_dir()):
+                    break
+
+    async def _look(self) -> None:
+        """Reads everything again if any file has changed."""
+        signature = await asyncio.to_thread(self._signature)
+        if signature == self._seen:
+            return
+        self._seen = signature
+        try:
+            # Where the mistake is has to be watched, even if nothing of it is used.
+            settings = self._tried = self._live(self._load())
+            self._seen = _but(FILE, await asyncio.to_thread(self._signature), signature)
+            banks, testdata = await asyncio.to_thread(build.read_all, settings)
+        except UserMistake as mistake:
+            self._engine.files = replace(self._engine.files, problems=tuple(str(mistake).splitlines()))
+            self._say(f"{mistake}\nkept what was loaded before; mend this and save", level="error")
+        except Exception:
+            log.exception("the changed files could not be read")
+        else:
+            self._settings = settings
+            self._engine.use(banks, testdata, Clock().now())
+            if self._engine.display:
+                build.show(self._engine.display, settings, banks, testdata)
+            self._say(f"loaded again: {counted(len(banks.default.interface.rules), 'rule')}")
+
+    def _live(self, settings: Settings) -> Settings:
+        """The running settings with what of the new ones can take effect."""
+        names = [field.name for field in fields(Settings)]
+        changed = [name for name in names if getattr(settings, name) != getattr(self._settings, name)]
+        late = [name for name in changed if name not in LIVE]
+        if late and late != self._late:
+            self._say(f"{FILE}: {', '.join(late)} will take effect at the next start")
+        self._late = late
+        return replace(self._settings, **{name: getattr(settings, name) for name in LIVE})
+
+    def _places(self) -> list[Path]:
+        with suppress(UserMistake):  # a folder that is gone for a moment
+            self._known = build.places(self._tried)
+        return self._known
+
+    def _signature(self) -> Signature:
+        found: set[tuple[str, int, int, int]] = set()
+        for place in self._places():
+            for file in [place] if place.is_file() else sorted(place.rglob("*")):
+                try:
+                    known = file.stat()
+                except OSError:
+                    continue  # saved by rename, and gone for a moment
+                if file.is_file():
+                    found.add((str(file), known.st_mtime_ns, known.st_size, known.st_ino))
+        return frozenset(found)
+
+
+def _but(name: str, signature: Signature, other: Signature) -> Signature:
+    """`signature`, and of the file that is called so what the other one says: it is read already."""
+    own = str(Path.cwd() / name)
+    return frozenset({*(one for one in signature if one[0] != own), *(one for one in other if one[0] == own)})

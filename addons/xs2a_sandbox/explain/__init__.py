@@ -1,0 +1,1 @@
+"""Says who answers a request and why, and who came near."""

@@ -1,0 +1,246 @@
+"""A rule or operation held against a request: what fits, what does not, and by how much."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import Call, Interface, Operation, Rule, requirements
+from xs2a_sandbox.cassette.index import Found
+from xs2a_sandbox.cassette.matchers import Constraint, RequestPart
+from xs2a_sandbox.cassette.model import Requirement
+from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.errors import BankError, SandboxError
+from xs2a_sandbox.explain import distance
+from xs2a_sandbox.explain.distance import PathAlignment, align
+from xs2a_sandbox.http import to_json
+
+_SHOWN = 80
+_KINDS = {"headers": "header", "query": "query parameter", "where": "path parameter", "body": "body member"}
+
+PATH, METHOD, PARAMETER, CONSTRAINT = 10.0, 1.0, 5.0, 1.0
+"""What a difference weighs: a path says most about what a request is meant for."""
+_HALF = 10.0
+"""The cost that is half of the way to nothing like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that is asked. `distance` is 0 where it fits; `broken` is what cannot even be looked at."""
+
+    what: str
+    distance: float
+    text: str
+    weight: float = CONSTRAINT
+    broken: bool = False
+
+    @property
+    def cost(self) -> float:
+        return self.distance * self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`pattern` and `methods` are the entry's own, or those of its operation; no methods are all.
+
+    `vague` is how little it says that the path fits.
+    """
+
+    entry: Operation | Rule
+    pattern: Pattern
+    methods: frozenset[str]
+    parameters: Mapping[str, str]
+    checks: tuple[Check, ...]
+    vague: float = 0.0
+
+    @property
+    def fits(self) -> bool:
+        return not self.missed
+
+    @property
+    def missed(self) -> list[Check]:
+        return [check for check in self.checks if check.distance]
+
+    @property
+    def cost(self) -> float:
+        return sum(check.cost for check in self.checks) + self.vague * PATH
+
+    @property
+    def distance(self) -> float:
+        """From 0, it fits, to 1, it is nothing like it."""
+        return round(self.cost / (self.cost + _HALF), 3) if self.missed else 0.0
+
+    @property
+    def place(self) -> str:
+        return place_of(self.entry)
+
+
+def place_of(entry: Operation | Rule) -> str:
+    """Relative where it can be: a client is told no more of the server's disk than it needs."""
+    place = entry.origin.place
+    for root in (Path.cwd(), bundled("cassettes").parent):
+        if place.startswith(f"{root}/"):
+            return place.removeprefix(f"{root}/")
+    return place
+
+
+def owner(entry: Operation | Rule, interface: Interface) -> Operation | None:
+    """The operation itself, or the one that a rule names."""
+    return entry if isinstance(entry, Operation) else interface.operations.get(entry.operation or "")
+
+
+def path_and_methods(entry: Operation | Rule, interface: Interface) -> tuple[Pattern, frozenset[str]]:
+    operation = owner(entry, interface)
+    if operation:
+        return operation.pattern, frozenset([operation.method])
+    return entry.pattern or Pattern("/", ()), entry.methods if isinstance(entry, Rule) else frozenset()
+
+
+def hold(
+    entry: Operation | Rule, interface: Interface, call: Call, alignment: PathAlignment, found: Found | None = None
+) -> Candidate:
+    """Everything that the entry asks is looked at. `found` is what the path leads to, where it leads anywhere."""
+    pattern, methods = path_and_methods(entry, interface)
+    operation = owner(entry, interface)
+    parameters = alignment.parameters
+    checks = [_method(methods, call.request.method), _path(pattern, alignment)]
+    if operation:
+        checks += _where(operation, call, parameters)
+    if found and operation and found.operation is not operation and not any(check.distance for check in checks):
+        leads = f"the operation {found.operation.id}" if found.operation else "no operation"
+        checks.append(Check("operation", 1.0, f"the path leads to {leads}, not to {operation.id}", PARAMETER))
+    if isinstance(entry, Rule):
+        checks += [_constraint(one, call.values(one.place, parameters)) for one in entry.constraints]
+        if entry.when:
+            checks.append(_when(entry, call, parameters))
+    return Candidate(entry, pattern, methods, parameters, tuple(checks), alignment.vague)
+
+
+def lacks(required: Requirement, call: Call, schemas: Schemas) -> list[str]:
+    """Everything that a requirement misses, as the bank says the first of it.
+
+    `call.path` has the path parameters. A schema whose name they do not make is left out.
+    """
+    own = [Requirement((constraint,), None, required.optional) for constraint in required.constraints]
+    own.sort(key=lambda one: one.constraints[0].place.part == "body")
+    if required.schema and "{" not in requirements.fill_name(required.schema, call.path):
+        own.append(Requirement((), required.schema, required.optional))
+    missing: dict[str, None] = {}
+    for one in own:
+        try:
+            requirements.check(one, call, schemas)
+        except BankError as error:
+            missing[str(error.values["expected"])] = None
+    return list(missing)
+
+
+def value_text(value: Any) -> str:
+    text = to_json(value).decode()
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def place_text(place: RequestPart) -> str:
+    if place.part == "body" and not place.name:
+        return "body"
+    name = requirements.header_name(place.name) if place.part == "headers" else place.name
+    return f"{_KINDS[place.part]} {name}"
+
+
+def _method(methods: frozenset[str], method: str) -> Check:
+    if not methods or method in methods:
+        return Check("method", 0.0, f"method {method}")
+    return Check("method", 1.0, f"method is {method}, must be {' or '.join(sorted(methods))}", METHOD)
+
+
+def _path(pattern: Pattern, alignment: PathAlignment) -> Check:
+    if not alignment.cost:
+        return Check("path", 0.0, f"path {pattern.text}")
+    return Check("path", alignment.cost, f"path: {', '.join(alignment.edits)}", PATH)
+
+
+def _where(operation: Operation, call: Call, parameters: Mapping[str, str]) -> list[Check]:
+    """The alternative that comes nearest."""
+    alternatives = [
+        [_constraint(one, call.values(one.place, parameters), PARAMETER) for one in alternative]
+        for alternative in operation.where
+    ]
+    return min(alternatives, key=lambda checks: sum(check.cost for check in checks), default=[])
+
+
+def _constraint(constraint: Constraint, values: Sequence[Any], weight: float = CONSTRAINT) -> Check:
+    what, name = str(constraint.place), place_text(constraint.place)
+    has = f"is {', '.join(map(value_text, values[:3]))}" if values else "is absent"
+    if constraint.fits(values):
+        return Check(what, 0.0, f"{name} {has}")
+    wanted = " and ".join(requirements.in_words(constraint.spec))
+    if values:
+        by = distance.shortfall(constraint.spec, values[0])
+        text = f"{name} {has}, must be {wanted}{f': {by}' if by else ''}"
+    else:
+        text = f"{name} is missing" if wanted == "there" else f"{name} is missing, must be {wanted}"
+    return Check(what, distance.of_values(constraint.spec, values), text, weight)
+
+
+def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> Check:
+    condition = f"when {rule.when_text}"
+    try:
+        holds = rule.when is None or rule.when(call.scope() | {"path": dict(parameters)})
+    except SandboxError as error:
+        return Check("when", 1.0, f"{condition}: cannot be computed, {error}", broken=True)
+    return Check("when", 0.0 if holds else 1.0, condition if holds else f"{condition}: does not hold")
+
+
+_ALIGNED = 200
+"""Paths that are looked at closely, of the thousands that a recording may bring."""
+
+
+def nearest(
+    entries: Sequence[Operation | Rule], interface: Interface, call: Call, count: int, found: Found | None = None
+) -> list[Candidate]:
+    """Best first. Of equals the one of which more fits, then the earlier of `entries`.
+
+    Nothing comes nearer than its path and method let it, so few are looked at in full.
+    """
+    aligned = _alignments(entries, interface, call.segments)
+    costs = []
+    for entry in entries:
+        pattern, methods = path_and_methods(entry, interface)
+        if alignment := aligned.get(pattern.text):
+            wrong = bool(methods) and call.request.method not in methods
+            costs.append(((alignment.cost + alignment.vague) * PATH + wrong * METHOD, entry, alignment))
+    best: list[Candidate] = []
+    for cost, entry, alignment in sorted(costs, key=lambda one: one[0]):
+        if len(best) == count and cost > best[-1].cost:
+            break
+        best.append(hold(entry, interface, call, alignment, found))
+        best.sort(key=lambda one: (one.cost, -_strength(one)))
+        del best[count:]
+    return best
+
+
+def _alignments(
+    entries: Sequence[Operation | Rule], interface: Interface, segments: Sequence[str]
+) -> dict[str, PathAlignment]:
+    """By the text of the path."""
+    patterns: dict[str, Pattern] = {}
+    for entry in entries:
+        pattern, _ = path_and_methods(entry, interface)
+        patterns[pattern.text] = pattern
+    words = frozenset(segments)
+
+    def strangeness(pattern: Pattern) -> tuple[int, int]:
+        literals = [segment.text for segment in pattern.segments if segment.kind == LITERAL]
+        return sum(word not in words for word in literals), abs(len(pattern.segments) - len(segments))
+
+    return {one.text: align(one, segments) for one in nsmallest(_ALIGNED, patterns.values(), strangeness)}
+
+
+def _strength(candidate: Candidate) -> int:
+    """Of what fits."""
+    if not isinstance(candidate.entry, Rule):
+        return 0
+    missed = {check.what for check in candidate.missed}
+    return sum(one.strength for one in candidate.entry.constraints if str(one.place) not in missed)

@@ -1,0 +1,262 @@
+"""Why a request is answered as it is: who answers it, who comes near, and what keeps them from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
+from xs2a_sandbox.cassette.index import Found, candidates
+from xs2a_sandbox.cassette.model import Requirement
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.explain.candidates import Candidate, hold, lacks, nearest, owner
+from xs2a_sandbox.explain.distance import PathAlignment
+from xs2a_sandbox.explain.hints import Hint, RuleSuggestion, hints, suggest
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.http.target import Target, split_target
+
+_NEAREST = 3
+_LOSERS = 10
+_FAR = 0.4
+"""A rule this far from a request that something else answers was not meant for it."""
+_UNLIKE = 0.5
+_MAX_BYTES = 8 * 1024
+
+Decision = Literal["rule", "operation", "requirement", "failure", "nothing", "sandbox"]
+"""Who answers: a rule; an operation; nobody, as a requirement is not met, a condition fails to be computed, or nothing
+fits; or the sandbox itself, before anybody is asked.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A candidate, what the request lacks of what is required there, and why it lost although it fits."""
+
+    candidate: Candidate
+    lacks: tuple[str, ...] = ()
+    lost: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What would be answered: the status, and name and text of the error if it is one."""
+
+    status: int
+    error: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`by` is who answers, or whose requirement or condition it is; `nearest` are others, best first."""
+
+    method: str
+    path: str
+    session: str
+    decision: Decision
+    message: str
+    by: Shown | None = None
+    nearest: tuple[Shown, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    suggestion: RuleSuggestion | None = None
+    reply: Reply | None = None
+
+
+def explain(interface: Interface, schemas: Schemas, found: Found, call: Call) -> Explanation:
+    """`found` is what the index says of the path. Nothing is written."""
+    call = _aside(call)
+    decision, by, message = _decide(interface, schemas, found, call)
+    if by is None:
+        return _unmatched(interface, schemas, call, found)
+    others = [rule for rule in interface.rules if rule is not by.candidate.entry]
+    near = [one for one in nearest(others, interface, call, _LOSERS, found) if one.distance < _FAR or _has_path(one)]
+    return Explanation(
+        call.request.method,
+        call.self_path,
+        call.session.id,
+        decision,
+        message,
+        by,
+        tuple(Shown(one, lost=_outranked(one, by.candidate, interface)) for one in near),
+        tuple(hints(call, interface, by.candidate)),
+    )
+
+
+def missed(explanation: Explanation, id: str) -> str | None:
+    """The first reason why that rule or operation does not answer, if one is known."""
+    by = explanation.by
+    shown = next((one for one in (by, *explanation.nearest) if one and one.candidate.entry.id == id), None)
+    if shown is None:
+        return None
+    if shown.lost and by and by.lacks:
+        return f"{shown.lost}: {by.lacks[0]}"
+    reasons = (*(check.text for check in shown.candidate.missed), *shown.lacks, shown.lost)
+    return next((reason for reason in reasons if reason), None)
+
+
+def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str | None = None) -> dict[str, Any]:
+    """What the answer to a request that nothing matches says of it: JSON, 8 KiB at most.
+
+    `refusal` is why it was refused before anybody was asked.
+    """
+    if refusal:
+        return described(own(call, refusal))
+    return _bounded(described(_unmatched(interface, schemas, _aside(call))))
+
+
+def own(call: Call, message: str) -> Explanation:
+    """Of a request that is the sandbox's own to answer."""
+    return Explanation(call.request.method, call.self_path, call.session.id, "sandbox", message)
+
+
+def described(explanation: Explanation) -> dict[str, Any]:
+    """As JSON."""
+    one = explanation
+    return {
+        "request": {"method": one.method, "path": one.path, "session": one.session},
+        "decision": one.decision,
+        "message": one.message,
+        "answer": one.reply and {"status": one.reply.status, "error": one.reply.error, "text": one.reply.text},
+        "by": one.by and _described(one.by),
+        "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
+        "nearest": [_described(shown) for shown in one.nearest],
+        "suggestion": one.suggestion and {"file": one.suggestion.file, "yaml": one.suggestion.yaml},
+    }
+
+
+def _aside(call: Call) -> Call:
+    """The same request; what looking at it sets and warns of stays here."""
+    target = Target(call.segments, split_target(call.request.target).query)
+    return Call(call.request, target, call.session, call.clock, call.state)
+
+
+def _decide(interface: Interface, schemas: Schemas, found: Found, call: Call) -> tuple[Decision, Shown | None, str]:
+    """As the bank does it; tests hold the two together."""
+    operation = found.operation
+    missing = _lacks(operation.require, found.parameters, call, schemas) if operation else ()
+    for rule, parameters in candidates(found, lambda path: lambda place: call.values(place, path)):
+        if (rule.methods and call.request.method not in rule.methods) or (missing and not rule.skips_requirements):
+            continue
+        candidate = hold(rule, interface, call, PathAlignment(0.0, parameters), found)
+        if candidate.missed and all(check.broken for check in candidate.missed):
+            return "failure", Shown(candidate), f"the condition of the rule {rule.id} fails"
+        if not candidate.fits:
+            continue
+        if rule.require and (lacking := _lacks(rule.require, parameters, call, schemas)):
+            return "requirement", Shown(candidate, lacking), f"the rule {rule.id} requires more than the request has"
+        return "rule", Shown(candidate), f"the rule {rule.id} answers"
+    if operation is None:
+        return "nothing", None, ""
+    shown = Shown(hold(operation, interface, call, PathAlignment(0.0, found.parameters), found), missing)
+    if missing:
+        return "requirement", shown, f"the operation {operation.id} requires more than the request has"
+    return "operation", shown, f"the operation {operation.id} answers, as no rule does"
+
+
+def _unmatched(interface: Interface, schemas: Schemas, call: Call, found: Found | None = None) -> Explanation:
+    entries: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
+    near = nearest(entries, interface, call, _NEAREST, found)
+    told = [Shown(one, _lacks_of(one, interface, call, schemas)) for one in near]
+    # A rule may say of its own that a path is unknown.
+    by = told.pop(0) if near and near[0].fits else None
+    meant = near[0] if near and near[0].distance < _UNLIKE else None
+    return Explanation(
+        call.request.method,
+        call.self_path,
+        call.session.id,
+        ("rule" if isinstance(by.candidate.entry, Rule) else "operation") if by else "nothing",
+        f"{by.candidate.entry.id} itself answers so" if by else _nobody(near[0] if near else None),
+        by,
+        tuple(told),
+        tuple(hints(call, interface, meant)),
+        None if by else suggest(interface, call),
+    )
+
+
+def _nobody(best: Candidate | None) -> str:
+    missed = {check.what for check in best.missed} if best else {"path"}
+    if "path" in missed:
+        return "no operation and no rule has this path; these come nearest"
+    if "method" in missed:
+        return "nothing has this path with this method; these come nearest"
+    if isinstance(best and best.entry, Operation):
+        return "an operation has this path, but not with these parameters; these come nearest"
+    return "rules have this path, but none of them fits; these come nearest"
+
+
+def _has_path(candidate: Candidate) -> bool:
+    return all(check.what != "path" for check in candidate.missed)
+
+
+def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: Schemas) -> tuple[str, ...]:
+    entry, operation = candidate.entry, owner(candidate.entry, interface)
+    # Schemas are named by path parameters: only by those that are as they must be.
+    wrong = {check.what for check in candidate.missed}
+    known = {name: value for name, value in candidate.parameters.items() if f"where.{name}" not in wrong}
+    missing: tuple[str, ...] = ()
+    if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
+        missing = _lacks(operation.require, known, call, schemas)
+    if isinstance(entry, Rule) and entry.require:
+        missing += _lacks(entry.require, known, call, schemas)
+    return missing
+
+
+def _lacks(required: Requirement, parameters: Mapping[str, str], call: Call, schemas: Schemas) -> tuple[str, ...]:
+    # A call that matchers have looked at no longer says what is wrong with its body.
+    call = _aside(call)
+    call.path = dict(parameters)
+    return tuple(lacks(required, call, schemas))
+
+
+def _outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str | None:
+    """Why one that fits lost nonetheless; of others that which they miss says it."""
+    mine, theirs = winner.entry, loser.entry
+    if not loser.fits or not isinstance(theirs, Rule):
+        return None
+    if not isinstance(mine, Rule):
+        return f"the request lacks what {mine.id} requires"
+    # The order is that of `Layered.rank`.
+    if interface.layers.get(mine.id) != interface.layers.get(theirs.id):
+        return f"{mine.id} stands in a later layer"
+    if mine.priority != theirs.priority:
+        return f"{mine.id} has the higher priority: {mine.priority}, not {theirs.priority}"
+    if winner.pattern.rank != loser.pattern.rank:
+        return f"{mine.id} has the more literal path"
+    return f"{mine.id} asks more of the request: strength {mine.strength}, not {theirs.strength}"
+
+
+def _described(shown: Shown) -> dict[str, Any]:
+    candidate = shown.candidate
+    return {
+        "rule" if isinstance(candidate.entry, Rule) else "operation": candidate.entry.id,
+        "method": ", ".join(sorted(candidate.methods)) or "any",
+        "path": candidate.pattern.text,
+        "place": candidate.place,
+        "distance": candidate.distance,
+        "fitted": [check.text for check in candidate.checks if not check.distance],
+        "missed": [
+            {"what": check.what, "distance": round(min(1.0, check.distance), 3), "text": check.text}
+            for check in candidate.missed
+        ],
+        "lacks": list(shown.lacks),
+        "lost": shown.lost,
+    }
+
+
+def _bounded(value: dict[str, Any]) -> dict[str, Any]:
+    """Texts and lists are cut shorter and shorter until all is small enough; a suggestion is whole or absent."""
+    suggestion = value["suggestion"]
+    for longest, several in ((400, 10), (150, 6), (80, 3)):
+        cut = {**_cut(value, longest, several), "suggestion": suggestion}
+        if len(to_json(cut)) <= _MAX_BYTES:
+            return cut
+    return {**_cut(value, longest, several), "suggestion": None}
+
+
+def _cut(value: Any, longest: int, several: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= longest else value[: longest - 1] + "…"
+    if isinstance(value, list):
+        return [_cut(one, longest, several) for one in value[:several]]
+    if isinstance(value, dict):
+        return {name: _cut(one, longest, several) for name, one in value.items()}
+    return value

@@ -1,0 +1,190 @@
+"""What usually is wrong: the classic mistakes of XS2A clients, each in one sentence."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import chain, count, pairwise
+from urllib.parse import quote
+
+from xs2a_sandbox.cassette import Call, Interface, Rule
+from xs2a_sandbox.cassette.call import parse_json
+from xs2a_sandbox.cassette.matchers import Constraint, RequestPart
+from xs2a_sandbox.cassette.model import Requirement
+from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.errors import BankError, StoreUnavailable
+from xs2a_sandbox.explain.candidates import Candidate, owner, value_text
+from xs2a_sandbox.explain.distance import align
+from xs2a_sandbox.http.target import split_target
+
+_CONSENT_ID = RequestPart("headers", "consent-id")
+_REQUEST_ID = RequestPart("headers", "x-request-id")
+_MAX_WORD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """`code` is stable (docs/explain.md)."""
+
+    code: str
+    text: str
+
+
+def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list[Hint]:
+    """Of a request and the one that answers it, or that it was probably meant for."""
+    found = [*_doubled(call, interface), *_consent(call, candidate)]
+    if candidate:
+        found += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
+    return found
+
+
+def _doubled(call: Call, interface: Interface) -> Iterator[Hint]:
+    segments = split_target(call.request.target).segments
+    patterns = [operation.pattern for operation in interface.operations.values()]
+    starts = {p.segments[0].text for p in patterns if p.segments and p.segments[0].kind == LITERAL}
+    for word, following in pairwise(segments):
+        if word == following and word in starts:
+            text = f"the path says /{word} twice: the base URL of the app probably ends in /{word} already"
+            yield Hint("path-doubled", text)
+            return
+
+
+def _path(call: Call, candidate: Candidate) -> Iterator[Hint]:
+    missed = {check.what for check in candidate.missed}
+    first = candidate.pattern.segments[:1]
+    if "path" in missed and first and first[0].kind == LITERAL and first[0].text not in call.segments:
+        if align(candidate.pattern, (first[0].text, *call.segments)).cost == 0:
+            yield Hint("path-incomplete", f"the path does not begin with /{first[0].text}")
+    elif "method" in missed and "path" not in missed:
+        methods = " or ".join(sorted(candidate.methods))
+        yield Hint("method-wrong", f"the path is right, the method is not: {methods}, not {call.request.method}")
+    if isinstance(candidate.entry, Rule):
+        return
+    for alternative in candidate.entry.where:
+        for constraint in alternative:
+            if str(constraint.place) in missed:
+                yield from _parameter(constraint, candidate)
+                return
+
+
+def _parameter(constraint: Constraint, candidate: Candidate) -> Iterator[Hint]:
+    name = constraint.place.name
+    if constraint.values is None or name not in candidate.parameters:
+        return
+    given, offered = candidate.parameters[name][:_MAX_WORD], sorted(map(str, constraint.values))
+    near = get_close_matches(given, offered, 1)
+    rest = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}"
+    yield Hint(f"{name}-unknown", f"there is no {name} {given}; {rest}")
+
+
+def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
+    asked = [one for one in _constraints(candidate, interface) if one.place.part == "headers"]
+    for constraint in asked:
+        values = call.values(constraint.place)
+        if constraint.fits(values):
+            continue
+        if constraint.place == _CONSENT_ID and not values:
+            text = "the header Consent-ID is missing: account information needs the id of a valid consent"
+            yield Hint("consent-id-missing", text)
+        elif constraint.place == _REQUEST_ID and not any(map(FORMATS["uuid"], values)):
+            given = f"{value_text(values[0])} is no UUID" if values else "it is missing"
+            yield Hint("request-id-invalid", f"the header X-Request-ID must be a UUID, new for each request: {given}")
+
+
+def _constraints(candidate: Candidate, interface: Interface) -> Iterator[Constraint]:
+    if isinstance(candidate.entry, Rule):
+        yield from candidate.entry.constraints
+    for requirement in _requirements(candidate, interface):
+        yield from requirement.constraints
+
+
+def _requirements(candidate: Candidate, interface: Interface) -> Iterator[Requirement]:
+    entry = candidate.entry
+    operation = owner(entry, interface)
+    if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
+        yield operation.require
+    if isinstance(entry, Rule) and entry.require:
+        yield entry.require
+
+
+def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
+    """Ids of consents stand in a header, or in the path."""
+    id = call.headers.get("consent-id") or (candidate.parameters.get("consentId") if candidate else None)
+    if not id:
+        return
+    with suppress(StoreUnavailable):
+        if call.state.get("consents", id.lower()) is None:
+            session = call.session.id
+            if id.lower() in call.state.testdata().get("consents", {}):
+                rest = f"it was deleted there: `xs2a-sandbox reset --session {session}` brings it back"
+            else:
+                rest = "a consent is known only in the session that created it"
+            yield Hint("consent-unknown", f"the consent {id[:_MAX_WORD]} is unknown in the session {session}; {rest}")
+
+
+def _body(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
+    asked = any(one.place.part == "body" for one in _constraints(candidate, interface))
+    if call.request.body and (asked or any(one.schema for one in _requirements(candidate, interface))):
+        try:
+            parse_json(call.request.body, [])
+        except BankError as error:
+            yield Hint("body-unreadable", f"nothing asked of the body can fit: {error.values['expected']}")
+
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+_LONGEST_PATH = 1000
+_LONGEST_ID = 60
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSuggestion:
+    """`yaml` is a whole cassette; its rule can also stand among others. `file` is where it could be saved."""
+
+    file: str
+    yaml: str
+
+
+def suggest(interface: Interface, call: Call) -> RuleSuggestion | None:
+    """None for a path that is too long to be shown."""
+    method, path = call.request.method, _rule_path(call.segments)
+    if len(path) > _LONGEST_PATH:
+        return None
+    id = _id(interface, f"{method} {path}")
+    lines = [
+        "cassette: 1",
+        "rules:",
+        f"  - id: {id}",
+        "    match:",
+        *([f"      method: {method}"] if method in _METHODS else []),
+        f"      path: {json.dumps(path)}",
+        *_priority(interface, path),
+        "    respond:",
+        "      status: 200",
+        "      body: {}",
+    ]
+    return RuleSuggestion(f"cassettes/cases/{id}.yaml", "\n".join(lines) + "\n")
+
+
+def _rule_path(segments: tuple[str, ...]) -> str:
+    """Words only: what looks like a parameter is escaped."""
+    path = "/" + "/".join(quote(segment, safe="", errors="replace") for segment in segments)
+    # An empty segment at the end is one slash more than the trailing one that does not matter.
+    return f"{path}/" if segments and not segments[-1] else path
+
+
+def _id(interface: Interface, text: str) -> str:
+    taken = {*interface.operations, *(rule.id for rule in interface.rules)}
+    id = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST_ID].strip("-") or "case"
+    numbered = (f"{id}-{number}" for number in count(2))
+    return next(one for one in chain([id], numbered) if one not in taken)
+
+
+def _priority(interface: Interface, path: str) -> list[str]:
+    """Never stronger than a rule for the same path that asks for more, or that one could not be reached any more."""
+    pattern = Pattern.parse(path)
+    same = [rule.priority for rule in interface.rules if rule.pattern and rule.pattern.segments == pattern.segments]
+    lowest = min(same, default=0)
+    return [f"    priority: {lowest}"] if lowest < 0 else []

@@ -1,0 +1,215 @@
+"""What went to a real bank and what came back, as HAR 1.2 says it.
+
+Beyond HAR 1.2, and therefore under names that begin with `_`: `_bank` and `_target` of `Entry`, `_cut`, and
+`_encoding` of a request's body, which HAR has for answers only.
+"""
+
+import base64
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from xs2a_sandbox import __version__
+from xs2a_sandbox.http.messages import Headers
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One exchange with a bank.
+
+    `bank` is its URL as configured; `target` is path and query below that URL, as rules see them: `/v1/accounts?x=y`.
+    Bodies are as they were before any Content-Encoding. `cut`: the answer was too large to keep all of its body.
+    """
+
+    started: datetime
+    milliseconds: float
+    bank: str
+    method: str
+    target: str
+    headers: Headers
+    body: bytes
+    status: int
+    answer_headers: Headers
+    answer_body: bytes
+    cut: bool = False
+
+
+def log(entries: Iterable[Entry] = (), comment: str = "") -> dict[str, Any]:
+    """A whole document: `{"log": {…}}`."""
+    creator = {"name": "xs2a-sandbox", "version": __version__}
+    said = {"comment": comment} if comment else {}
+    return {"log": {"version": "1.2", "creator": creator, **said, "entries": [to_har(entry) for entry in entries]}}
+
+
+def to_har(entry: Entry) -> dict[str, Any]:
+    started = entry.started if entry.started.tzinfo else entry.started.replace(tzinfo=UTC)
+    request: dict[str, Any] = {
+        "method": entry.method,
+        "url": entry.bank + entry.target,
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _named(entry.headers),
+        "queryString": [
+            {"name": name, "value": value}
+            for name, value in parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)
+        ],
+        "headersSize": -1,
+        "bodySize": len(entry.body),
+    }
+    if entry.body:
+        text, encoding = _as_text(entry.body)
+        request["postData"] = {"mimeType": entry.headers.get("content-type") or "", "text": text}
+        request["postData"] |= {"_encoding": encoding} if encoding else {}
+    text, encoding = _as_text(entry.answer_body)
+    content = {"size": len(entry.answer_body), "mimeType": entry.answer_headers.get("content-type") or "", "text": text}
+    return {
+        "startedDateTime": started.isoformat(),
+        "time": entry.milliseconds,
+        "request": request,
+        "response": {
+            "status": entry.status,
+            "statusText": _phrase(entry.status),
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": _named(entry.answer_headers),
+            "content": content | ({"encoding": encoding} if encoding else {}),
+            "redirectURL": entry.answer_headers.get("location") or "",
+            "headersSize": -1,
+            "bodySize": len(entry.answer_body),
+        },
+        "cache": {},
+        "timings": {"send": 0, "wait": entry.milliseconds, "receive": 0},
+        "_bank": entry.bank,
+        "_target": entry.target,
+        **({"_cut": True} if entry.cut else {}),
+    }
+
+
+def from_har(har: Any) -> Entry:
+    """Also what browsers and other proxies write. A bank that is not named is the origin of the URL.
+
+    An answer whose body was left out of the HAR is `cut`.
+
+    Raises:
+        ValueError: naming the member that is missing or is something else.
+    """
+    bank, target = _get(har, "_bank", str, ""), _get(har, "_target", str, "")
+    if not (bank and target):
+        bank, target = split_url(_get(har, "request.url", str))
+    status = _get(har, "response.status", int)
+    method = _get(har, "request.method", str)
+    answer_body = _content(_get(har, "response.content", dict, {}), "response.content")
+    left_out = not answer_body and "text" not in _get(har, "response.content", dict, {})
+    size = _get(har, "response.content.size", _NUMBER, 0)
+    return Entry(
+        started=_time(_get(har, "startedDateTime", str)),
+        milliseconds=duration(_get(har, "time", _NUMBER, 0)),
+        bank=bank,
+        method=method,
+        target=target,
+        headers=_headers(har, "request.headers"),
+        body=_posted(har),
+        status=status,
+        answer_headers=_headers(har, "response.headers"),
+        answer_body=answer_body,
+        cut=_get(har, "_cut", bool, False) or (left_out and size > 0 and method != "HEAD"),
+    )
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """`https://bank.example` and `/v1/accounts?x=y`. Raises ValueError."""
+    parts = urlsplit(url)
+    if not (parts.scheme and parts.netloc):
+        raise ValueError(f"{url!r} is no absolute URL")
+    return f"{parts.scheme}://{parts.netloc}", (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def duration(milliseconds: float | Decimal) -> float:
+    """0 where no time could have been that long, or short."""
+    try:
+        taken = float(milliseconds)
+    except OverflowError:
+        return 0.0
+    return max(0.0, taken) if math.isfinite(taken) else 0.0
+
+
+def _named(headers: Headers) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in headers]
+
+
+def _as_text(body: bytes) -> tuple[str, str | None]:
+    try:
+        return body.decode(), None
+    except UnicodeDecodeError:
+        return base64.b64encode(body).decode(), "base64"
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+_NEEDED = object()
+_NUMBER = (int, float, Decimal)
+
+
+def _get(har: Any, place: str, kind: type | tuple[type, ...], default: Any = _NEEDED) -> Any:
+    """null counts as missing: some programs write every member they know."""
+    value = har
+    for name in place.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if value is None:
+        if default is _NEEDED:
+            raise ValueError(f"{place} is missing")
+        return default
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{place} cannot be {str(value)[:40]!r}")
+    return value
+
+
+def _headers(har: Any, place: str) -> Headers:
+    pairs = []
+    for number, header in enumerate(_get(har, place, list, [])):
+        try:
+            name, value = _get(header, "name", str), _get(header, "value", str, "")
+        except ValueError as error:
+            raise ValueError(f"{place}[{number}]: {error}") from None
+        # HTTP/2 has parts of the request line among its headers.
+        if not name.startswith(":"):
+            pairs.append((name, value))
+    return Headers(pairs)
+
+
+def _posted(har: Any) -> bytes:
+    data = _get(har, "request.postData", dict, {})
+    params = [p for p in _get(data, "params", list, []) if isinstance(p, dict)]
+    if not data.get("text") and params:
+        return urlencode([(str(p.get("name", "")), str(p.get("value", ""))) for p in params]).encode()
+    return _content(data, "request.postData")
+
+
+def _content(data: Mapping[str, Any], place: str) -> bytes:
+    text = _get(data, "text", str, "")
+    if "base64" not in (data.get("encoding"), data.get("_encoding")):
+        return bytes(text.encode(errors="surrogatepass"))
+    try:
+        return base64.b64decode(text)
+    except ValueError as error:
+        raise ValueError(f"{place}.text is no base64: {error}") from None
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+        time = time if time.tzinfo else time.replace(tzinfo=UTC)
+        time.astimezone(UTC)  # in the year 1 or 9999 it may be none
+    except (ValueError, OverflowError):
+        raise ValueError(f"startedDateTime cannot be {text[:40]!r}; it is a time as in 2026-11-21T10:11:12Z") from None
+    return time

@@ -1,0 +1,180 @@
+"""One request in, one response out: what every door translates from and to."""
+
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Literal
+
+import msgspec
+
+from xs2a_sandbox.errors import InvalidResponse
+
+Door = Literal["proxy", "tls", "direct", "process"]
+
+MAX_BODY = 1024 * 1024
+"""Bytes. A door reads one byte more at most, so that the engine can tell a body that is too large."""
+
+MAX_TARGET = 8 * 1024
+"""Bytes of path and query."""
+
+MAX_HEADERS = 64 * 1024
+"""Bytes of names and values."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNSAFE = re.compile(r"[\r\n\x00]")
+
+
+def _as_plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+_encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_plain).encode
+
+
+def is_field_value(text: str) -> bool:
+    """Whether a header field can hold this text without breaking the message."""
+    if text.isascii():
+        return text.isprintable() or not _UNSAFE.search(text)
+    return max(text) <= "\xff" and not _UNSAFE.search(text)
+
+
+class Headers:
+    """Header fields in the order received; names compare without case."""
+
+    __slots__ = ("_first", "pairs")
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self.pairs = tuple(pairs)
+        first: dict[str, str] = {}
+        for name, value in self.pairs:
+            first.setdefault(name.lower(), value)
+        self._first = first
+
+    @property
+    def first(self) -> Mapping[str, str]:
+        """Lower-case name to the first value sent under it."""
+        return self._first
+
+    def get(self, name: str) -> str | None:
+        return self._first.get(name.lower())
+
+    def all(self, name: str) -> list[str]:
+        name = name.lower()
+        if name not in self._first:
+            return []
+        if len(self._first) == len(self.pairs):
+            return [self._first[name]]
+        return [value for other, value in self.pairs if other.lower() == name]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self.pairs)
+
+    def __repr__(self) -> str:
+        return f"Headers({self.pairs!r})"
+
+
+def header_mistake(headers: Headers) -> str | None:
+    """What no server library refuses, but no bank would take."""
+    if not is_field_value("".join(chain.from_iterable(headers.pairs))):
+        for name, value in headers:
+            if not is_field_value(value):
+                return f"the header {name} holds a line break, NUL or characters outside Latin-1"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client asked for.
+
+    `target` is the origin form as received (`/v1/accounts?withBalance=true`), percent-encoding untouched;
+    `host` and `port` are what was asked for, the port None where none was named; `tunnel` is where the CONNECT leads
+    that the request came through; `user` the proxy user name, if any.
+    """
+
+    method: str
+    target: str
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+    host: str = ""
+    scheme: str = "http"
+    door: Door = "process"
+    user: str | None = None
+    port: int | None = None
+    tunnel: str | None = None
+
+
+def excess(request: Request) -> tuple[str, int] | None:
+    """The error that a request is for being too large, by name, with the limit that it does not keep."""
+    if len(request.target) > MAX_TARGET:
+        return "target-too-long", MAX_TARGET
+    if len("".join(chain.from_iterable(request.headers.pairs))) > MAX_HEADERS:
+        return "headers-too-large", MAX_HEADERS
+    return ("body-too-large", MAX_BODY) if len(request.body) > MAX_BODY else None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What goes back. It refuses to be invalid HTTP.
+
+    `fault` names what the door does to the connection instead of, or while, sending it. `rest` is what follows `body`
+    of an answer that is too large to be held; whoever does not read it to its end closes it (`aclose`).
+
+    Raises:
+        InvalidResponse: a status outside 200-599, a header that would split the message, a body where none may be.
+    """
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    fault: str | None = None
+    rest: AsyncGenerator[bytes] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 200 <= self.status <= 599:
+            raise InvalidResponse(f"{self.status} is no final HTTP status")
+        if self.body and self.status in (204, 304):
+            raise InvalidResponse(f"an answer with status {self.status} has no body")
+        if self.headers:
+            names, values = zip(*self.headers, strict=True)
+            if wrong := _no_token(names):
+                raise InvalidResponse(f"{wrong[0]!r} is no header name")
+            if not is_field_value("".join(values)):
+                name = next(name for name, value in self.headers if not is_field_value(value))
+                raise InvalidResponse(f"the header {name} holds a line break, NUL or characters outside Latin-1")
+
+    def with_headers(self, *headers: tuple[str, str]) -> "Response":
+        return Response(self.status, self.headers + headers, self.body, self.fault, self.rest)
+
+    def without_body(self) -> "Response":
+        return replace(self, body=b"")
+
+
+@lru_cache(512)
+def _no_token(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that are no header names. Few answers differ in the names of their headers."""
+    return tuple(name for name in names if not _TOKEN.fullmatch(name))
+
+
+def redirect(url: str, *headers: tuple[str, str]) -> Response:
+    """Sends a browser on, with GET whatever it came with. `url` is ASCII."""
+    return Response(303, (("Location", url), *headers))
+
+
+def html(text: str, status: int = 200, *headers: tuple[str, str]) -> Response:
+    return Response(status, (("Content-Type", "text/html; charset=utf-8"), *headers), text.encode())
+
+
+def to_json(value: Any) -> bytes:
+    """JSON as UTF-8; decimals keep their digits."""
+    return _encode(value)
+
+
+def error_response(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
+    """One in the shape of spec 7, that no dialect says."""
+    message = {"category": "ERROR", "code": code, "path": None, "text": f"{{sensitive}} {text}"}
+    content = to_json({"tppMessages": [message], "_links": None})
+    return Response(status, (("Content-Type", "application/json"), *headers), content)

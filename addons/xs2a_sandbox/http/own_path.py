@@ -1,0 +1,42 @@
+"""The sandbox's own paths, `/_sandbox/…`: nothing below them is ever a bank's."""
+
+import re
+import unicodedata
+from urllib.parse import unquote
+
+from xs2a_sandbox.http.messages import Request
+
+ROOT = "_sandbox"
+
+_DECODINGS = 8
+_BETWEEN = re.compile(r"[/\\]")
+_AROUND = re.compile(r"[\x00-\x20\x7f]+")
+_PROXIED = (
+    "the sandbox's own pages are at its base URL (--port) alone: send them past the proxy, as with"
+    " NO_PROXY=127.0.0.1,localhost"
+)
+_MISSPELT = "nothing below /_sandbox goes to a bank, and the sandbox has no such page of its own (docs/control.md)"
+
+
+def is_own(target: str) -> bool:
+    """Whether somebody could read the target as one below `/_sandbox`: under any prefix, however it is written."""
+    path = target.partition("?")[0]
+    for _ in range(_DECODINGS):
+        if any(_plain(segment) == ROOT for segment in _BETWEEN.split(path)):
+            return True
+        decoded = unquote(path)
+        if decoded == path:
+            return False
+        path = decoded
+    # Nobody encodes a path that often who has nothing to hide.
+    return True
+
+
+def _plain(segment: str) -> str:
+    """Without parameters and blanks, and in the form in which letters compare."""
+    return unicodedata.normalize("NFKC", _AROUND.sub("", segment.partition(";")[0])).casefold()
+
+
+def hint(request: Request) -> str:
+    """For whoever has asked for one that there is not, or not at this door."""
+    return _PROXIED if request.door in ("proxy", "tls") else _MISSPELT

@@ -1,0 +1,47 @@
+"""Paths with parameters, as cassettes write them, and targets taken apart to fit them."""
+
+import re
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from xs2a_sandbox.http.messages import Request
+
+_WORD = re.compile(r"[a-z]{1,20}(-[a-z]{1,20})*|v[0-9.]{1,6}")
+
+
+class Target(NamedTuple):
+    """A request target taken apart: percent-decoded once per segment, the trailing slash gone."""
+
+    segments: tuple[str, ...]
+    query: tuple[tuple[str, str], ...]
+
+
+def split_target(target: str) -> Target:
+    path, _, query = target.partition("?")
+    parts = _split(path)
+    segments = tuple([unquote(p) for p in parts] if "%" in path else parts)
+    return Target(segments, tuple(parse_qsl(query, keep_blank_values=True)) if query else ())
+
+
+def cut_target(target: str, count: int) -> tuple[str, str]:
+    """Path and query where the last `count` segments begin, and what stands before them; as they were sent."""
+    path, mark, query = target.partition("?")
+    parts = path.removeprefix("/").split("/")
+    skipped = len(_split(path)) - count
+    return "".join(f"/{part}" for part in parts[:skipped]), "/" + "/".join(parts[skipped:]) + mark + query
+
+
+def outline(target: str) -> str:
+    """A path for logs of failures: words stay, what may be an identifier or a secret becomes `…`, no query."""
+    parts = target.partition("?")[0].split("/")
+    return "/".join(part if not part or _WORD.fullmatch(part) else "…" for part in parts)
+
+
+def client_url(request: Request, count: int) -> str:
+    """What the client's URL has in front of the last `count` segments: `http://127.0.0.1:8081/s/mine`."""
+    before, _ = cut_target(request.target, count)
+    return f"{request.scheme}://{request.headers.get('Host') or request.host}{before}"
+
+
+def _split(path: str) -> list[str]:
+    return path.removeprefix("/").removesuffix("/").split("/") if path.strip("/") else []

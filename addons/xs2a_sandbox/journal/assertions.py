@@ -1,0 +1,188 @@
+"""What is looked for in the journal, whether it is there often enough, and what came nearest if not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import parse_qsl
+
+from xs2a_sandbox.cassette.matchers import contains
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.journal.journal import Journaled, read_json
+
+_SHOWN = 10
+_NEAREST = 3
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """All that is given must fit. `path` may hold `*`, which stands for anything; before a `/v1/` anything may stand.
+
+    `headers` and `query` are equal values by name; `body` is JSON that the request's has to contain.
+    """
+
+    session: str | None = None
+    method: str | None = None
+    path: str | None = None
+    status: int | None = None
+    source: str | None = None
+    rule: str | None = None
+    since: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+
+    def differences(self, entry: Journaled) -> list[tuple[str, str]]:
+        """Where it differs, and how in words; nothing where it fits."""
+        found = []
+        for name in ("session", "method", "status", "source", "rule"):
+            wanted, value = getattr(self, name), getattr(entry, name)
+            if wanted is not None and wanted != value:
+                found.append((name, f"the {name} is {'none' if value is None else value}, not {wanted}"))
+        if self.path is not None and not _leads_to(entry.path, self.path):
+            found.append(("path", f"the path is {entry.path}, not {self.path}"))
+        if self.since is not None and entry.number <= self.since:
+            found.append(("since", f"the number is {entry.number}, not after {self.since}"))
+        for name, wanted in self.headers.items():
+            if wanted not in (values := entry.headers.all(name)):
+                text = f"the header {name} is {', '.join(values) or 'absent'}, not {wanted}"
+                found.append((f"headers.{name}", text))
+        sent = parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)
+        for name, wanted in self.query.items():
+            if wanted not in (values := [value for key, value in sent if key == name]):
+                text = f"{name} in the query is {', '.join(values) or 'absent'}, not {wanted}"
+                found.append((f"query.{name}", text))
+        if self.body is not None and not contains(entry.json, read_json(to_json(self.body))):
+            found.append(("body", f"the body does not contain {_short(to_json(self.body).decode())}"))
+        return found
+
+    def __str__(self) -> str:
+        words = [self.method or "any method", self.path or "any path"]
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name not in ("method", "path") and value not in (None, {}):
+                text = value if isinstance(value, str | int) else to_json(value).decode()
+                words.append(f"{one.name}={_short(str(text))}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How often; `most` None is any number from `least` on."""
+
+    least: int = 1
+    most: int | None = None
+
+    def __contains__(self, count: object) -> bool:
+        return isinstance(count, int) and self.least <= count and (self.most is None or count <= self.most)
+
+    def __str__(self) -> str:
+        if self.most is None:
+            return f"at least {_often(self.least)}"
+        if self.least == self.most:
+            return _often(self.least) if self.least else "never"
+        return f"{self.least} to {self.most} times" if self.least else f"at most {_often(self.most)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`nearest` are those that differ least, best first, each with its differences."""
+
+    wanted: Wanted
+    times: Times
+    found: tuple[Journaled, ...]
+    seen: tuple[Journaled, ...]
+    nearest: tuple[tuple[Journaled, tuple[tuple[str, str], ...]], ...]
+
+    @property
+    def holds(self) -> bool:
+        return len(self.found) in self.times
+
+    def __str__(self) -> str:
+        lines = [f"expected {self.times}: {self.wanted}", f"found {_often(len(self.found)) if self.found else 'never'}"]
+        if not self.seen:
+            return "\n".join([*lines, "", "no request has reached the sandbox"])
+        if self.nearest and len(self.found) < self.times.least:
+            lines += ["", "nearest:"]
+            for entry, differences in self.nearest:
+                lines += [f"  {line(entry)}", *(f"      {text}" for _, text in differences)]
+        return "\n".join([*lines, "", "what was asked:", *listed(self.seen)])
+
+
+def verify(entries: Sequence[Journaled], wanted: Wanted, times: Times) -> Verdict:
+    differing = [(entry, tuple(wanted.differences(entry))) for entry in entries]
+    found = tuple(entry for entry, differences in differing if not differences)
+    others = sorted(((e, d) for e, d in differing if d), key=lambda pair: (len(pair[1]), -pair[0].number))
+    return Verdict(wanted, times, found, tuple(entries), tuple(others[:_NEAREST]))
+
+
+def select(entries: Iterable[Journaled], wanted: Wanted) -> list[Journaled]:
+    return [entry for entry in entries if not wanted.differences(entry)]
+
+
+def listed(entries: Sequence[Journaled], shown: int = _SHOWN) -> list[str]:
+    """The last ones, a line each; below it what an error says, and what an unmatched one came nearest to."""
+    left_out = len(entries) - shown
+    lines = [f"  … and {left_out} before"] if left_out > 0 else []
+    for entry in entries[-shown:]:
+        lines += [
+            f"  {line(entry)}",
+            *(f"      {text}" for text in (*messages(entry.answer_json), *entry.warnings, *came_nearest(entry))),
+        ]
+    return lines
+
+
+def line(entry: Journaled) -> str:
+    broken = f" ({entry.fault})" if entry.fault else ""
+    return f"#{entry.number} {entry.method} {entry.target} → {entry.status}{broken} {entry.source} {entry.rule or '-'}"
+
+
+def came_nearest(entry: Journaled) -> list[str]:
+    """What the sandbox itself says of an unmatched request; nothing where it has said nothing."""
+    match _diagnosis(entry):
+        case {"message": str(message)}:
+            return [message, *candidates(entry)]
+    return candidates(entry)
+
+
+def candidates(entry: Journaled) -> list[str]:
+    """The rules and operations that an unmatched request came nearest to; nothing of what was sent."""
+    match _diagnosis(entry):
+        case {"nearest": [*found]}:
+            return [_candidate(one) for one in found if isinstance(one, dict)]
+    return []
+
+
+def messages(answer: Any) -> list[str]:
+    """What an error's messages say; nothing of what is no error in the dialect's shape."""
+    told = answer.get("tppMessages") if isinstance(answer, dict) else None
+    found = [m["text"] for m in told if isinstance(m, dict) and "text" in m] if isinstance(told, list) else []
+    return [_short(str(text).removeprefix("{sensitive} ")) for text in found]
+
+
+def _diagnosis(entry: Journaled) -> Any:
+    answer = entry.answer_json if entry.status == 404 else None
+    return answer.get("sandbox") if isinstance(answer, dict) else None
+
+
+def _candidate(one: Mapping[str, Any]) -> str:
+    kind = "rule" if "rule" in one else "operation"
+    words = [str(one[name]) for name in (kind, "method", "path") if name in one]
+    return " ".join(["near:", kind, *words, *([f"({one['place']})"] if "place" in one else [])])
+
+
+def _leads_to(path: str, wanted: str) -> bool:
+    path, wanted = path.rstrip("/") or "/", wanted.rstrip("/") or "/"
+    if fnmatchcase(path, wanted):
+        return True
+    # A bank's paths begin at /v1, wherever its base URL puts that.
+    return wanted.startswith("/v1/") and fnmatchcase(path, f"*{wanted}")
+
+
+def _often(count: int) -> str:
+    return "once" if count == 1 else "twice" if count == 2 else f"{count} times"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

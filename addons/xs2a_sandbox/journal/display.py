@@ -1,0 +1,150 @@
+"""How an exchange is shown on this machine, in the log and in the journal.
+
+Where a real bank or a recording had a part in it, it is shown as a recording would hold it. All others hold test data
+and what somebody typed here, perhaps by mistake: they are shown as they were, without secrets.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from urllib.parse import unquote
+
+from xs2a_sandbox.http import Headers, Response
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.redaction import allowlist
+from xs2a_sandbox.redaction.pseudonyms import compact_pan
+from xs2a_sandbox.redaction.redactor import OURS, SCHEMES, Redactor
+from xs2a_sandbox.redaction.rules import Action
+from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.state.session import PREFIX
+
+_SESSION = re.compile(rf"/{PREFIX}/[A-Za-z0-9._-]{{1,64}}(?=/|$)")
+_MARKED = re.compile(r"@|[A-Za-z]{2}\d\d[ \-\u00a0\u202f]?[A-Za-z0-9]{4}|\d(?:[ \-\u00a0\u202f]?\d){11}|eyJ", re.ASCII)
+"""What any account, card, e-mail address and token has in it."""
+_TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6}[A-Za-z0-9_.-]*", re.ASCII)
+
+
+class Typed(Censor):
+    """Leaves what somebody typed. Secrets are dropped; accounts, cards and e-mail addresses that are not known, and
+    so could be somebody's, get pseudonyms."""
+
+    def member(
+        self,
+        name: str,
+        text: str,
+        action: Action | None = None,
+        *,
+        secret: bool = False,
+        exact: bool = False,
+        depth: int = 0,
+    ) -> str:
+        if action or secret or allowlist.is_secret(name):
+            return super().member(name, text, action, secret=secret, exact=exact, depth=depth)
+        return self.value(text, depth)
+
+    def number(
+        self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
+    ) -> str:
+        if action or secret or allowlist.is_secret(name) or (compact_pan(text) and not self.is_known(text)):
+            return super().number(name, text, action, secret=secret, exact=exact)
+        return text
+
+    def name(self, text: str) -> str:
+        return self.shaped(text)
+
+    def value(self, text: str, depth: int = 0) -> str:
+        return self.url(text, depth) if self.is_link(text) else self.shaped(text)
+
+    def identifier(self, text: str, depth: int = 0) -> str:
+        return self.value(text, depth)
+
+    def addresses(self, text: str) -> str:
+        return text
+
+    def careful(self, text: str) -> str:
+        return self.value(text)
+
+    def shaped(self, text: str) -> str:
+        if _MARKED.search(text) and not self.is_known(text):
+            text = _TOKEN.sub(lambda token: self.dropped(token[0]), text)
+            text = self.spots(text)
+        return self.recalled(text)
+
+    def host(self, authority: str) -> str:
+        user, at, host = authority.rpartition("@")
+        if at:
+            self.dropped(user)
+        return host
+
+    def looks_into(self, scheme: str) -> bool:
+        return True
+
+
+class TypedRedactor(Redactor):
+    """Of a header field that opens something it shows that it was there."""
+
+    censor = Typed
+    readable = True
+
+    def _unruled(self, name: str, text: str) -> str | None:
+        if name in allowlist.URL_HEADERS:
+            return self._censor.url(text)
+        if not allowlist.is_secret(name):
+            return self._censor.value(text)
+        scheme, blank, secret = text.partition(" ")
+        if blank and scheme.lower() in SCHEMES:
+            return f"{scheme} {self._censor.dropped(secret)}"
+        return self._censor.dropped(text)
+
+
+class Display:
+    """`personal` and `typed` make what redacts exchanges of the one kind and of the other, when it is first needed."""
+
+    def __init__(self, personal: Callable[[], Redactor], typed: Callable[[], Redactor]) -> None:
+        self.use(personal, typed)
+
+    def use(self, personal: Callable[[], Redactor] | None, typed: Callable[[], Redactor]) -> None:
+        """From the next exchange on; None for the one that is there."""
+        if personal:
+            self._personal = cache(personal)
+        self._typed = cache(typed)
+
+    def path(self, path: str, personal: bool) -> str:
+        """Without query."""
+        path = path.partition("?")[0]
+        if not personal:
+            return self._typed().target(path) if _MARKED.search(unquote(path)) else path
+        session, path = _parted(path)
+        return session + self._personal().target(path)
+
+    def text(self, text: str, personal: bool) -> str:
+        """A reason, or what an exception says."""
+        return (self._personal() if personal else self._typed()).text(text)
+
+    def answer(self, response: Response) -> Response:
+        """An answer of a real bank, whose texts may quote anybody."""
+        return self._personal().answer(response)
+
+    def entry(self, entry: Entry, personal: bool) -> Entry:
+        if not personal:
+            return self._typed().entry(entry)
+        session, target = _parted(entry.target)
+        shown = self._personal().entry(replace(entry, target=target))
+        return replace(
+            shown,
+            target=session + shown.target,
+            headers=Headers((*shown.headers, *_ours(entry.headers))),
+            answer_headers=Headers((*shown.answer_headers, *_ours(entry.answer_headers))),
+        )
+
+
+def _parted(target: str) -> tuple[str, str]:
+    """The prefix that names a session, and what the bank is asked."""
+    session = _SESSION.match(target)
+    return (session[0], target[session.end() :]) if session else ("", target)
+
+
+def _ours(headers: Headers) -> Iterator[tuple[str, str]]:
+    """Those between the client and the sandbox, which no bank sees."""
+    return (pair for pair in headers if pair[0].lower().startswith(OURS))

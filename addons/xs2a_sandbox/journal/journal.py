@@ -1,0 +1,261 @@
+"""The last exchanges, kept in memory: for whoever wants to see afterwards what was asked and what was answered."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from itertools import chain
+from threading import Lock
+from typing import Any, NamedTuple
+
+from xs2a_sandbox.clock import at, instant
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.state.session import PREFIX
+
+COUNT = 200
+BYTES = 5 * 1024 * 1024
+MAX_BODY = 64 * 1024
+"""Bytes of each body that are kept."""
+
+_BETWEEN = "\0"
+_OVERHEAD = 1024
+"""Bytes that an entry takes beside its texts, roughly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journaled:
+    """One exchange. `time` is when the request came; `origin` where the client sent it, as in `https://bank.example`.
+
+    `source` and `rule` are those of the answer's X-Sandbox-… headers. `cut`: of a body only the beginning is kept.
+    `personal`: real people's data may be in it. `reason` is why it failed, as it may be shown.
+    """
+
+    number: int
+    time: datetime
+    session: str
+    origin: str
+    method: str
+    target: str
+    headers: Headers
+    body: bytes
+    status: int
+    answer_headers: Headers
+    answer_body: bytes
+    source: str
+    rule: str | None
+    milliseconds: float
+    warnings: tuple[str, ...] = ()
+    fault: str | None = None
+    cut: bool = False
+    personal: bool = True
+    reason: str | None = None
+
+    @property
+    def path(self) -> str:
+        """Without query, and without the prefix that names a session."""
+        path = self.target.partition("?")[0]
+        prefix = f"/{PREFIX}/{self.session}/"
+        return path[len(prefix) - 1 :] if path.startswith(prefix) else path
+
+    @property
+    def json(self) -> Any:
+        """What was sent, as JSON; None where it is none."""
+        return read_json(self.body)
+
+    @property
+    def answer_json(self) -> Any:
+        """What was answered, as JSON; None where it is none."""
+        return read_json(self.answer_body)
+
+
+Show = Callable[[Entry, bool], Entry]
+"""What may be shown of an exchange; told whether real people's data may be in it."""
+
+
+def without_content(entry: Entry, personal: bool) -> Entry:
+    """What can be shown where nobody has said how to redact: no query, no body, no header but the type of a body."""
+    return replace(
+        entry,
+        target=entry.target.partition("?")[0],
+        headers=_types(entry.headers),
+        body=b"",
+        answer_headers=_types(entry.answer_headers),
+        answer_body=b"",
+    )
+
+
+class _Kept(NamedTuple):
+    """What an entry is made of once somebody looks: most never are, and requests wait for what is done before.
+
+    Few objects, and none of them shared with the request: what hundreds of requests are made of would be hundreds of
+    kilobytes that every request drives through the processor's cache.
+    """
+
+    number: int
+    ended: float
+    exchange: Exchange
+    scheme: str
+    host: str
+    method: str
+    target: str
+    headers: "str | _Pairs"
+    body: bytes
+    answer_headers: "str | _Pairs"
+    answer_body: bytes
+    fault: str | None
+    cut: bool
+    size: int
+
+
+_Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Journal:
+    """Bounded by `count` and `bytes`: the oldest entries go first. Threads may share it.
+
+    It holds all as it was sent. `show` is for whoever shows an entry outside of this process.
+    """
+
+    count: int = COUNT
+    bytes: int = BYTES
+    show: Show = without_content
+    _kept: deque[_Kept] = field(default_factory=deque)
+    _size: int = 0
+    _last: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def add(self, request: Request, response: Response, exchange: Exchange) -> None:
+        body, answer_body = request.body, response.body
+        if cut := len(body) > MAX_BODY or len(answer_body) > MAX_BODY or response.rest is not None:
+            body, answer_body = body[:MAX_BODY], answer_body[:MAX_BODY]
+        (headers, length), (answer_headers, answer_length) = _packed(request.headers.pairs), _packed(response.headers)
+        size = _OVERHEAD + len(request.target) + length + len(body) + answer_length + len(answer_body)
+        with self._lock:
+            self._last += 1
+            kept = _Kept(
+                number=self._last,
+                ended=instant(),
+                exchange=exchange,
+                scheme=request.scheme,
+                host=request.host,
+                method=request.method,
+                target=request.target,
+                headers=headers,
+                body=body,
+                answer_headers=answer_headers,
+                answer_body=answer_body,
+                fault=response.fault,
+                cut=cut,
+                size=size,
+            )
+            self._kept.append(kept)
+            self._size += size
+            while len(self._kept) > self.count or self._size > self.bytes:
+                self._size -= self._kept.popleft().size
+
+    def entries(self) -> list[Journaled]:
+        """Oldest first."""
+        with self._lock:
+            kept = list(self._kept)
+        return [_entry(one) for one in kept]
+
+    def get(self, number: int) -> Journaled | None:
+        with self._lock:
+            kept = next((one for one in self._kept if one.number == number), None)
+        return _entry(kept) if kept else None
+
+    def clear(self, session: str | None = None) -> int:
+        """Forgets one session's, or all; says how many. Numbers go on from where they were."""
+        with self._lock:
+            kept = [one for one in self._kept if session is not None and one.exchange.session != session]
+            gone = len(self._kept) - len(kept)
+            self._kept, self._size = deque(kept), sum(one.size for one in kept)
+        return gone
+
+    def shown(self, entry: Journaled) -> Journaled:
+        shown = self.show(exchange_of(entry), entry.personal)
+        return replace(
+            entry,
+            target=shown.target,
+            headers=shown.headers,
+            body=shown.body,
+            answer_headers=shown.answer_headers,
+            answer_body=shown.answer_body,
+        )
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Journaled]:
+        return iter(self.entries())
+
+
+def _entry(kept: _Kept) -> Journaled:
+    exchange = kept.exchange
+    return Journaled(
+        number=kept.number,
+        time=at(kept.ended - exchange.milliseconds / 1000),
+        session=exchange.session,
+        origin=f"{kept.scheme}://{kept.host}",
+        method=kept.method,
+        target=kept.target,
+        headers=Headers(_unpacked(kept.headers)),
+        body=kept.body,
+        status=exchange.status,
+        answer_headers=Headers(_unpacked(kept.answer_headers)),
+        answer_body=kept.answer_body,
+        source=exchange.source,
+        rule=exchange.rule,
+        milliseconds=exchange.milliseconds,
+        warnings=exchange.warnings,
+        fault=kept.fault,
+        cut=kept.cut,
+        personal=exchange.personal,
+        reason=exchange.reason,
+    )
+
+
+def _packed(pairs: _Pairs) -> tuple[str | _Pairs, int]:
+    """As one text, unless what is refused for it holds the character that would part it; and how long it is."""
+    text = _BETWEEN.join(chain.from_iterable(pairs))
+    return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs, len(text)
+
+
+def _unpacked(packed: str | _Pairs) -> _Pairs:
+    if not isinstance(packed, str):
+        return packed
+    texts = iter(packed.split(_BETWEEN) if packed else ())
+    return tuple(zip(texts, texts, strict=True))
+
+
+def exchange_of(entry: Journaled) -> Entry:
+    """As one with a bank."""
+    return Entry(
+        started=entry.time,
+        milliseconds=entry.milliseconds,
+        bank=entry.origin,
+        method=entry.method,
+        target=entry.target,
+        headers=entry.headers,
+        body=entry.body,
+        status=entry.status,
+        answer_headers=entry.answer_headers,
+        answer_body=entry.answer_body,
+        cut=entry.cut,
+    )
+
+
+def read_json(body: bytes) -> Any:
+    try:
+        return json.loads(body, parse_float=Decimal)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _types(headers: Headers) -> Headers:
+    return Headers((name, value) for name, value in headers if name.lower() == "content-type")

@@ -1,0 +1,97 @@
+"""One line of log for each request answered."""
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from xs2a_sandbox.http.target import outline
+
+_LONGEST = 500
+_log = logging.getLogger("xs2a_sandbox")
+
+
+class Exchange(NamedTuple):
+    """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers.
+
+    `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
+    may be in it, as a bank or a recording had a part in it. `reason` is why the status is 400 or more, as it may be
+    shown.
+    """
+
+    session: str
+    method: str
+    path: str
+    status: int
+    milliseconds: float
+    source: str
+    rule: str | None = None
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+    personal: bool = True
+    reason: str | None = None
+
+
+def shown(path: str, redact: Callable[[str], str]) -> str:
+    """The path as it may be seen."""
+    try:
+        return redact(path)
+    except Exception as error:
+        # Its text, or a traceback, could quote what must not be seen.
+        _log.error("a path could not be redacted (%s)", type(error).__name__)
+        return outline(path)
+
+
+def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> str:
+    """One line, whatever the client sent; without the query, which may hold personal data."""
+    path = exchange.path.partition("?")[0]
+    milliseconds = round(exchange.milliseconds, 1)
+    if form == "json":
+        entry = {
+            "time": now.isoformat(timespec="milliseconds"),
+            "session": exchange.session,
+            "method": exchange.method,
+            "path": _cut(path),
+            "status": exchange.status,
+            "ms": milliseconds,
+            "source": exchange.source,
+            "rule": exchange.rule,
+            "warnings": list(exchange.warnings),
+            "reason": exchange.reason and _cut(exchange.reason),
+        }
+        return json.dumps(entry)
+    words = [
+        now.isoformat(sep=" ", timespec="milliseconds"),
+        _word(exchange.session),
+        _word(exchange.method),
+        _word(path),
+        str(exchange.status),
+        f"{milliseconds}ms",
+        exchange.source,
+        _word(exchange.rule or "-"),
+    ]
+    warnings = "".join(f" warning={json.dumps(_cut(warning))}" for warning in exchange.warnings)
+    reason = f" reason={json.dumps(_cut(exchange.reason), ensure_ascii=False)}" if exchange.reason else ""
+    return printable(" ".join(words) + warnings + reason)
+
+
+def printable(text: str) -> str:
+    """One line, without control characters."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _word(text: str) -> str:
+    """Without blanks and control characters: nothing that a client sends looks like another field or line."""
+    text = _cut(text) or "-"
+    if text.isprintable() and " " not in text:
+        return text
+    return "".join(c if c.isprintable() and c != " " else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return "\\x20" if character == " " else character.encode("unicode_escape").decode()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,153 @@
+"""Why a request failed, in a few words that may be shown: for the log, the journal and tracebacks."""
+
+import json
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.redaction.allowlist import is_secret
+
+_MARKER = "{sensitive} "
+_LONGEST_BODY = 256 * 1024
+"""Bytes of an answer that are read for its reason: it stands in short answers."""
+
+_SHORTEST = 4
+"""Characters of a secret. A shorter one is part of too many words."""
+
+_NEAR = 0.3
+"""From here on nobody would take one path for the other."""
+
+_HIDDEN = "…"
+
+
+def of_answer(response: Response) -> str | None:
+    """What an answer itself says: its error's code and text. None where it says nothing that is understood."""
+    try:
+        body = json.loads(_plain(response)) if len(response.body) <= _LONGEST_BODY else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict):
+        return None
+    messages = body.get("tppMessages")
+    if isinstance(messages, list) and messages and isinstance(messages[0], dict):
+        return _of_message(messages[0], body.get("sandbox"))
+    # The control interface, OAuth (RFC 6749, 5.2), problem details (RFC 9457).
+    code = body.get("error") or body.get("code") or body.get("title")
+    text = body.get("message") or body.get("error_description") or body.get("detail")
+    return _joined(code, text)
+
+
+def of_failure(error: BaseException) -> str:
+    """What went wrong inside, without where."""
+    # What a BankError says is written by the bank's dialect; where a real bank failed, its reason is in words.
+    text = str(error.values.get("reason") or error.name) if isinstance(error, BankError) else str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def shown(text: str, request: Request | None, redact: Callable[[str], str]) -> str:
+    """The text as it may be seen. Every reason, and every text of an exception, goes through here.
+
+    No secret that the request itself carries is in it; what else is hidden is `redact`'s to say.
+    """
+    for secret in sorted(_secrets(request) if request else (), key=len, reverse=True):
+        for form in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
+            text = text.replace(form, _HIDDEN)
+    try:
+        return redact(text)
+    except Exception as error:
+        # Its text could quote what must not be seen.
+        return f"(not shown, as it could not be redacted: {type(error).__name__})"
+
+
+def _plain(response: Response) -> bytes:
+    decoded = decode(Headers(response.headers), response.body)
+    return response.body if decoded is None else decoded
+
+
+def _of_message(message: Mapping[str, Any], diagnosis: Any) -> str | None:
+    path, text = message.get("path"), str(message.get("text") or "").removeprefix(_MARKER)
+    if path:
+        text = f"{text} (at {path})" if text else f"at {path}"
+    if isinstance(diagnosis, dict):
+        text = f"{text}; {said}" if (said := _near(diagnosis)) else text
+    return _joined(message.get("code"), text)
+
+
+def _near(diagnosis: Mapping[str, Any]) -> str | None:
+    """What an unknown path was probably meant to be."""
+    match diagnosis:
+        case {"decision": "sandbox", "message": str(text)}:
+            return text
+        case {"nearest": [{"distance": int() | float() as distance, "missed": list(missed)}, *_]} if distance < _NEAR:
+            return next((str(m["text"]) for m in missed if isinstance(m, dict) and m.get("what") == "path"), None)
+    return None
+
+
+def _joined(code: Any, text: Any) -> str | None:
+    words = [word for word in (code, text) if isinstance(word, str) and word]
+    return ": ".join(words) or None
+
+
+def _secrets(request: Request) -> set[str]:
+    """Whatever opens something, by the names under which it was sent."""
+    found = {secret for secret in _sent(request) if len(secret) >= _SHORTEST}
+    found.discard(_HIDDEN)
+    return found
+
+
+def _sent(request: Request) -> Iterator[str]:
+    for name, value in request.headers:
+        if is_secret(name):
+            yield value
+            yield value.partition(" ")[2]  # without the scheme
+            yield from _basic(value)
+    query = request.target.partition("?")[2]
+    body = request.body.decode("latin-1")
+    for name, value in (*_pairs(query), *_pairs(body)):
+        if is_secret(name) or name == "code":
+            yield value
+    try:
+        waiting = [json.loads(request.body)]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                if is_secret(name) and not isinstance(inner, dict | list):
+                    yield str(inner)
+                elif is_secret(name):
+                    yield from _texts(inner)
+                else:
+                    waiting.append(inner)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
+    elif value is not None:
+        yield str(value)
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(text, max_num_fields=1000) if "=" in text else []
+    except ValueError:
+        return []
+
+
+def _basic(value: str) -> Iterator[str]:
+    scheme, _, encoded = value.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            yield b64decode(encoded, validate=True).decode("utf-8", "replace").partition(":")[2]
+        except (Error, ValueError):
+            return

@@ -1,0 +1,104 @@
+"""What goes wrong while the sandbox serves: every warning, error and traceback, on standard error.
+
+The one place where logging of a serving process is set up. Without it nobody would hear of anything: mitmproxy puts a
+handler of its own on the root logger, and Python speaks up only where there is none.
+"""
+
+import json
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from xs2a_sandbox.clock import REAL, at
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.journal import reason
+from xs2a_sandbox.journal.log_line import printable
+
+Level = Literal["info", "warning", "error"]
+
+
+class Say(Protocol):
+    """Is told, in words, what goes on."""
+
+    def __call__(self, text: str, level: Level = "info") -> None: ...
+
+
+class ServingLog(logging.Handler):
+    """A line for each warning, whoever gives it, and below it the traceback where there is one.
+
+    As JSON both are members of one line. `say` is told each of them. A record's `request` is the one that failed: what
+    is secret in it is not shown; else `redact` says what of an exception's text may be seen, told whether real people's
+    data may be in it (`personal` of the record), or None.
+    """
+
+    def __init__(self, form: Literal["text", "json"], say: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._form = form
+        self._say = say
+        self.redact: Callable[[str, bool | None], str] = lambda text, personal: text
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._say(self.format(record))
+        except Exception:
+            self.handleError(record)
+
+    def note(self, text: str, level: Level = "info") -> None:
+        """Says what is no record of the log: as text lines as they are, so that a mistake's begins with its place."""
+        if self._form == "json":
+            self._say(_line(REAL.now(), level, text))
+        else:
+            self._say(f"warning: {text}" if level == "warning" else text)
+
+    def format(self, record: logging.LogRecord) -> str:
+        time, level = at(record.created), record.levelname.lower()
+        message = printable(" ".join(record.getMessage().split("\n")))
+        traced = self._traceback(record)
+        if self._form == "json":
+            return _line(time, level, message, **({"traceback": traced} if traced else {}))
+        line = f"{time.isoformat(sep=' ', timespec='milliseconds')} {level} {message}"
+        return f"{line}\n{traced}" if traced else line
+
+    def _traceback(self, record: logging.LogRecord) -> str | None:
+        """The places as they are, and what the exceptions say as it may be shown."""
+        error = record.exc_info and record.exc_info[1]
+        if not error:
+            return None
+        request: Request | None = getattr(record, "request", None)
+        personal: bool | None = getattr(record, "personal", None)
+        trace = traceback.TracebackException.from_exception(error)
+        said, waiting = set[str](), [trace]
+        while waiting:
+            one = waiting.pop()
+            said.update(line.strip() for text in one.format_exception_only() for line in text.splitlines())
+            waiting += [inner for inner in (one.__cause__, one.__context__, *(one.exceptions or ())) if inner]
+        lines = "".join(trace.format()).splitlines()
+        return "\n".join(self._shown(line, request, personal) if _text(line) in said else line for line in lines)
+
+    def _shown(self, line: str, request: Request | None, personal: bool | None) -> str:
+        text = _text(line)
+        indent = line[: len(line) - len(text)] if line.endswith(text) else ""
+        return indent + reason.shown(text, request, lambda text: self.redact(text, personal))
+
+
+def _line(time: datetime, level: str, message: str, **more: Any) -> str:
+    return json.dumps({"time": time.isoformat(timespec="milliseconds"), "level": level, "message": message, **more})
+
+
+def _text(line: str) -> str:
+    """Without what draws the tree of an exception group."""
+    return line.lstrip(" |").rstrip()
+
+
+@contextmanager
+def standing(log: ServingLog) -> Iterator[None]:
+    """Hears of everything meanwhile."""
+    root = logging.getLogger()
+    root.addHandler(log)
+    try:
+        yield
+    finally:
+        root.removeHandler(log)

@@ -1,0 +1,271 @@
+"""From recorded exchanges to rules: `raw/*.har.jsonl` → `cassettes/<resource>.yaml`."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import Interface, Operation, Rule, reader
+from xs2a_sandbox.cassette.layers import Layered
+from xs2a_sandbox.cassette.overlap import overlaps
+from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
+from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
+from xs2a_sandbox.recording import generated_file
+from xs2a_sandbox.recording.generated_file import DerivedFile, Value, rule_hash
+from xs2a_sandbox.recording.har_log import RAW, raw_files
+from xs2a_sandbox.recording.infer_match import asked, tell_apart
+from xs2a_sandbox.recording.recorded_answer import BODIES, taped_answer
+from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, newest, read, slug
+
+CASSETTES = "cassettes"
+"""The directory of the rules, beside that of the recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """`left_out` says of which exchanges something is left out, and why."""
+
+    rules: int
+    kept: int
+    files: tuple[Path, ...]
+    left_out: tuple[str, ...]
+
+
+def told(derived: Derived, directory: Path) -> Iterator[str]:
+    """What came of it, in lines for a terminal."""
+    yield from (f"left out: {reason}" for reason in derived.left_out)
+    kept = f", {counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
+    yield f"{counted(derived.rules, 'rule')} in {counted(len(derived.files), 'file')}{kept}:"
+    yield from (f"  {file}" for file in derived.files)
+    yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+type _Home = tuple[str, str | None]
+"""The resource that a rule is for, and the key of its pseudonyms: rules of one home stand in one file."""
+
+_OWN_BODY = re.compile(r"[0-9a-f]{16}\.(json|txt|bin)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A generated rule, and the exchanges that it was made of."""
+
+    value: Value
+    taped: tuple[Taped, ...]
+
+    @property
+    def home(self) -> "_Home":
+        return _home(self.taped[0])
+
+
+def derive(directory: Path, interface: Interface | None) -> Derived:
+    """Of each operation the newest recording counts. Rules that are somebody's stay as they are.
+
+    Raises:
+        ConfigError: there is no recording, a file of it cannot be read, or what was edited cannot be kept.
+        Unreadable: a cassette is no cassette. Nothing has been written then.
+    """
+    if not raw_files(directory):
+        raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
+    cassettes = directory / CASSETTES
+    left_out: list[LeftOut] = []
+    taped, said = read(directory, Routes(interface), left_out)
+    bodies: dict[str, bytes] = {}
+    made = [rule for group in newest(taped, left_out) for rule in _rules(group, said, bodies)]
+    existing = _existing(cassettes)
+    kept = [rule for file in existing for rule in file.kept]
+    made = _beside(made, existing, interface.operations if interface else {}, left_out)
+    texts = _texts(cassettes, made, existing, _unanswered(taped, left_out))
+    theirs, ours = _referenced(one.value for one in kept), _referenced(one.value for one in made)
+    used = ours | theirs
+    for name in sorted(ours - theirs):
+        replace_file(cassettes / name, bodies[name])
+    for file, text in texts.items():
+        if text is None:
+            file.unlink()
+        elif not file.exists() or file.read_bytes() != text.encode():
+            replace_file(file, text.encode())
+    for leftover in (cassettes / BODIES).glob("*"):
+        if _OWN_BODY.fullmatch(leftover.name) and f"{BODIES}/{leftover.name}" not in used:
+            leftover.unlink()
+    written = tuple(sorted(file for file, text in texts.items() if text is not None))
+    return Derived(len(made), len(kept), written, tuple(map(str, left_out)))
+
+
+def _rules(group: Sequence[Taped], said: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
+    """Without their ids, in the order of the first request that each answers."""
+    answers = [taped_answer(one.entry, bodies) for one in group]
+    requests = [
+        asked(one.number, one.route.parameters, one.entry.target, one.entry.headers, one.entry.body, exactly(answer))
+        for one, answer in zip(group, answers, strict=True)
+    ]
+    alike: dict[str, list[int]] = {}
+    matches = tell_apart(requests, said)
+    for position, found in enumerate(matches):
+        alike.setdefault(exactly(found), []).append(position)
+    for positions in alike.values():
+        route = group[0].route
+        given = [answers[position] for position in positions]
+        # The last answer is repeated anyway.
+        while len(given) > 1 and exactly(given[-1]) == exactly(given[-2]):
+            given.pop()
+        behaviour: Value = {"respond": given[0]} if len(given) == 1 else {"sequence": given}
+        fit: Value = {"method": route.method, "path": route.path} | matches[positions[0]]
+        yield _Made({"match": fit, "require": "none", **behaviour}, tuple(group[p] for p in positions))
+
+
+def _existing(cassettes: Path) -> list[DerivedFile]:
+    found = []
+    problems: list[Problem] = []
+    for file in sorted(cassettes.rglob("*.yaml")):
+        try:
+            found.append(generated_file.read(file))
+        except Unreadable as unreadable:
+            problems += unreadable.problems
+    if problems:
+        raise Unreadable(problems)
+    return found
+
+
+def _beside(
+    made: Sequence[_Made], existing: Sequence[DerivedFile], operations: Mapping[str, Operation], left_out: list[LeftOut]
+) -> list[_Made]:
+    """With ids that nobody has, and without those that are in the way of somebody's."""
+    kept = [rule for file in existing for rule in file.kept]
+    taken = {rule.id for rule in kept}
+    edited = {rule.was for rule in kept}
+    rules = [rule for file in existing if file.kept for rule in _compiled(file.document) if rule.id in taken]
+    theirs = [(rule, rank) for rule in rules if (rank := _rank(rule, operations))]
+    counts: Counter[str] = Counter()
+    found = []
+    for one in made:
+        name = f"recorded-{slug(one.taped[0].route.name)}"
+        counts[name] += 1
+        value = _identified(f"{name}-{counts[name]}", one.value)
+        if value["recorded"]["hash"] in edited:
+            continue  # this is what somebody has edited
+        while value["id"] in taken and not _in_the_way(value, theirs, operations):
+            counts[name] += 1
+            value = _identified(f"{name}-{counts[name]}", one.value)
+        if other := _in_the_way(value, theirs, operations):
+            text = f"{other.id!r} in {other.origin.document.file.name} was edited and answers the same requests"
+            left_out.append(LeftOut(one.taped[0], text))
+        else:
+            found.append(replace(one, value=value))
+    return found
+
+
+def _identified(id: str, rule: Value) -> Value:
+    identified = {"id": id, **rule}
+    return {"id": id, "recorded": {"hash": rule_hash(identified)}, **rule}
+
+
+def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Mapping[str, Operation]) -> Rule | None:
+    """The rule that could not stand in one layer with this one."""
+    if not theirs:
+        return None
+    (rule,) = _compiled(yaml_reader.parse(yaml_text({"cassette": 1, "rules": [value]}), Path("generated")))
+    mine = (rule, Layered(rule, 0).rank(operations))
+    for other, rank in theirs:
+        pair = sorted([mine, (other, rank)], key=lambda one: one[1], reverse=True)
+        if overlaps(pair, operations):
+            return other
+    return None
+
+
+def _compiled(content: yaml_reader.Document) -> tuple[Rule, ...]:
+    # What `lint` would say of it is no matter here.
+    return reader.parse(content, _schemas(), []).rules
+
+
+@cache
+def _schemas() -> Schemas:
+    return Schemas([bundled("schemas")])
+
+
+def _rank(rule: Rule, operations: Mapping[str, Operation]) -> tuple[int, int, tuple[int, ...], int] | None:
+    if rule.operation is not None and rule.operation not in operations:
+        return None
+    return Layered(rule, 0).rank(operations) if rule.operation or rule.pattern else None
+
+
+def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
+    """Of what was left out that which no newer recording has an answer to."""
+    newest_files = {(one.route.path, one.route.method): one.file for one in taped}
+    found: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
+    for one in left_out:
+        if one.lacking and newest_files.get((one.taped.route.path, one.taped.route.method), -1) <= one.taped.file:
+            found[_home(one.taped)].append(one)
+    return found
+
+
+def _texts(
+    cassettes: Path, made: Sequence[_Made], existing: Sequence[DerivedFile], unanswered: Mapping[_Home, list[LeftOut]]
+) -> dict[Path, str | None]:
+    """What each file becomes; None: it goes. Files that have nothing generated and get nothing are not named."""
+    texts: dict[Path, str | None] = {}
+    by_file = {file.file: file for file in existing}
+    rules: defaultdict[_Home, list[_Made]] = defaultdict(list)
+    for one in made:
+        rules[one.home].append(one)
+    for home in sorted({*rules, *unanswered}, key=_order):
+        resource, redacted = home
+        file = _file(cassettes, resource, redacted, by_file, texts)
+        without = unanswered.get(home, [])
+        every = [*(taped for rule in rules[home] for taped in rule.taped), *(one.taped for one in without)]
+        latest = max(every, key=lambda taped: taped.number).entry
+        at = latest.started.astimezone(UTC).isoformat(timespec="seconds")
+        recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": redacted or False}
+        if without:
+            recorded["left_out"] = sorted({one.without_time for one in without})
+        title = f"{resource.replace('-', ' ').capitalize()}, recorded"
+        texts[file] = generated_file.compose(by_file.get(file), title, recorded, [rule.value for rule in rules[home]])
+    for file, old in by_file.items():
+        if file not in texts and (old.generated or (old.is_derived and old.is_nothing_but_generated)):
+            texts[file] = None if old.is_nothing_but_generated else generated_file.compose(old, "", None, [])
+    return texts
+
+
+def _home(taped: Taped) -> _Home:
+    return taped.route.resource, taped.redacted
+
+
+def _order(home: _Home) -> tuple[str, str]:
+    return home[0], home[1] or ""
+
+
+def _file(
+    cassettes: Path,
+    resource: str,
+    redacted: str | None,
+    existing: Mapping[Path, DerivedFile],
+    taken: Mapping[Path, str | None],
+) -> Path:
+    """The first name that is free: pseudonyms of two keys do not stand in one file, nor generated rules in yours."""
+    names = [resource, f"{resource}-{slug(redacted) if redacted else 'not-redacted'}"]
+    names += [f"{resource}-{number}" for number in range(2, len(existing) + len(taken) + 3)]
+    for file in (cassettes / f"{name}.yaml" for name in names):
+        old = existing.get(file)
+        if file in taken:
+            continue
+        if old is None or (old.is_derived and old.is_nothing_but_generated):
+            return file
+        if old.recorded and (old.recorded["redacted"] or None) == redacted:
+            return file
+    raise ConfigError(f"there is no name left for {resource}.yaml in {cassettes}")
+
+
+def _referenced(rules: Iterable[Value]) -> set[str]:
+    answers = [answer for rule in rules for answer in [rule.get("respond"), *rule.get("sequence", ())]]
+    return {str(answer["file"]) for answer in answers if isinstance(answer, dict) and "file" in answer}

@@ -1,0 +1,299 @@
+"""Exchanges with a bank on disk: `raw/<UTC>.har.jsonl`, one HAR entry a line after a line that says what they are."""
+
+import asyncio
+import errno
+import json
+import logging
+import os
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.errors import ConfigError, RecordingFailed
+from xs2a_sandbox.http.har import Entry, from_har, log, to_har
+from xs2a_sandbox.recording.reserve import Reserve
+
+RAW = "raw"
+_SHARE = 128 * 1024
+"""Bytes that are reserved for an exchange at least."""
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_NAME = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?\.har\.jsonl")
+
+_log = logging.getLogger("xs2a_sandbox")
+
+
+class Recording:
+    """Writes exchanges down, each in a line of its own that is on disk when `add` returns; `exchanges` counts them.
+
+    `redact` says what of an exchange may be written. `head` is said of all of them: `banks`, their URLs, and
+    `redacted`, the fingerprint of the pseudonyms' key or False. Only the owner can read the files.
+
+    Room is reserved before the bank is asked. A line that cannot be written all the same waits in memory, and no
+    other exchange gets room before it is written; `lost` counts those that never were.
+    """
+
+    def __init__(self, directory: Path, redact: Callable[[Entry], Entry] | None, head: Mapping[str, Any]) -> None:
+        self.directory = directory
+        self.exchanges = 0
+        self.lost = 0
+        self._redact = redact
+        self._head = head
+        self._file: Path | None = None
+        self._descriptor = -1
+        self._start = self._end = 0
+        self._reserve: Reserve | None = None
+        self._promised = 0
+        self._largest = 0
+        self._waiting: deque[bytes] = deque()
+        # One thread: lines are written whole and in order, also those whose client did not wait.
+        self._writer = ThreadPoolExecutor(1, "recording")
+
+    @property
+    def file(self) -> Path | None:
+        """None before the first exchange."""
+        return self._file
+
+    @property
+    def waiting(self) -> int:
+        """How many exchanges are not written down yet."""
+        return len(self._waiting)
+
+    def check(self) -> None:
+        """Before anything goes to a bank: could it be written down? Raises RecordingFailed."""
+        self._writer.submit(self._make_room, _SHARE).result()
+
+    @asynccontextmanager
+    async def room(self, size: int = 0) -> AsyncIterator[None]:
+        """For an exchange while it is under way, of which `size` bytes are known by now. Raises RecordingFailed."""
+        share = max(_SHARE, self._largest) + 2 * size
+        self._promised += share
+        try:
+            if self._waiting or self._reserve is None or self._reserve.size < self._promised:
+                await asyncio.get_running_loop().run_in_executor(self._writer, self._make_room, self._promised)
+            yield
+        finally:
+            self._promised -= share
+
+    async def add(self, entry: Entry) -> None:
+        """Returns when it is on disk. Raises RecordingFailed."""
+        written = asyncio.get_running_loop().run_in_executor(self._writer, self._add, entry)
+        # The bank has answered: it is written down even if nobody waits for it any more.
+        await asyncio.shield(written)
+
+    def close(self) -> None:
+        """What was handed over is written first. A file without exchanges does not stay."""
+        self._writer.shutdown()
+        with suppress(OSError):
+            self._write_waiting()
+        self.lost += len(self._waiting)
+        self._waiting.clear()
+        self._close_file()
+        if self._reserve:
+            self._reserve.close()
+            self._reserve = None
+        if self._file and not self.exchanges:
+            self._file.unlink(missing_ok=True)
+
+    def _make_room(self, size: int) -> None:
+        try:
+            if self._file is None:
+                self._open()
+            self._write_waiting()
+            if self._reserve is None:
+                self._reserve = Reserve(self.directory / RAW)
+            self._reserve.grow(size)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _add(self, entry: Entry) -> None:
+        try:
+            line = _line(to_har(self._redact(entry) if self._redact else entry))
+        except Exception:
+            self.lost += 1
+            raise
+        self._largest = max(self._largest, len(line))
+        self._waiting.append(line)
+        try:
+            if self._file is None:
+                self._open()
+            self._write_waiting()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _write_waiting(self) -> None:
+        while self._waiting:
+            self._write(self._waiting[0])
+            self._waiting.popleft()
+            self.exchanges += 1
+
+    def _write(self, line: bytes) -> None:
+        """With room from the reserve where that is needed; into another file where this one may not grow."""
+        while True:
+            try:
+                return self._append(line)
+            except OSError as error:
+                if error.errno in _NO_ROOM and self._reserve and self._reserve.size:
+                    self._reserve.give(len(line))
+                elif error.errno == errno.EFBIG and self._end > self._start:
+                    os.ftruncate(self._descriptor, self._end)
+                    self._close_file()
+                    self._open()
+                else:
+                    raise
+
+    def _open(self) -> None:
+        raw = self.directory / RAW
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        raw.mkdir(mode=0o700, exist_ok=True)
+        stamp = Clock().now().astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+        number = 1
+        while self._descriptor < 0:
+            file = raw / (f"{stamp}-{number}.har.jsonl" if number > 1 else f"{stamp}.har.jsonl")
+            try:
+                self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            except FileExistsError:
+                number += 1
+        said = log(comment="one entry a line follows")["log"]
+        del said["entries"]
+        self._end = 0
+        try:
+            self._append(_line({"log": said | {f"_{name}": value for name, value in self._head.items()}}))
+            _sync_directory(raw)
+        except OSError:
+            self._close_file()
+            file.unlink(missing_ok=True)
+            raise
+        self._file, self._start = file, self._end
+
+    def _close_file(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _append(self, line: bytes) -> None:
+        # What an earlier attempt left behind is not part of any line.
+        os.ftruncate(self._descriptor, self._end)
+        os.lseek(self._descriptor, self._end, os.SEEK_SET)
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+        os.fdatasync(self._descriptor)
+        self._end += len(line)
+
+    def _failed(self, error: OSError) -> RecordingFailed:
+        where = self._file or self.directory
+        reason = error.strerror or str(error)
+        return RecordingFailed(
+            f"the recording cannot be written to {where}: {reason}. Nothing goes to the bank until it can; "
+            "make room, or make the directory writable, or name another one"
+        )
+
+
+def raw_files(directory: Path) -> list[Path]:
+    """Oldest first."""
+    found = [
+        (match[1], int(match[2] or 1), file) for file in _listed(directory) if (match := _NAME.fullmatch(file.name))
+    ]
+    return [file for _, _, file in sorted(found)]
+
+
+def read_head(file: Path) -> dict[str, Any]:
+    """`banks` and `redacted`, as the recording was told. Raises ConfigError."""
+    with _opened(file) as lines:
+        head = _parsed(next(iter(lines), b""))
+    said = head.get("log") if isinstance(head, dict) else None
+    if not isinstance(said, dict):
+        return {}
+    return {name.removeprefix("_"): value for name, value in said.items() if name.startswith("_")}
+
+
+def read_raw(file: Path) -> list[Entry]:
+    """In the order in which they were written. A line that a crash left unfinished is passed over with a warning.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is something else than an entry.
+    """
+    entries = []
+    with _opened(file) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            value = _parsed(line)
+            if value is None:
+                _log.warning("%s:%d: this line is not finished, so it is passed over", file, number)
+            elif not (isinstance(value, dict) and "log" in value):
+                try:
+                    entries.append(from_har(value))
+                except ValueError as error:
+                    raise ConfigError(f"{file}:{number}: this is no entry of a recording: {error}") from None
+    return entries
+
+
+def export(directory: Path, file: Path) -> int:
+    """Everything recorded as one HAR document, in order of time; returns how many exchanges. Raises ConfigError.
+
+    Where all of it is redacted with one key it says so, as the recording did.
+    """
+    files = raw_files(directory)
+    if not files:
+        raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
+    entries = sorted((entry for raw in files for entry in read_raw(raw)), key=lambda entry: entry.started)
+    document = log(entries)
+    keys = {str(read_head(raw).get("redacted") or "") for raw in files}
+    if len(keys) == 1 and (key := keys.pop()):
+        document["log"]["_redacted"] = key
+    replace_file(file, json.dumps(document, indent=1).encode())
+    return len(entries)
+
+
+def is_raw(file: Path) -> bool:
+    """Whether it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
+    with _opened(file) as lines:
+        return isinstance(_parsed(next(iter(lines), b"")), dict)
+
+
+def _listed(directory: Path) -> list[Path]:
+    try:
+        return list((directory / RAW).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigError(f"{directory / RAW} cannot be read: {error.strerror}") from None
+
+
+def _opened(file: Path) -> Any:
+    try:
+        return own_file.opened(file, folder=file.parent)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _line(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        # Halves of surrogate pairs can only be written as escapes.
+        return json.dumps(value).encode() + b"\n"
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

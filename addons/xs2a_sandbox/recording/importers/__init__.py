@@ -1,0 +1,1 @@
+"""Make recordings of what other tools keep: HAR files, mitmproxy's flows, Postman collections, WireMock's mappings."""

@@ -1,0 +1,134 @@
+"""Exchanges that other programs have kept, and HAR documents: those of browsers and other proxies."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http.har import Entry, from_har
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes of a file of JSON, and of what is made of any file."""
+
+DEEPEST = 250
+"""Levels of objects and lists in one another."""
+
+_MOST_VALUES = 10_000_000
+"""A value takes up to fifty times as much memory as file."""
+
+_LONGEST_TEXT = 16 * 1024 * 1024
+"""Characters that variables may put into one text: they may name each other, and double with each step."""
+
+NOWHERE = "https://bank.invalid"
+"""The bank of exchanges that do not say where they went."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """`left_out` names what cannot be an exchange, and why; `redacted` is the fingerprint of the key, if it was."""
+
+    entries: tuple[Entry, ...]
+    left_out: tuple[str, ...] = ()
+    redacted: str | None = None
+
+
+class Room:
+    """Counts what the exchanges of one import take up together: a small file can ask for a lot."""
+
+    def __init__(self) -> None:
+        self._left = LARGEST
+
+    def take(self, size: int) -> None:
+        """Raises ValueError once there is no more."""
+        self._left -= size
+        if self._left < 0:
+            raise ValueError(f"with it the exchanges take up more than {LARGEST // (1024 * 1024)} MiB")
+
+
+def fill(pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str], room: Room) -> str:
+    """Puts values in the places that `pattern` finds. Raises ValueError before it becomes too long."""
+    size = 0
+    for place in pattern.finditer(text):
+        size += len(value(place))
+        if size > _LONGEST_TEXT:
+            raise ValueError(f"filling in the variables makes a text of more than {_LONGEST_TEXT} characters")
+    room.take(size)
+    return pattern.sub(value, text)
+
+
+def read_json(file: Path, *, folder: Path | None = None) -> Any:
+    """Numbers with their digits. Raises ConfigError, also for a file outside of `folder` if one is given."""
+    try:
+        content = own_file.read(file, folder=folder, limit=LARGEST)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        raise ConfigError(f"{file}: there are more than {_MOST_VALUES:,} values in it; import it in parts")
+    try:
+        value = json.loads(content, parse_float=_number, parse_int=_integer)
+    except RecursionError:
+        raise _too_deep(file) from None
+    except ValueError as error:
+        raise ConfigError(f"{file}: this is no JSON: {error}") from None
+    _check_depth(value, file)
+    return value
+
+
+def _number(text: str) -> Decimal | float:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits
+        return float(text)
+
+
+def _integer(text: str) -> int | Decimal:
+    """Integers of more than 64 bits cannot be written as JSON again, and those of thousands of digits not be read."""
+    return int(text) if len(text) < len(str(2**63)) else Decimal(text)
+
+
+def _check_depth(value: Any, file: Path) -> None:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [one for one in level if isinstance(one, dict | list)]
+        if not level:
+            return
+        level = [inner for outer in level for inner in _parts(outer)]
+    raise _too_deep(file)
+
+
+def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _too_deep(file: Path) -> ConfigError:
+    return ConfigError(f"{file}: objects and lists are nested more than {DEEPEST} deep in it")
+
+
+def read_har(value: Any, file: Path) -> Foreign:
+    """Raises ConfigError with the place of the first mistake."""
+    log = value.get("log") if isinstance(value, Mapping) else None
+    listed = log.get("entries") if isinstance(log, Mapping) else None
+    if not isinstance(listed, list):
+        raise ConfigError(f"{file}: this is no HAR document: log.entries is no list")
+    entries, left_out = [], []
+    for number, one in enumerate(listed):
+        if _went_unanswered(one):
+            left_out.append(f"log.entries[{number}]: there was no answer")
+            continue
+        try:
+            entries.append(from_har(one))
+        except ValueError as error:
+            raise ConfigError(f"{file}: log.entries[{number}]: {error}") from None
+    redacted = log.get("_redacted") if isinstance(log, Mapping) else None
+    return Foreign(tuple(entries), tuple(left_out), redacted if isinstance(redacted, str) else None)
+
+
+def _went_unanswered(one: Any) -> bool:
+    """Browsers write a status of 0 where a request was blocked or given up."""
+    answer = one.get("response") if isinstance(one, Mapping) else None
+    return isinstance(answer, Mapping) and answer.get("status") in (0, -1)

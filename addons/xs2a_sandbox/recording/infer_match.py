@@ -1,0 +1,233 @@
+"""Which requests of one route are alike, and the matchers that tell the others apart.
+
+Whatever is found here is the same for all requests of a route: a place is compared by value everywhere, or by format
+everywhere, so that two rules with different matchers provably exclude each other.
+"""
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.cassette.call import parse_json
+from xs2a_sandbox.cassette.matchers import RequestPart, canonical
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.messages import is_field_value
+from xs2a_sandbox.http.target import split_target
+
+Said = Mapping[str, int]
+"""Texts that the bank has brought up, with the number of the exchange."""
+
+ALWAYS = {"consent-id": "Consent-ID"}
+WHERE_THEY_DIFFER = {
+    name.lower(): name
+    for name in (
+        "Accept", "Accept-Language", "Content-Type", "PSU-Corporate-ID", "PSU-Corporate-ID-Type", "PSU-ID",
+        "PSU-ID-Type", "TPP-Decoupled-Preferred", "TPP-Explicit-Authorisation-Preferred", "TPP-Redirect-Preferred",
+        "TPP-Rejection-NoFunds-Preferred",
+    )
+}  # fmt: skip
+WHERE_THEY_LACK = {
+    name.lower(): name for name in ("PSU-IP-Address", "TPP-Nok-Redirect-URI", "TPP-Redirect-URI", "X-Request-ID")
+}
+"""Headers whose values say nothing; that one is missing does."""
+
+_OWN_WORDS = re.compile(
+    "endToEnd(Id|Identification)|instructionId(entification)?|(x-?)?request-?id|correlation-?id", re.IGNORECASE
+)
+"""Members and parameters that a client makes up for each request."""
+
+_LONGEST_NAME = 150
+_NUMBER = re.compile(r"-?[0-9.]{1,1000}(E[+-]?[0-9]{1,3})?")
+
+Mode = str
+"""`equals`, `exists`, or the name of a format."""
+
+Kinds = Mapping[Hashable, list[Any]]
+_SOFT = ("date", "iban", "amount", "ip")
+"""Formats that give way to values where different values were answered differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """A request as matchers see it. `number` counts exchanges, `answer` is equal for equal answers.
+
+    `places` hold scalars and what is empty; `around` are the mappings and lists of the body that these stand in.
+    """
+
+    number: int
+    places: Mapping[RequestPart, tuple[Any, ...]]
+    around: frozenset[RequestPart]
+    answer: str
+
+
+def asked(
+    number: int, parameters: Mapping[str, str], target: str, headers: Headers, body: bytes, answer: str
+) -> RecordedRequest:
+    places: dict[RequestPart, tuple[Any, ...]] = {
+        RequestPart("where", name): (value,) for name, value in parameters.items()
+    }
+    for name, value in split_target(target).query:
+        if len(name) <= _LONGEST_NAME:
+            places[RequestPart("query", name)] = (*places.get(RequestPart("query", name), ()), value)
+    for name in (*ALWAYS, *WHERE_THEY_DIFFER, *WHERE_THEY_LACK):
+        if values := tuple(filter(is_field_value, headers.all(name))):
+            places[RequestPart("headers", name)] = values
+    leaves, around = _leaves(body)
+    return RecordedRequest(number, places | leaves, frozenset(around), answer)
+
+
+def tell_apart(requests: Sequence[RecordedRequest], said: Said) -> list[dict[str, dict[str, Any]]]:
+    """For each request its `where`, `query`, `headers` and `body`; the same for those that are alike."""
+    places = _telling(requests)
+    modes = {place: _mode(place, requests, said) for place in places}
+    kinds = {place: _kinds(place, requests) for place in places}
+    while True:
+        alike: dict[tuple[str, ...], list[RecordedRequest]] = {}
+        for request in requests:
+            alike.setdefault(_signature(request, modes, kinds), []).append(request)
+        hasty = {place for group in alike.values() for place in _decisive(group, modes)}
+        if not hasty:
+            return [_match(request, modes, kinds) for request in requests]
+        modes |= dict.fromkeys(hasty, "equals")
+
+
+def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[RequestPart]]:
+    """What a JSON body holds, by JSON Pointer. Other bodies are not compared, nor what no cassette could name."""
+    found: dict[RequestPart, tuple[Any, ...]] = {}
+    around: set[RequestPart] = set()
+    try:
+        value = parse_json(body, []) if body else None
+    except BankError:
+        return found, around
+
+    def walk(pointer: str, value: Any) -> bool:
+        """Whether there is anything to compare."""
+        if len(pointer) > _LONGEST_NAME or "\n" in pointer or (_is_number(value) and not _NUMBER.fullmatch(str(value))):
+            return False
+        place = RequestPart("body", pointer)
+        inner: Iterable[tuple[str, Any]] = ()
+        if isinstance(value, dict):
+            inner = ((name.replace("~", "~0").replace("/", "~1"), one) for name, one in value.items())
+        elif isinstance(value, list):
+            inner = ((str(position), one) for position, one in enumerate(value))
+        below = [walk(f"{pointer}/{name}", one) for name, one in inner]
+        if any(below):
+            around.add(place)
+        elif pointer:
+            found[place] = (value,)
+        return True
+
+    walk("", value)
+    return found, around
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _telling(requests: Sequence[RecordedRequest]) -> list[RequestPart]:
+    """In the order in which they are first seen, without the headers that say nothing here."""
+    places = list(dict.fromkeys(place for request in requests for place in request.places))
+    return [place for place in places if place.part != "headers" or _header_tells(place, requests)]
+
+
+def _header_tells(place: RequestPart, requests: Sequence[RecordedRequest]) -> bool:
+    if place.name in ALWAYS:
+        return True
+    values = {request.places.get(place, ()) for request in requests}
+    return () in values and len(values) > 1 if place.name in WHERE_THEY_LACK else len(values) > 1
+
+
+def _mode(place: RequestPart, requests: Sequence[RecordedRequest], said: Said) -> Mode:
+    if place.name in WHERE_THEY_LACK and place.part == "headers":
+        return "exists"
+    seen = [(request.number, value) for request in requests for value in request.places.get(place, ())]
+    several = len({_key(place, value) for _, value in seen}) > 1
+    if any(value or several for _, value in seen if isinstance(value, dict | list)):
+        return "exists"  # nobody could prove that a list differs from what else stands there
+    if place.part in ("where", "headers") or not all(isinstance(value, str) for _, value in seen):
+        return "equals"
+    brought_up = any(said.get(value.lower(), number) < number for number, value in seen)
+    for name in ("uuid", "date-time"):
+        if not brought_up and all(FORMATS[name](value) for _, value in seen):
+            return name
+    last = place.name.rpartition("/")[2]
+    for name in _SOFT:
+        # A page or a limit has the format of an amount, too.
+        if name == "amount" and not last.lower().endswith("amount"):
+            continue
+        if (several or name == "date") and all(FORMATS[name](value) for _, value in seen):
+            return name
+    return "exists" if _OWN_WORDS.fullmatch(last) else "equals"
+
+
+def _decisive(group: Sequence[RecordedRequest], modes: Mapping[RequestPart, Mode]) -> set[RequestPart]:
+    """Places compared by a format whose values vary among requests that were answered differently."""
+    if len({request.answer for request in group}) == 1:
+        return set()
+    return {
+        place
+        for place, mode in modes.items()
+        if mode in _SOFT and len({request.places.get(place, ()) for request in group}) > 1
+    }
+
+
+def _kinds(place: RequestPart, requests: Sequence[RecordedRequest]) -> Kinds:
+    """By value, all that count as the same: those that one request repeats, since a rule cannot ask for several."""
+    kinds: dict[Hashable, list[Any]] = {}
+    for request in requests:
+        values = request.places.get(place, ())
+        joined: list[Any] = []
+        for key, value in [(_key(place, value), value) for value in values]:
+            for other in kinds.get(key, [value]):
+                if _key(place, other) not in [_key(place, one) for one in joined]:
+                    joined.append(other)
+        for value in joined:
+            kinds[_key(place, value)] = joined
+    return kinds
+
+
+def _key(place: RequestPart, value: Any) -> Hashable:
+    stand_in: Hashable = canonical(value, place.part != "body")
+    return ("empty", exactly(value)) if stand_in is None else stand_in
+
+
+def _signature(
+    request: RecordedRequest, modes: Mapping[RequestPart, Mode], kinds: Mapping[RequestPart, Kinds]
+) -> tuple[str, ...]:
+    return tuple(exactly(_matcher(request, place, modes[place], kinds[place])) for place in modes)
+
+
+def _match(
+    request: RecordedRequest, modes: Mapping[RequestPart, Mode], kinds: Mapping[RequestPart, Kinds]
+) -> dict[str, dict[str, Any]]:
+    parts: dict[str, dict[str, Any]] = {"where": {}, "query": {}, "headers": {}, "body": {}}
+    for place, mode in modes.items():
+        name = place.name
+        if place.part == "headers":
+            name = (ALWAYS | WHERE_THEY_DIFFER | WHERE_THEY_LACK)[name]
+        if (matcher := _matcher(request, place, mode, kinds[place])) is not _ANYTHING:
+            parts[place.part][name] = matcher
+    return {part: matchers for part, matchers in parts.items() if matchers}
+
+
+_ANYTHING: dict[str, Any] = {}
+
+
+def _matcher(request: RecordedRequest, place: RequestPart, mode: Mode, kinds: Kinds) -> Any:
+    values = request.places.get(place, ())
+    if not values:
+        return _ANYTHING if place in request.around else {"absent": True}
+    if mode == "exists":
+        return {"exists": True}
+    if mode != "equals":
+        return {"format": mode}
+    same = kinds[_key(place, values[0])]
+    if len(same) > 1:
+        return {"in": sorted(same)}
+    return {"equals": same[0]} if isinstance(same[0], dict | list) else same[0]

@@ -1,0 +1,112 @@
+"""A recorded answer as cassettes write it: readable where that says exactly the same, else as text or bytes."""
+
+import base64
+import hashlib
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.documents.yaml_writer import survives
+from xs2a_sandbox.errors import InvalidResponse
+from xs2a_sandbox.http import Headers, Response
+from xs2a_sandbox.http.har import Entry
+
+BODIES = "bodies"
+LARGE = 64 * 1024
+"""Bytes of a body that gets a file of its own."""
+
+_VOLATILE = re.compile(
+    # what the sandbox says itself, for each answer anew
+    "date|server|connection|keep-alive|transfer-encoding|content-length|content-encoding|trailer|upgrade|x-request-id"
+    # what would no longer be true of an answer written anew
+    "|digest|content-digest|repr-digest|content-md5|signature|signature-input|tpp-signature-certificate|etag|age"
+    # what belongs to one client, one connection or one way through the network
+    "|set-cookie2?|via|alt-svc|nel|report-to|server-timing|traceparent|tracestate|x-b3-.*|b3|x-(amzn|amz|cloud|azure)-.*"
+    "|x-(correlation|trace|transaction|span)-?id|x-vcap-.*|x-envoy-.*|x-kong-.*|cf-.*|x-(cache|served-by|timer|runtime)"
+    "|x-powered-by|proxy-.*|x-sandbox-.*"
+)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_DEEPEST = 6
+"""Levels of a cassette above the body of an answer."""
+
+
+def taped_answer(entry: Entry, files: dict[str, bytes]) -> dict[str, Any]:
+    """What goes under `respond`. A large body goes into `files`, under its name relative to the cassette."""
+    headers = _kept(entry.answer_headers)
+    answer: dict[str, Any] = {"status": entry.status, **({"headers": headers} if headers else {}), "raw": True}
+    # Of these an answer has no body, whatever was recorded.
+    return answer if entry.status in (204, 304) or not entry.answer_body else answer | _body(entry, files)
+
+
+def body_file(content: bytes, ending: str) -> str:
+    """Named by what it holds: nobody's edit changes the answer of another rule."""
+    return f"{BODIES}/{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
+
+
+def is_intact(name: str, content: bytes) -> bool:
+    return body_file(content, name.rpartition(".")[2]) == name
+
+
+def _kept(headers: Headers) -> dict[str, str]:
+    kept: dict[str, tuple[str, str]] = {}
+    for name, value in headers:
+        if _VOLATILE.fullmatch(name.lower()) or not _is_valid(name, value):
+            continue
+        spelled, before = kept.get(name.lower(), (name, None))
+        kept[name.lower()] = (spelled, value if before is None else f"{before}, {value}")
+    return dict(kept.values())
+
+
+def _is_valid(name: str, value: str) -> bool:
+    try:
+        Response(headers=((name, value),))
+    except InvalidResponse:
+        return False
+    return True
+
+
+def _body(entry: Entry, files: dict[str, bytes]) -> dict[str, Any]:
+    content = entry.answer_body
+    media = (entry.answer_headers.get("content-type") or "application/json").partition(";")[0].strip().lower()
+    is_json = media.endswith(("/json", "+json"))
+    if len(content) > LARGE:
+        name = body_file(content, "json" if is_json else "txt" if media.startswith("text/") else "bin")
+        files[name] = content
+        return {"file": name}
+    try:
+        text = content.decode()
+        value = _parsed(text) if is_json else _NOTHING
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(content).decode()}
+    if value is not _NOTHING:
+        return {"body": value}
+    if not _CONTROL.search(text) and survives(text):
+        return {"text": text}
+    return {"base64": base64.b64encode(content).decode()}
+
+
+_NOTHING = object()
+
+
+def _parsed(text: str) -> Any:
+    """The JSON, if YAML and the answer made of it say the same."""
+    try:
+        value = json.loads(text, parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_members)
+    except (ValueError, RecursionError):
+        return _NOTHING
+    nested = value
+    for _ in range(_DEEPEST):
+        nested = [nested]
+    return value if survives(nested) else _NOTHING
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a member is there twice")
+    return members

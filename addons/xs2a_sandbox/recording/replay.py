@@ -1,0 +1,178 @@
+"""Recorded answers, given again: to requests made to look as they were recorded, moved to here and now."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from xs2a_sandbox.cassette import Call, Interface, Rule
+from xs2a_sandbox.cassette.model import Recorded
+from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http.target import client_url, cut_target, split_target
+from xs2a_sandbox.upstream import links
+
+_BETWEEN = re.compile(r"[/?&=#]")
+_TOLD = 5
+"""Requests without an answer that are named, of each file."""
+_ENDLESS = 9000
+"""The year from which a date means "for ever"."""
+
+
+class Replay:
+    """What recorded rules of an interface need. `redact` makes of a request what a recording would hold of it.
+
+    With `shift_dates` the dates in answers move by the days between the recording and the session's today.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        redact: Callable[[Request], Request] | None,
+        *,
+        shift_dates: bool = False,
+        rewrite_links: bool = True,
+    ) -> None:
+        self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
+        self._redact = redact
+        self._shift_dates = shift_dates
+        self._rewrite_links = rewrite_links
+
+    def position(self, rule: Rule) -> int:
+        """Its place among all rules, the strongest first."""
+        return self._positions[rule.id]
+
+    def as_recorded(self, call: Call) -> Call:
+        """The call as it would stand in a redacted recording; the same one where nothing had to be replaced."""
+        _, target = cut_target(call.request.target, len(call.segments))
+        sent = call.request
+        if self._redact is None:
+            return call
+        seen = self._redact(Request(sent.method, target, sent.headers, sent.body, sent.host, sent.scheme))
+        if (seen.target, seen.headers.pairs, seen.body) == (target, sent.headers.pairs, sent.body):
+            return call
+        return call.had_it_been(seen, split_target(seen.target))
+
+    def finish(self, response: Response, tape: Recorded, call: Call) -> Response:
+        """With links that stay inside the sandbox, and with dates as far away as they were."""
+        if self._shift_dates and (days := (call.clock.today() - tape.at.date()).days):
+            response = _shifted(response, timedelta(days=days))
+        if not self._rewrite_links:
+            return response
+        return links.rewrite(response, tape.bank, client_url(call.request, len(call.segments)))
+
+
+def recorded_texts(interface: Interface) -> frozenset[str]:
+    """What an app can have from recorded rules: pseudonyms, and what was harmless.
+
+    Words that only describe do not count, such as names of members and media types: where an app sends one of them in
+    a path, the recording holds its pseudonym.
+    """
+    found: set[str] = set()
+    for rule in interface.rules:
+        if rule.tape:
+            spec = rule.origin.document.value
+            for step in rule.origin.pointer:
+                spec = spec[step]
+            for text in _sendable(spec):
+                parts = _BETWEEN.split(text) if "://" in text or text.startswith("/") else ()
+                found |= {text, *map(unquote, parts)}
+    return frozenset(found - {""})
+
+
+def words(interface: Interface) -> frozenset[str]:
+    """The words of the interface's own paths and errors, which say nothing of anybody."""
+    found = {text for error in interface.errors.values() for text in (error.code, *error.numbers.values())}
+    for operation in interface.operations.values():
+        found |= {segment.text for segment in operation.pattern.segments if segment.kind == LITERAL}
+        found |= {str(v) for one in operation.where for constraint in one for v in constraint.spec.get("in", ())}
+        found |= {str(c.spec["equals"]) for one in operation.where for c in one if "equals" in c.spec}
+    return frozenset(found)
+
+
+def outdated(interface: Interface, now: datetime, oldest: timedelta | None) -> Iterator[str]:
+    """A line for each file of recorded rules that is older."""
+    for file, tape in _tapes(interface):
+        if oldest is not None and now - tape.at > oldest:
+            yield f"{file} was recorded {(now - tape.at).days} days ago, longer than max_age allows"
+
+
+def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
+    """A line for each file whose pseudonyms were made with another key."""
+    for file, tape in _tapes(interface):
+        if tape.redacted and tape.redacted != fingerprint:
+            text = "requests with real IBANs and names will not fit its rules"
+            yield f"{file} was redacted with another key ({tape.redacted}, not {fingerprint}): {text}"
+
+
+def left_out(interface: Interface) -> Iterator[str]:
+    """Lines that name what was recorded and is not answered as it was, some of each file."""
+    for file, tape in sorted(interface.tapes.items()):
+        yield from (f"{file} lacks {line}" for line in tape.left_out[:_TOLD])
+        if (more := len(tape.left_out) - _TOLD) > 0:
+            yield f"{file} lacks {more} more, listed in it under recorded.left_out"
+
+
+def _tapes(interface: Interface) -> list[tuple[Path, Recorded]]:
+    return sorted({rule.origin.document.file: rule.tape for rule in interface.rules if rule.tape}.items())
+
+
+def _sendable(rule: Any) -> Iterator[str]:
+    yield from _texts(rule.get("match"))
+    for answer in [rule.get("respond", {}), *rule.get("sequence", ())]:
+        linked = [value for name, value in answer.get("headers", {}).items() if name.lower() in links.HEADERS]
+        yield from _texts([answer.get("body"), answer.get("text"), linked])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if any(character.isdigit() for character in name):
+                yield name
+            if name != "format":
+                yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+    elif isinstance(value, int | Decimal) and not isinstance(value, bool):
+        yield str(value)
+
+
+def _shifted(response: Response, span: timedelta) -> Response:
+    try:
+        body = json.loads(response.body, parse_float=Decimal)
+    except ValueError:
+        return response
+    moved = _moved(body, span)
+    return response if moved == body else Response(response.status, response.headers, to_json(moved), response.fault)
+
+
+def _moved(value: Any, span: timedelta) -> Any:
+    if isinstance(value, dict):
+        return {name: _moved(inner, span) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_moved(entry, span) for entry in value]
+    if not isinstance(value, str):
+        return value
+    if FORMATS["date"](value):
+        day = date.fromisoformat(value)
+        return value if day.year > _ENDLESS else _within(lambda: (day + span).isoformat(), value)
+    if FORMATS["date-time"](value):
+        # The time of day and its writing stay: only the date in front of it moves.
+        day = date.fromisoformat(value[:10])
+        return value if day.year > _ENDLESS else _within(lambda: (day + span).isoformat() + value[10:], value)
+    return value
+
+
+def _within(moved: Callable[[], str], value: str) -> str:
+    try:
+        return moved()
+    except OverflowError:
+        return value

@@ -1,0 +1,214 @@
+"""Which operation of a bank a recorded request went to, and what of its path only names a resource."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from urllib.parse import quote
+
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.http import body as content
+from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.messages import MAX_BODY
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.recording.har_log import raw_files, read_head, read_raw
+from xs2a_sandbox.redaction.redactor import unrecorded
+
+_VERSION = re.compile(r"v\d+(\.\d+)*")
+_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
+_WORDS = re.compile(r"(?:[a-zA-Z]{1,31}|\d{1,3})(?:[-._](?:[a-zA-Z]{1,31}|\d{1,3}))*")
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+_OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`path` is as cassettes write it, `parameters` are its values; `name` stands for method and path in ids.
+
+    `resource` names the file that its rules go to: `consents`, `accounts`.
+    """
+
+    method: str
+    path: str
+    parameters: Mapping[str, str]
+    name: str
+    resource: str
+
+
+class Routes:
+    """Finds routes in an interface. Without one, or where it has no operation, segments that look like ids are ids."""
+
+    def __init__(self, interface: Interface | None) -> None:
+        self._index = Index(interface) if interface else None
+        patterns = [operation.pattern for operation in interface.operations.values()] if interface else []
+        firsts = {
+            pattern.segments[0].text for pattern in patterns if pattern.segments[:1] and pattern.rank[0] == LITERAL
+        }
+        self._starts = firsts or {"v1"}
+
+    def find(self, method: str, target: str) -> Route:
+        segments = split_target(target).segments
+        if self._index:
+            found = self._index.find(method, segments)
+            if found.operation:
+                path, name = found.operation.pattern.text, found.operation.id
+                return Route(method, path, found.parameters, name, _resource(found.segments))
+            if found.methods or found.unfit:
+                return _guessed(method, found.segments)
+        # Where a replay will look for it.
+        start = next((i for i, word in enumerate(segments) if word in self._starts), 0)
+        return _guessed(method, segments[start:])
+
+
+def slug(text: str) -> str:
+    return _NO_NAME.sub("-", text.lower()).strip("-")[:60].strip("-") or _OTHER
+
+
+def _guessed(method: str, segments: tuple[str, ...]) -> Route:
+    parts: list[str] = []
+    parameters: dict[str, str] = {}
+    for segment in segments:
+        if _is_id(segment):
+            name = f"id{len(parameters) + 1}" if parameters else "id"
+            parameters[name] = segment
+            parts.append(f"{{{name}}}")
+        else:
+            parts.append(quote(segment, safe="!$&'()*+,;=:@~"))
+    # The last slash of a path does not count, unless there is another one.
+    path = "/" + "/".join(parts) + ("/" if parts and not parts[-1] else "")
+    words = [part for part in parts if not _VERSION.fullmatch(part)]
+    return Route(method, path, parameters, slug(" ".join([method, *words])), _resource(segments))
+
+
+def _resource(segments: tuple[str, ...]) -> str:
+    words = [segment for segment in segments if not _VERSION.fullmatch(segment)]
+    return slug(words[0]) if words and not _is_id(words[0]) else _OTHER
+
+
+def _is_id(segment: str) -> bool:
+    if not any(character.isdigit() for character in segment) or _VERSION.fullmatch(segment):
+        return False
+    if segment.isdigit() or _IBAN.fullmatch(segment):
+        return True
+    # `pain.001-sepa-credit-transfers` is a product.
+    return len(segment) >= 8 and not _WORDS.fullmatch(segment)
+
+
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+_TOKEN = re.compile(
+    r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|\d{4}-\d\d-\d\d[Tt][0-9:.]+(?:[Zz]|[+-]\d\d:\d\d)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taped:
+    """An entry in its place: `number` counts all of them, `file` the raw files; `redacted` is of the file's head."""
+
+    number: int
+    file: int
+    redacted: str | None
+    entry: Entry
+    route: Route
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An exchange of which something is left out, and why; `lacking` if the recording does not have it."""
+
+    taped: Taped
+    reason: str
+    lacking: bool = False
+
+    def __str__(self) -> str:
+        return f"{named(self.taped.entry)}: {self.reason}"
+
+    @property
+    def without_time(self) -> str:
+        """The same of the same request recorded again."""
+        return f"{self.taped.entry.method} {self.taped.entry.target.partition('?')[0]}: {self.reason}"
+
+
+def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[Taped], dict[str, int]]:
+    """What rules can be made of, and what the bank was the first to say, with the number of the exchange."""
+    taped: list[Taped] = []
+    clients: set[str] = set()
+    banks: dict[str, int] = {}
+    number = 0
+    for position, file in enumerate(raw_files(directory)):
+        redacted = read_head(file).get("redacted") or None
+        for entry in read_raw(file):
+            number += 1
+            clients |= _tokens(entry.target, entry.headers.pairs, entry.body) - banks.keys()
+            for token in _tokens("", entry.answer_headers.pairs, entry.answer_body) - clients:
+                banks.setdefault(token, number)
+            key = None if redacted is None else str(redacted)
+            one = Taped(number, position, key, entry, routes.find(entry.method, entry.target))
+            if reason := _unfit(entry):
+                left_out.append(LeftOut(one, reason, lacking=True))
+                continue
+            taped.append(one)
+            if entry.status >= 400 and (reason := _unreadable(entry)):
+                left_out.append(LeftOut(one, f"{reason}, so the rule answers without it", lacking=True))
+    return taped, banks
+
+
+def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set[str]:
+    text = "\n".join([target, *(value for _, value in headers), body.decode(errors="replace")])
+    return {token.lower() for token in _TOKEN.findall(text)} if "-" in text else set()
+
+
+def _unfit(entry: Entry) -> str | None:
+    if entry.cut:
+        return "its answer was not recorded to the end"
+    # A redirect leads on, and an error is one, without a body as well.
+    if entry.status < 300 and (reason := _unreadable(entry)):
+        return reason
+    if not 200 <= entry.status <= 599:
+        return f"an answer with status {entry.status} is none that could be given"
+    if entry.method not in METHODS:
+        return f"rules know no method {entry.method}"
+    if len(entry.body) > MAX_BODY:
+        return "its body is larger than the sandbox takes"
+    if not entry.target.startswith("/") or not entry.target.isprintable():
+        return "its path is no path"
+    return None
+
+
+def _unreadable(entry: Entry) -> str | None:
+    """Why the body of the answer cannot be given again."""
+    if what := unrecorded(entry.answer_body):
+        return f"the body of its answer is not recorded ({what})"
+    encoding = entry.answer_headers.get("content-encoding")
+    # Browsers write a body into a HAR without its encoding, which they name all the same.
+    if (
+        encoding
+        and decode(entry.answer_headers, entry.answer_body) is None
+        and content.read(entry.answer_body).kind == "bytes"
+    ):
+        return f"the body of its answer cannot be read (Content-Encoding {encoding})"
+    return None
+
+
+def named(entry: Entry) -> str:
+    path = entry.target.partition("?")[0]
+    return f"{entry.method} {path} at {entry.started.astimezone(UTC).isoformat(timespec='seconds')}"
+
+
+def newest(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:
+    """For each method and path, in a stable order, the exchanges of the newest file that has any."""
+    by_route: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
+    for one in taped:
+        by_route[one.route.path, one.route.method].append(one)
+    for _, group in sorted(by_route.items()):
+        last = group[-1]
+        together = [one for one in group if one.file == last.file]
+        others = [one for one in together if one.entry.bank != last.entry.bank]
+        text = f"{last.entry.bank} answered the same later; give each bank a directory of its own"
+        left_out += [LeftOut(one, f"it went to {one.entry.bank}; {text}") for one in others]
+        yield [one for one in together if one.entry.bank == last.entry.bank]

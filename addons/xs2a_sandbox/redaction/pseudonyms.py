@@ -1,0 +1,307 @@
+"""Pseudonyms: same in, same out under one key; of the same kind as what they stand for, and never that itself.
+
+Values of one shape get different pseudonyms as long as they are short, where a hash would soon give two of them the
+same. All is decided by key and value alone, so that a later process finds the same pseudonyms.
+"""
+
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+from hashlib import blake2b, shake_256
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import cycle
+from math import isqrt, prod
+from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase, digits
+from unicodedata import category
+
+from xs2a_sandbox.documents.files import ensure_file
+from xs2a_sandbox.documents.formats import is_iban
+from xs2a_sandbox.errors import ConfigError
+
+FILE = "pseudonym.key"
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", re.ASCII)
+_PAN = re.compile(r"\d{12,19}", re.ASCII)
+_BLANKS = re.compile(r"[ \-\u00a0\u202f]")
+_IN_TEXT = re.compile(
+    r"""(?<![A-Za-z0-9])(?:
+        (?P<mail>[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})
+        |(?P<iban>[A-Za-z]{2}\d{2}(?:[ \-\u00a0\u202f]?[A-Za-z0-9]){11,30})(?![A-Za-z0-9])
+        |(?P<pan>\d{4}(?:[ \-\u00a0\u202f]?\d){8,15})(?![A-Za-z0-9]))""",
+    re.ASCII | re.VERBOSE,
+)
+_UUID = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![A-Za-z0-9])", re.ASCII)
+"""One in some hundred has a group or two that could be a card number or an IBAN."""
+_TOP_LEVEL = re.compile(r"[a-z]{2,}", re.ASCII)
+_HEX = re.compile(r"(?=[^a-f]*[a-f])[0-9a-f-]{16,}|(?=[^A-F]*[A-F])[0-9A-F-]{16,}")
+_NUMBER = re.compile(r"([-+]?0*)(\d*)(.*)", re.ASCII | re.DOTALL)
+_EXPONENT = re.compile(r"[eE][-+]?\d+$", re.ASCII)
+_DOCUMENTATION = [IPv4Address(net) for net in ("192.0.2.0", "198.51.100.0", "203.0.113.0")]
+_LETTERS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
+"""As the check digits of an IBAN count them."""
+_SHORT = 19
+"""Characters: with more of them no two pseudonyms will be equal by chance, and the arithmetic would get slow."""
+_ROUNDS = 8
+
+
+def ensure_key(confdir: Path) -> bytes:
+    """The key in `confdir`; made when there is none yet. Raises ConfigError."""
+    file = confdir / FILE
+    text = ensure_file(file, "key of the pseudonyms", lambda: secrets.token_hex(32), _KEY.fullmatch)
+    if not _KEY.fullmatch(text):
+        raise ConfigError(
+            f"{file} holds no key of 64 hexadecimal digits. Put back the one that your recordings were made with, or "
+            "remove the file: a new one is made, with which those recordings do not know your IBANs any more"
+        )
+    return bytes.fromhex(text)
+
+
+def fingerprint(key: bytes) -> str:
+    """8 hexadecimal digits that tell keys apart and say nothing of the key."""
+    return hmac.digest(key, b"fingerprint", "sha256")[:4].hex()
+
+
+def compact_iban(text: str) -> str | None:
+    """The electronic form of what is one IBAN, also in lower case or with blanks; any country, right check digits."""
+    if not 15 <= len(text) <= 80:
+        return None
+    compact = _BLANKS.sub("", text).upper()
+    return compact if _IBAN.fullmatch(compact) and _check_sum(compact[4:] + compact[:4]) == 1 else None
+
+
+def compact_pan(text: str) -> str | None:
+    """The digits of what is a card number by its length and its last digit."""
+    if not 12 <= len(text) <= 40:
+        return None
+    compact = _BLANKS.sub("", text)
+    return compact if _PAN.fullmatch(compact) and _luhn(compact[:-1]) == compact[-1] else None
+
+
+class Pseudonyms:
+    """`known` are values that are left as they are, because they are pseudonyms already."""
+
+    def __init__(self, key: bytes, known: Collection[str] = ()) -> None:
+        self._key = hmac.digest(key, b"pseudonyms", "sha256")
+        self._keyed = blake2b(key=self._key, digest_size=12)
+        self.known = frozenset(known)
+        self._days = 30 + int.from_bytes(self._digest("days", b"")[:4]) % 365
+
+    def shaped(self, text: str) -> str:
+        """Letters for letters of the same case, digits for digits, of hexadecimal text too; all else stays."""
+        return text if text in self.known else self._shape(text)
+
+    def _shape(self, text: str) -> str:
+        if text.isascii() and text.isdecimal():
+            return self._number(text)  # the same identifier may be text in a path and a number in a body
+        hexadecimal = _HEX.fullmatch(text) is not None
+        return self._other(text, [_alphabet(character, hexadecimal) for character in text])
+
+    def text(self, text: str) -> str:
+        """Shaped, but accounts, cards and e-mail addresses in it become what they become when they stand alone."""
+        if text in self.known:
+            return text
+        pieces, done = [], 0
+        for new, start, end in self._spots(text):
+            pieces += [self._shape(text[done:start]), new]
+            done = end
+        return "".join([*pieces, self._shape(text[done:])])
+
+    def spots(self, text: str) -> str:
+        """Only accounts, cards and e-mail addresses in it are replaced, unless they are known in some writing."""
+        pieces, done = [], 0
+        for new, start, end in self._spots(text):
+            written = text[start:end]
+            is_known = (compact_iban(written) or compact_pan(written) or written) in self.known
+            pieces += [text[done:start], written if is_known else new]
+            done = end
+        return "".join([*pieces, text[done:]])
+
+    def _spots(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """The pseudonym of each account, card or e-mail address in a text, and where it begins and ends."""
+        for kind, start, end in _quoted(text):
+            alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shaped)
+            yield alone(text[start:end]), start, end
+
+    def host(self, name: str) -> str:
+        """The name of a host, in lower case, label by label; the last of several stays if it can be a top level."""
+        if name in self.known:
+            return name
+        # Not `shaped`: a label such as `api` may be known from elsewhere, and would stay in replay alone.
+        inner, dot, last = name.lower().rpartition(".")
+        labels = [self._shape(label) for label in inner.split(".")] if dot else []
+        return ".".join([*labels, last if dot and _TOP_LEVEL.fullmatch(last) else self._shape(last)])
+
+    def iban(self, text: str) -> str:
+        """An IBAN of the same country and length, with blanks where they were."""
+        compact = compact_iban(text)
+        if compact is None or text in self.known:
+            return self.shaped(text)
+        bban = self._other(compact[4:], [_alphabet(character, False) for character in compact[4:]])
+        check = 98 - _check_sum(bban + compact[:2] + "00")
+        return _spread(f"{compact[:2]}{check:02}{bban}", text)
+
+    def pan(self, text: str) -> str:
+        """A card number of the same length with the right last digit."""
+        compact = compact_pan(text)
+        if compact is None or text in self.known:
+            return self.shaped(text)
+        number = self.number(compact[:-1])
+        return _spread(number + _luhn(number), text)
+
+    def ip(self, text: str) -> str:
+        """One of the addresses that are reserved for documentation, of the same version."""
+        if text in self.known:
+            return text
+        try:
+            address = ip_address(text)
+        except ValueError:
+            return self.shaped(text)
+        number = int.from_bytes(self._digest("ip", address.packed)[:12])
+        if isinstance(address, IPv6Address):
+            return str(IPv6Address(0x20010DB8 << 96 | number))
+        block, host = divmod(number % (3 * 254), 254)
+        return str(_DOCUMENTATION[block] + 1 + host)
+
+    def number(self, text: str) -> str:
+        """Digits for digits; what leads, the point and the exponent stay, so that JSON takes it as a number."""
+        return text if text in self.known else self._number(text)
+
+    def _number(self, text: str) -> str:
+        exponent = _EXPONENT.search(text)
+        mantissa = text[: exponent.start()] if exponent else text
+        leading, whole, rest = _NUMBER.fullmatch(mantissa).groups()  # type: ignore[union-attr]
+        alphabets = [
+            *([""] * len(leading)),
+            *([digits[1:]] * len(whole[:1]) + [digits] * len(whole[1:])),
+            *(digits if "0" <= character <= "9" else "" for character in rest),
+        ]
+        return self._other(mantissa, alphabets) + text[len(mantissa) :]
+
+    def date(self, text: str) -> str:
+        """A date, or a date-time by its first ten characters, some days earlier: the same number for all."""
+        if text in self.known:
+            return text
+        try:
+            return (date.fromisoformat(text[:10]) - timedelta(days=self._days)).isoformat() + text[10:]
+        except (ValueError, OverflowError):
+            return self.shaped(text)
+
+    def _other(self, text: str, alphabets: Sequence[str]) -> str:
+        """Another text of these alphabets; characters of an empty alphabet stay."""
+        places = [(place, alphabet) for place, alphabet in enumerate(alphabets) if alphabet]
+        result = list(text)
+        if not places:
+            return text
+        if len(places) <= _SHORT and all(text[place] in alphabet for place, alphabet in places):
+            number, size = 0, prod(len(alphabet) for _, alphabet in places)
+            for place, alphabet in places:
+                number = number * len(alphabet) + alphabet.index(text[place])
+            shape = "".join(alphabet or text[n] for n, alphabet in enumerate(alphabets))
+            number = self._next(number, size, shape.encode("utf-8", "surrogatepass"))
+            for place, alphabet in reversed(places):
+                number, index = divmod(number, len(alphabet))
+                result[place] = alphabet[index]
+        else:
+            seed = self._digest("text", text.encode("utf-8", "surrogatepass"))
+            for (place, alphabet), byte in zip(places, shake_256(seed).digest(len(places)), strict=True):
+                result[place] = alphabet[byte % len(alphabet)]
+        return "".join(result)
+
+    def _next(self, number: int, size: int, shape: bytes) -> int:
+        """What follows `number` in a circle of all numbers below `size`, in an order that only the key knows."""
+        place = self._shuffled(number, size, shape, range(_ROUNDS), 1)
+        return self._shuffled((place + 1) % size, size, shape, range(_ROUNDS - 1, -1, -1), -1)
+
+    def _shuffled(self, number: int, size: int, shape: bytes, rounds: range, sign: int) -> int:
+        """A permutation of the numbers below `size`: a Feistel network; backwards and with `sign` -1, its inverse.
+
+        The numbers are places in a rectangle, whose few that are beyond `size` are walked through.
+        """
+        width = isqrt(size - 1) + 1
+        height = -(-size // width)
+        while True:
+            row, column = divmod(number, width)
+            for one in rounds:
+                step = sign * self._mixed(b"%d %d %s" % (one, row if one % 2 else column, shape))
+                if one % 2:
+                    column = (column + step) % width
+                else:
+                    row = (row + step) % height
+            number = row * width + column
+            if number < size:
+                return number
+
+    def _mixed(self, data: bytes) -> int:
+        # A copy spares the work that the key makes.
+        mixed = self._keyed.copy()
+        mixed.update(data)
+        return int.from_bytes(mixed.digest())
+
+    def _digest(self, purpose: str, data: bytes) -> bytes:
+        return hmac.digest(self._key, purpose.encode() + b"\0" + data, "sha256")
+
+
+@lru_cache(4096)
+def _alphabet(character: str, hexadecimal: bool) -> str:
+    if "a" <= character <= "z":
+        return "abcdef" if hexadecimal else ascii_lowercase
+    if "A" <= character <= "Z":
+        return "ABCDEF" if hexadecimal else ascii_uppercase
+    if "0" <= character <= "9":
+        return digits
+    if character.isascii():
+        return ""
+    if character.isnumeric():
+        return digits
+    if category(character)[0] in "PSZ":
+        return ""
+    return ascii_uppercase if character.isupper() else ascii_lowercase
+
+
+def _quoted(text: str) -> Iterator[tuple[str, int, int]]:
+    """What stands in a text as a whole word or words: its kind (`mail`, `iban`, `pan`), its beginning and its end."""
+    done = 0
+    for uuid in _UUID.finditer(text):
+        yield from _quoted_between(text, done, uuid.start())
+        done = uuid.end()
+    yield from _quoted_between(text, done, len(text))
+
+
+def _quoted_between(text: str, place: int, end: int) -> Iterator[tuple[str, int, int]]:
+    while found := _IN_TEXT.search(text, place, end):
+        kind, start, place = str(found.lastgroup), found.start(), found.start() + 1
+        ends = [found.end()] if kind == "mail" else _ends(found, compact_iban if kind == "iban" else compact_pan)
+        if ends:
+            # A word after an account number may make another one with it, but hardly of its country's length.
+            right = (end for end in ends if kind == "iban" and is_iban(compact_iban(text[start:end]) or ""))
+            place = ends[0] if len(ends) == 1 else next(right, ends[0])
+            yield kind, start, place
+
+
+def _ends(found: re.Match[str], compact: Callable[[str], str | None]) -> list[int]:
+    """Where words end up to which it is one, the last of them first."""
+    text, start = found.string, found.start()
+    words = (end for end in range(found.end(), start + 11, -1) if end == found.end() or _BLANKS.match(text[end]))
+    return [end for end in words if compact(text[start:end])]
+
+
+def _check_sum(text: str) -> int:
+    return int(text.translate(_LETTERS)) % 97
+
+
+def _luhn(number: str) -> str:
+    """The digit that makes a card number of these."""
+    doubled = (int(digit) * factor for digit, factor in zip(reversed(number), cycle((2, 1)), strict=False))
+    return str(-sum(part // 10 + part % 10 for part in doubled) % 10)
+
+
+def _spread(compact: str, like: str) -> str:
+    """The characters of `compact` written with the blanks and the case of `like`."""
+    rest = iter(compact)
+    spread = (character if _BLANKS.match(character) else next(rest) for character in like)
+    return "".join(new.lower() if old.islower() else new for new, old in zip(spread, like, strict=True))

@@ -1,0 +1,81 @@
+"""What the user wants kept, replaced or dropped, against what is done by itself: a YAML file with `redaction: 1`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.json_pointer import _steps
+from xs2a_sandbox.errors import Unreadable
+
+Action = Literal["keep", "replace", "drop"]
+
+_NONE: Mapping[str, Action] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """`steps` of a JSON Pointer, unescaped; `*` is any one."""
+
+    steps: tuple[str, ...]
+    action: Action
+
+    @property
+    def exact(self) -> bool:
+        """Whether it names the member itself."""
+        return self.steps[-1] != "*"
+
+    def fits(self, place: Sequence[str]) -> bool:
+        return len(place) == len(self.steps) and all(
+            step in ("*", name) for step, name in zip(self.steps, place, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionRules:
+    """What to do with members, headers and parameters, by name in lower case, and with bodies by media type."""
+
+    members: Mapping[str, Action] = field(default=_NONE)
+    headers: Mapping[str, Action] = field(default=_NONE)
+    queries: Mapping[str, Action] = field(default=_NONE)
+    media: Mapping[str, Action] = field(default=_NONE)
+    paths: tuple[PathRule, ...] = ()
+
+    def path(self, place: Sequence[str]) -> PathRule | None:
+        """The rule for this place in a body; of several the one with the fewest `*`."""
+        fitting = [rule for rule in self.paths if rule.fits(place)]
+        return min(fitting, key=lambda rule: rule.steps.count("*"), default=None)
+
+
+DEFAULT = RedactionRules()
+
+
+def read(file: Path) -> RedactionRules:
+    """Raises `Unreadable` with every problem of the file."""
+    rules = yaml_reader.read(file)
+    problems = yaml_reader.complaints(rules, _schema())
+    if problems:
+        raise Unreadable(problems)
+    actions: dict[str, dict[str, Action]] = {kind: {} for kind in ("member", "header", "query", "media", "path")}
+    for action in get_args(Action):
+        for number, entry in enumerate(rules.value.get(action, ())):
+            kind = next(key for key in entry if key != "why")
+            name = entry[kind] if kind == "path" else entry[kind].lower()
+            if actions[kind].setdefault(name, action) != action:
+                text = f"{kind} {entry[kind]} is under {actions[kind][name]}, too; take it out of one of them"
+                problems.append(rules.problem((action, number, kind), "wrong-value", text))
+    if problems:
+        raise Unreadable(problems)
+    paths = tuple(PathRule(_steps(pointer), action) for pointer, action in actions["path"].items())
+    return RedactionRules(actions["member"], actions["header"], actions["query"], actions["media"], paths)
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((bundled("schemas") / "redaction.schema.json").read_bytes())
+    return schema

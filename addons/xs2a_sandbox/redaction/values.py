@@ -1,0 +1,455 @@
+"""What becomes of one value, by its kind and the name of its place."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from threading import Lock
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, unquote_plus
+
+from xs2a_sandbox.documents.formats import is_ip, is_uuid
+from xs2a_sandbox.redaction import allowlist, vocabulary
+from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, compact_iban, compact_pan
+from xs2a_sandbox.redaction.rules import Action, RedactionRules
+from xs2a_sandbox.redaction.vocabulary import is_words
+
+if TYPE_CHECKING:
+    pass
+
+_SPOTS = re.compile(
+    r"""(?P<kept>\b\d{4}-\d\d-\d\d(?:[T\ ]\d\d:[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?\b
+                |\b[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\b)
+    |(?P<label>\b(?i:bearer|basic)\ +|(?i:token|passw(?:or)?d|secret|otp|pin)\b["']?\s*[=:]\s*["']?)
+        (?P<secret>[^\s"',;]+)
+    |(?P<url>(?<![\w<.])(?:https?:/)?/(?=[\w/])[^\s"'<>()\[\],]+)
+    |(?P<iban>\b[A-Za-z]{2}\d{2}(?:\ ?[A-Za-z0-9]{4}){2,7}(?:\ ?[A-Za-z0-9]{1,4})?\b)
+    |(?P<value>[^\s@"'<>(),;:=]{1,64}@[^\s@"'<>(),;:=]+
+        |\b\d{1,3}(?:\.\d{1,3}){3}\b
+        |\b[A-Za-z0-9_+/=-]{0,64}\d(?:[\ .-]?\d){5,}[A-Za-z0-9_+/=-]*
+        |(?=[^\s\d]{0,200}\d)[A-Za-z0-9_+/=-]{16,})""",
+    re.ASCII | re.VERBOSE,
+)
+
+
+def in_words(text: str, censor: "Censor") -> str:
+    """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
+    pieces, done = [], 0
+    for start, end, pseudonym in censor.remembered(text):
+        pieces += [_spotted(text[done:start], censor, words=True), pseudonym]
+        done = end
+    return "".join([*pieces, _spotted(text[done:], censor, words=True)])
+
+
+def without_data(text: str, censor: "Censor") -> str:
+    """Accounts, addresses, numbers and links are replaced, and all that was replaced elsewhere; other words stay.
+
+    This is weaker, and for text that somebody wants kept.
+    """
+    return censor.recalled(_spotted(text, censor, words=False))
+
+
+def _spotted(text: str, censor: "Censor", *, words: bool) -> str:
+    pieces, done = [], 0
+    for found in _SPOTS.finditer(text):
+        pieces += [_between(text[done : found.start()], censor) if words else text[done : found.start()]]
+        pieces.append(_spot(found, censor, words=words))
+        done = found.end()
+    return "".join([*pieces, _between(text[done:], censor) if words else text[done:]])
+
+
+def _spot(found: re.Match[str], censor: "Censor", *, words: bool) -> str:
+    text = found[0]
+    if found["kept"] or censor.is_trusted(text):
+        return text
+    if found["iban"]:
+        # Words after an account number look as if they belonged to it.
+        end = next((end for end in range(len(text), 14, -1) if compact_iban(text[:end])), len(text))
+        if end == len(text) and not compact_iban(text) and words:
+            return _between(text, censor)
+        return censor.value(text[:end]) + _spotted(text[end:], censor, words=words)
+    if found["secret"]:
+        return found["label"] + censor.dropped(found["secret"])
+    return censor.url(text) if found["url"] else censor.value(text)
+
+
+def _between(text: str, censor: "Censor") -> str:
+    """Of a text without accounts, links and dates."""
+    pieces, done = [], 0
+    for start, end in vocabulary.strange(text, running=True):
+        if censor.is_trusted(text[start:end]) or censor.is_of_the_interface(text[start:end]):
+            continue
+        pieces += [text[done:start], censor.shaped(text[start:end])]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+_SHORTEST, _LONGEST = 5, 200
+"""Characters: shorter ones are found everywhere, longer ones are no names or numbers."""
+
+
+class Remembered:
+    """The last `limit` texts that were replaced, with their pseudonyms; upper and lower case are the same."""
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self._limit = limit
+        self._lock = Lock()  # recordings are written in other threads
+        self._order: deque[str] = deque()
+        self._by_start: dict[str, dict[str, str]] = {}
+
+    def add(self, text: str, pseudonym: str) -> None:
+        text = _lower(text.strip())
+        if not _SHORTEST <= len(text) <= _LONGEST or is_words(text):
+            return
+        with self._lock:
+            if text not in self._by_start.get(text[:_SHORTEST], ()):
+                if len(self._order) >= self._limit:
+                    self._forget(self._order.popleft())
+                self._order.append(text)
+            self._by_start.setdefault(text[:_SHORTEST], {})[text] = pseudonym.strip()
+
+    def knows(self, text: str) -> bool:
+        text = _lower(text.strip())
+        return text in self._by_start.get(text[:_SHORTEST], ())
+
+    def inside(self, text: str) -> bool:
+        with self._lock:
+            return next(self._found(text), None) is not None
+
+    def replaced(self, text: str) -> str:
+        """The text with pseudonyms where it holds one of the remembered."""
+        pieces, end = [], 0
+        with self._lock:
+            for start, original, pseudonym in self._found(text):
+                if start >= end:
+                    pieces += [text[end:start], pseudonym]
+                    end = start + len(original)
+        return "".join([*pieces, text[end:]])
+
+    def spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Where one of the remembered stands as a whole word or words, and its pseudonym."""
+        spans: list[tuple[int, int, str]] = []
+        with self._lock:
+            for start, original, pseudonym in self._found(text):
+                end = start + len(original)
+                if start >= (spans[-1][1] if spans else 0) and not _inside_a_word(text, start, end):
+                    spans.append((start, end, pseudonym))
+        return spans
+
+    def _found(self, text: str) -> Iterator[tuple[int, str, str]]:
+        """Where it begins, what it is, its pseudonym; the longest of those that begin at the same place first."""
+        text = _lower(text)
+        for start in range(len(text) - _SHORTEST + 1):
+            for original in sorted(self._by_start.get(text[start : start + _SHORTEST], ()), key=len, reverse=True):
+                if text.startswith(original, start):
+                    yield start, original, self._by_start[original[:_SHORTEST]][original]
+
+    def _forget(self, text: str) -> None:
+        same_start = self._by_start[text[:_SHORTEST]]
+        del same_start[text]
+        if not same_start:
+            del self._by_start[text[:_SHORTEST]]
+
+
+def _inside_a_word(text: str, start: int, end: int) -> bool:
+    return text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()
+
+
+def _lower(text: str) -> str:
+    """Every character where it was: the lower case of some is two."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+DROPPED = "dropped"
+
+_URL = re.compile(
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*))?(?P<path>[^?#]*)"
+    r"(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
+)
+_LOOKS_LIKE_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|/)[!#-;=?-~]*")
+_BLANK = re.compile(r"\s")
+_NO_BLANKS = re.compile(r"[!-~]*")
+_HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
+_LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.ASCII)
+_SMALL_NUMBER = re.compile(r"-?(?:\d{1,4}|\d{1,7}\.\d{1,3})", re.ASCII)
+"""A count, or an amount; what has more decimals may be where somebody is."""
+_DIGIT = re.compile(r"\d")
+_ADDRESS_PART = re.compile(r'[^\s,;="\[\]]+')
+_FORWARDED = frozenset("for by host proto http https unknown".split())
+_AUTHORISATION = frozenset("code state session sid".split())
+"""Parameters that open something, where members of JSON with these names do not."""
+_SEPARATORS = re.compile(r"[\s;,=]+")
+_SECRET = 8
+"""Characters of a word in what is dropped, for which to look elsewhere: the token in `Bearer 2fa81bc0`."""
+_DEEPEST = 3
+"""Links inside of links that are looked into."""
+
+
+class Censor:
+    """`count` says how many values it has replaced or dropped. `words` are those of the interface."""
+
+    def __init__(
+        self, key: bytes, rules: RedactionRules, words: Collection[str] = (), known: Collection[str] = ()
+    ) -> None:
+        self.count = 0
+        self._lock = Lock()  # recordings are written in one thread while another one writes the log
+        self._rules = rules
+        self._words = frozenset(words)
+        self._hosts: frozenset[str] = frozenset()
+        self._pseudonyms = Pseudonyms(key, {part for text in known for part in (text, *_parts(text))})
+        self._remembered = Remembered()
+
+    def trust(self, bank: str) -> str:
+        """The URL of a bank, whose host and path are harmless from now on; without a password in it."""
+        parts = _URL.match(bank)
+        if not parts or not parts["authority"]:
+            return self.dropped(bank)
+        authority = parts["authority"].rpartition("@")[2]
+        host, words = authority.lower(), {unquote(segment) for segment in parts["path"].split("/")}
+        if host not in self._hosts or not words <= self._words:
+            with self._lock:
+                self._words |= words
+                self._hosts |= {host, host.rpartition(":")[0] or host}
+        return f"{parts['scheme']}://{authority}{parts['path']}"
+
+    def is_trusted(self, host: str) -> bool:
+        low = host.lower()
+        return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None
+
+    def is_of_the_interface(self, text: str) -> bool:
+        """Whether it is one of its own words and codes."""
+        return text in self._words
+
+    def is_known(self, text: str) -> bool:
+        """Whether it is one of the texts that stay as they are."""
+        return text in self._pseudonyms.known
+
+    def member(
+        self,
+        name: str,
+        text: str,
+        action: Action | None = None,
+        *,
+        secret: bool = False,
+        exact: bool = False,
+        depth: int = 0,
+    ) -> str:
+        """A text under this name. `exact`: the user's rule that asks for `action` names this very place."""
+        if action == "keep" and exact:
+            return text
+        if action == "drop" or secret or allowlist.is_secret(name):
+            return self.dropped(text)
+        if action == "keep":
+            return text if self._remembered.knows(text) else self._remembered.replaced(text)
+        if action == "replace":
+            return self.replaced(text)
+        if allowlist.is_bic(name, text) or (allowlist.is_quantity(name) and allowlist.is_amount(text)):
+            return text if not self._remembered.knows(text) else self.shaped(text)
+        if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
+            return self.replaced(text)
+        if allowlist.is_personal(name):
+            return self._of_a_person(text, depth)
+        if allowlist.is_code(name):
+            return self.careful(text)
+        if allowlist.is_identifier(name):
+            return self.identifier(text, depth)
+        if allowlist.is_url(name) and _NO_BLANKS.fullmatch(text):
+            return self.url(text, depth)
+        if allowlist.is_prose(name) and " " in text:
+            return self.prose(text)
+        return self.value(text, depth)
+
+    def number(
+        self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
+    ) -> str:
+        """A number of JSON, as it was written."""
+        if action == "keep" and exact:
+            return text
+        if action == "drop" or secret or allowlist.is_secret(name):
+            return self._made(text, "0")
+        small = _SMALL_NUMBER.fullmatch(text) or (allowlist.is_quantity(name) and allowlist.is_amount(text))
+        personal = allowlist.is_birth(name) or allowlist.is_position(name) or allowlist.is_personal(name)
+        if action == "keep" or (small and action is None and not personal):
+            return text
+        return self._made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
+
+    def name(self, text: str) -> str:
+        """The name of a member or a parameter, unless it is data that became one: an IBAN with its balance."""
+        if self.is_known(text):
+            return text
+        if allowlist.is_name(text) and not any(map(self._was_replaced, allowlist.readings(text))):
+            return text
+        return self.value(text)
+
+    def value(self, text: str, depth: int = 0) -> str:
+        """A text of which nothing but its kind is known."""
+        return self._of_a_person(text, depth) if _BLANK.search(text) else self._piecewise(text, depth)
+
+    def _of_a_person(self, text: str, depth: int = 0) -> str:
+        """A text whose very words may tell who somebody is."""
+        kept = self._of_its_kind(text, depth)
+        return self.shaped(text) if kept is None else kept
+
+    def _piecewise(self, text: str, depth: int = 0) -> str:
+        """Words stay, and what stands between signs is decided about by itself: an id in `AIS:4711-0815`."""
+        kept = self._of_its_kind(text, depth)
+        if kept is not None:
+            return kept
+        if not vocabulary.has_words(text):
+            return self.shaped(text)
+        pieces, done = [], 0
+        for start, end in vocabulary.strange(text):
+            pieces += [text[done:start], self._of_a_person(text[start:end], depth)]
+            done = end
+        return "".join([*pieces, text[done:]])
+
+    def _of_its_kind(self, text: str, depth: int) -> str | None:
+        """None for a text that is just a text."""
+        if self.is_known(text):
+            return text
+        if allowlist.is_plain(text):
+            # That of a device, wherever else it stands.
+            return self._remembered.replaced(text) if is_uuid(text) and self._remembered.knows(text) else text
+        if compact_iban(text):
+            return self._made(text, self._pseudonyms.iban(text))
+        if ("." in text or ":" in text) and is_ip(text):
+            return self._made(text, self._pseudonyms.ip(text))
+        if compact_pan(text):
+            return self._made(text, self._pseudonyms.pan(text))
+        return self.url(text, depth) if self.is_link(text) else None
+
+    def is_link(self, text: str) -> bool:
+        return _LOOKS_LIKE_URL.fullmatch(text) is not None
+
+    def identifier(self, text: str, depth: int = 0) -> str:
+        """The same in paths, links and bodies."""
+        return text if self.is_of_the_interface(text) or vocabulary.is_bare(text) else self._piecewise(text, depth)
+
+    def shaped(self, text: str) -> str:
+        return self._made(text, self._pseudonyms.text(text))
+
+    def dropped(self, text: str) -> str:
+        for part in _SEPARATORS.split(text):
+            if len(part) >= _SECRET and _DIGIT.search(part):
+                self._remembered.add(part, DROPPED)
+        return self._made(text, DROPPED) if text else text
+
+    def replaced(self, text: str) -> str:
+        """Also what would be kept by its kind: moments, amounts, UUIDs."""
+        if allowlist.is_moment(text):
+            return self._made(text, self._pseudonyms.date(text))
+        if allowlist.is_amount(text) and not compact_pan(text):
+            return self._made(text, self._pseudonyms.number(text))
+        return self.shaped(text) if allowlist.is_plain(text) else self._of_a_person(text)
+
+    def careful(self, text: str) -> str:
+        """A text that is harmless by its place, as far as it is made of words and short numbers."""
+        return text if allowlist.is_moment(text) or vocabulary.is_bare(text) else self._piecewise(text)
+
+    def prose(self, text: str) -> str:
+        """What is said to somebody, such as the text of an error."""
+        return text if self.is_known(text) else in_words(text, self)
+
+    def remembered(self, text: str) -> list[tuple[int, int, str]]:
+        """What was replaced before and stands in the text as whole words: from where to where, and its pseudonym."""
+        return self._remembered.spans(text)
+
+    def spots(self, text: str) -> str:
+        """Only accounts, cards and e-mail addresses in it are replaced, but for those that are known."""
+        return self._made(text, self._pseudonyms.spots(text))
+
+    def recalled(self, text: str) -> str:
+        """With pseudonyms where the text holds something that was replaced before."""
+        return self._remembered.replaced(text)
+
+    def addresses(self, text: str) -> str:
+        """A header field that lists IP addresses."""
+        if self.is_known(text):
+            return text
+        return _ADDRESS_PART.sub(lambda part: part[0] if part[0].lower() in _FORWARDED else self.value(part[0]), text)
+
+    def url(self, text: str, depth: int = 0) -> str:
+        """The scheme stays, and the bank's host; path and query are looked into."""
+        if self.is_known(text):
+            return text
+        parts = _URL.fullmatch(text)
+        if depth > _DEEPEST or not parts or not self.looks_into(parts["scheme"] or "http"):
+            return self.shaped(text)
+        scheme, authority, path, query, fragment = parts.groups()
+        start = f"{scheme}://{self.host(authority)}" if scheme else ""
+        path = "/".join(self._segment(segment, depth) for segment in path.split("/"))
+        end = "".join(
+            f"{mark}{self.query(part, depth)}" for mark, part in (("?", query), ("#", fragment)) if part is not None
+        )
+        return start + path + end
+
+    def looks_into(self, scheme: str) -> bool:
+        """Whether links of this scheme are made of a host, a path and a query."""
+        return scheme.lower() in ("http", "https")
+
+    def query(self, text: str, depth: int = 0) -> str:
+        """What follows the `?`."""
+        return "&".join(self._parameter(pair, self._rules.queries.get, depth) for pair in text.split("&"))
+
+    def form(self, text: str) -> str:
+        return "&".join(self._parameter(pair, self._rules.members.get, 0) for pair in text.split("&"))
+
+    def host(self, authority: str) -> str:
+        """With its port, without a user and a password. Only the bank's own and this machine stay."""
+        user, at, host = authority.rpartition("@")
+        if at:
+            self.dropped(user)
+        fits = _HOST.fullmatch(host)
+        if not host or self.is_trusted(host):
+            return host
+        if not fits:
+            return self.shaped(host)
+        name, port = fits[1].strip("[]"), fits[2] or ""
+        if self.is_trusted(name) or _LOOPBACK.fullmatch(name) or not self._pseudonyms.known.isdisjoint((host, name)):
+            return host
+        if is_ip(name):
+            address = self.value(name)
+            return (f"[{address}]" if ":" in address else address) + port
+        return self._made(name, self._pseudonyms.host(name)) + port
+
+    def _segment(self, written: str, depth: int) -> str:
+        text = unquote(written)
+        new = self.identifier(text, depth + 1)
+        return written if new == text else quote(new, safe="!$&'()*+,;=:@~")
+
+    def _parameter(self, written: str, rule: Callable[[str], Action | None], depth: int) -> str:
+        raw_name, equals, raw_text = written.partition("=")
+        name, text = unquote_plus(raw_name), unquote_plus(raw_text)
+        if not equals:
+            new = self.value(name, depth + 1)
+            return written if new == name else quote(new, safe="")
+        new_name, action = self.name(name), rule(name.lower())
+        new = self.member(name, text, action, secret=name.lower() in _AUTHORISATION, depth=depth + 1)
+        return "=".join(
+            (
+                raw_name if new_name == name else quote(new_name, safe=""),
+                raw_text if new == text else quote(new, safe=":/"),
+            )
+        )
+
+    def _was_replaced(self, name: str) -> bool:
+        # An ordinary word does not become a person's because it was somebody's name once.
+        return _DIGIT.search(name) is not None and self._remembered.inside(name)
+
+    def _made(self, text: str, new: str) -> str:
+        if new != text:
+            with self._lock:
+                self.count += 1
+            self._remembered.add(text, new)
+        return new
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What is decided about by itself in a link."""
+    if _LOOKS_LIKE_URL.fullmatch(text):
+        path, _, rest = text.partition("?")
+        parts = _URL.match(text)
+        if parts and parts["authority"]:
+            yield parts["authority"].partition(":")[0]
+        yield from map(unquote, path.split("/"))
+        yield from (unquote_plus(part) for pair in re.split("[?&#]", rest) for part in pair.partition("=")[::2])

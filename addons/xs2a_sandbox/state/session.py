@@ -1,0 +1,73 @@
+"""Which session a request belongs to, and what time it is there."""
+
+import re
+from datetime import date, datetime, timedelta
+
+from xs2a_sandbox.clock import BANK_ZONE, Clock
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.state.store import Transaction
+
+DEFAULT = "default"
+HEADER = "X-Sandbox-Session"
+PREFIX = "s"
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_TIME = ("_session", "time")
+
+
+def session_name(request: Request, segments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The name, and the path without the prefix that says it. Prefix, else header, else proxy user, else `default`.
+
+    Raises:
+        BankError: `session-invalid`, the name has characters that names do not have.
+    """
+    if len(segments) > 1 and segments[0] == PREFIX:
+        name, segments = segments[1], segments[2:]
+    else:
+        name = request.headers.get(HEADER) or request.user or DEFAULT
+    if name is not DEFAULT and not is_session_name(name):
+        raise BankError("session-invalid", session=name[:80])
+    return name, segments
+
+
+def is_session_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
+
+
+def session_clock(transaction: Transaction, begins: Clock) -> Clock:
+    """As it was set: a `shift` in seconds, or `frozen`, the bank's time where it has no offset; else as all begin."""
+    kept = transaction.get_own(*_TIME) or {}
+    if not kept.keys() & {"shift", "frozen"}:
+        return begins
+    frozen = datetime.fromisoformat(kept["frozen"]) if kept.get("frozen") else None
+    if frozen and frozen.tzinfo is None:
+        frozen = frozen.replace(tzinfo=BANK_ZONE)
+    return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen)
+
+
+def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
+    """The day that the session's relative dates count from: today by its first clock, kept with what it first keeps.
+
+    `default` counts from `started`, the start of the process, so that a sandbox with kept state does not grow stale.
+    """
+    if transaction.session == DEFAULT:
+        return started
+    kept = transaction.get_own(*_TIME) or {}
+    if "anchor" not in kept:
+        kept = {**kept, "anchor": begins.today().isoformat()}
+        transaction.put_beside(*_TIME, kept)
+    return date.fromisoformat(kept["anchor"])
+
+
+def keep_clock(transaction: Transaction, clock: Clock) -> None:
+    """What time it is from the next request on. The day that relative dates count from stays as it is.
+
+    A real clock is a shift of 0: a session whose clock was set keeps it, whatever clock the others begin with.
+    """
+    kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name == "anchor"}
+    if clock.frozen:
+        kept["frozen"] = clock.frozen.isoformat()
+    else:
+        kept["shift"] = int(clock.shift.total_seconds())
+    transaction.put(*_TIME, kept)

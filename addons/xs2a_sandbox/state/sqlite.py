@@ -1,0 +1,234 @@
+"""State in one SQLite file: what was acknowledged is there after `kill -9`."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+
+from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state.store import Document, Key
+
+_TABLES = """
+create table if not exists documents (
+    session text not null, collection text not null, id text not null, version integer not null, json text,
+    primary key (session, collection, id)
+) without rowid;
+create table if not exists lists (
+    session text not null, collection text not null, version integer not null, primary key (session, collection)
+) without rowid;
+create table if not exists versions (last integer not null);
+insert into versions select 0 where not exists (select 1 from versions);
+"""
+_PROBE = """
+select documents.session, collection, id, documents.version, json, lists.session, lists.version, last
+from documents join lists using (collection), versions limit 0
+"""
+"""Fails on tables of the same names that are somebody else's."""
+_APPLICATION = int.from_bytes(b"XS2A")
+"""Marks the file as ours, where SQLite has a place for that."""
+
+_FORMAT = 1
+"""Of the tables, kept in the file. One that a later version has made otherwise is not touched."""
+
+_NAMES = frozenset({"documents", "lists", "versions"})
+_BUSY_SECONDS = 5.0
+"""For another process at the start. Later nothing waits in here, as everybody else would wait with it."""
+
+_ROOM = 1024 * 1024
+"""Bytes that have to be free: a log file of this much is what a few hundred requests write."""
+
+_ELSE = "name another one with --state sqlite:FILE, or keep no state with --state memory:"
+
+
+class SqliteStore:
+    """`sqlite:FILE`; 0600, write-ahead log. The engine tries again when another process holds the file.
+
+    What is written counts only while the file is where it was: into one that was deleted, or replaced, while it was
+    open nothing is acknowledged.
+
+    Raises:
+        UserMistake: the file cannot be opened or is something else.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+            self._connection = sqlite3.connect(
+                file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._recognise()
+                self._connection.execute("pragma journal_mode = wal")
+                self._connection.execute("pragma synchronous = normal")
+                self._connection.executescript(_TABLES)
+                self._connection.execute(_PROBE)
+                self._connection.execute(f"pragma application_id = {_APPLICATION}")
+                self._connection.execute(f"pragma user_version = {_FORMAT}")
+                self._files = list(_identities(file))
+                self._connection.execute("pragma busy_timeout = 0")
+            except BaseException:
+                self._connection.close()
+                raise
+        except (OSError, sqlite3.Error) as error:
+            raise UserMistake(f"the state file {file} cannot be used: {error}; {_ELSE}") from None
+
+    def _recognise(self) -> None:
+        """Looks whose file it is before anything of it is changed. Raises UserMistake."""
+        ((application,),) = self._connection.execute("pragma application_id")
+        ((written,),) = self._connection.execute("pragma user_version")
+        names = {name for (name,) in self._connection.execute("select name from sqlite_master where type = 'table'")}
+        if application == _APPLICATION and written > _FORMAT:
+            text = f"has the format {written} of a newer xs2a-sandbox, and this one knows {_FORMAT}"
+            raise UserMistake(f"the state file {self.file} {text}: serve with the newer one, or {_ELSE}")
+        # Files of before the mark have our tables, and no mark of anybody.
+        if application != _APPLICATION and (application or written or names - _NAMES):
+            raise UserMistake(f"the state file {self.file} is another program's database; {_ELSE}")
+
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        row = self._one(
+            "select version, json from documents where session = ? and collection = ? and id = ?",
+            (session, collection, id),
+        )
+        return (row[0], _document(row[1])) if row else (0, None)
+
+    def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
+        # The version first: a write in between is then noticed at the commit, never missed.
+        row = self._one("select version from lists where session = ? and collection = ?", (session, collection))
+        try:
+            rows = self._connection.execute(
+                "select id, json from documents where session = ? and collection = ?", (session, collection)
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(str(error)) from error
+        return (row[0] if row else 0), {id: _document(text) for id, text in rows}
+
+    def commit(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        self._must_be_there()
+        try:
+            self._connection.execute("begin immediate")
+            try:
+                done = self._write(session, reads, lists, writes)
+                self._connection.execute("commit" if done else "rollback")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+                raise
+        except sqlite3.Error as error:
+            raise StoreUnavailable(str(error)) from error
+        self._must_be_there()
+        return done
+
+    def _write(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        execute = self._connection.execute
+        for (collection, id), version in reads.items():
+            row = execute(
+                "select version from documents where session = ? and collection = ? and id = ?",
+                (session, collection, id),
+            ).fetchone()
+            if (row[0] if row else 0) != version:
+                return False
+        for collection, version in lists.items():
+            row = execute(
+                "select version from lists where session = ? and collection = ?", (session, collection)
+            ).fetchone()
+            if (row[0] if row else 0) != version:
+                return False
+        # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
+        (version,) = execute("update versions set last = last + 1 returning last").fetchone()
+        for (collection, id), document in writes.items():
+            text = None if document is None else to_json(document).decode()
+            execute("replace into documents values (?, ?, ?, ?, ?)", (session, collection, id, version, text))
+            execute("replace into lists values (?, ?, ?)", (session, collection, version))
+        return True
+
+    def reset(self, session: str | None = None) -> None:
+        where, values = ("", ()) if session is None else (" where session = ?", (session,))
+        self._must_be_there()
+        try:
+            self._connection.execute("begin immediate")
+            self._connection.execute(f"delete from documents{where}", values)
+            self._connection.execute(f"delete from lists{where}", values)
+            self._connection.execute("commit")
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+            raise StoreUnavailable(str(error)) from error
+
+    def counts(self, session: str | None = None) -> dict[str, int]:
+        where, values = ("", ()) if session is None else (" where session = ?", (session,))
+        try:
+            rows = self._connection.execute(
+                f"select collection, count(*) from documents{where} group by collection", values
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(str(error)) from error
+        return dict(rows)
+
+    def sessions(self) -> dict[str, dict[str, int]]:
+        sessions: dict[str, dict[str, int]] = {}
+        try:
+            rows = self._connection.execute(
+                "select session, collection, count(*) from documents group by session, collection order by session"
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(str(error)) from error
+        for session, collection, count in rows:
+            sessions.setdefault(session, {})[collection] = count
+        return sessions
+
+    def check(self) -> None:
+        self._must_be_there()
+        try:
+            disk = os.statvfs(self.file.parent)
+            if (free := disk.f_bavail * disk.f_frsize) < _ROOM:
+                raise StoreUnavailable(f"the disk is full: {free} bytes are free, and {_ROOM} are needed")
+            # A limit on the size of files, or on what a user may fill, shows only when something is written.
+            self._connection.execute("update versions set last = last + 1")
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(str(error)) from error
+
+    def _must_be_there(self) -> None:
+        """Raises StoreUnavailable where others, and the next start, would not find what is written."""
+        for path, known in self._files:
+            try:
+                found = os.stat(path)
+            except OSError:
+                found = None
+            if found is None or (found.st_dev, found.st_ino) != known:
+                what = "deleted" if found is None else "replaced"
+                raise StoreUnavailable(
+                    f"the state file {path.name} was {what} while the sandbox runs, and nothing is written into what is"
+                    " gone: start the sandbox again, or put the file back"
+                )
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _one(self, query: str, values: tuple[str, ...]) -> tuple[int, str | None] | None:
+        try:
+            row: tuple[int, str | None] | None = self._connection.execute(query, values).fetchone()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(str(error)) from error
+        return row
+
+
+def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """The file, and its log of what is not yet in it, with what tells each from another of its name."""
+    for path in (file.absolute(), file.absolute().with_name(f"{file.name}-wal")):
+        with suppress(FileNotFoundError):
+            found = os.stat(path)
+            yield path, (found.st_dev, found.st_ino)
+
+
+def _document(text: str | None) -> Document | None:
+    return None if text is None else json.loads(text, parse_float=Decimal)

@@ -1,0 +1,1 @@
+"""The pytest plugin, and a bank in the process of a test."""

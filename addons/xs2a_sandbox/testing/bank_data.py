@@ -1,0 +1,64 @@
+"""The preconfigured customers, accounts, consents and payments, for tests that need one of a kind."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.bank.testdata import UNKNOWN
+from xs2a_sandbox.errors import UserMistake
+
+
+class BankData:
+    """The test data as of a day, not what has become of it since: that is the state."""
+
+    def __init__(self, data: TestData, day: date) -> None:
+        self._collections = data.at(day)
+        self._unknown = data.unknown_consents
+
+    @property
+    def consents(self) -> Mapping[str, Mapping[str, Any]]:
+        """By id; those that the bank does not know are left out."""
+        return self._all("consents")
+
+    @property
+    def accounts(self) -> Mapping[str, Mapping[str, Any]]:
+        """By IBAN."""
+        return self._all("accounts")
+
+    @property
+    def card_accounts(self) -> Mapping[str, Mapping[str, Any]]:
+        return self._all("cardAccounts")
+
+    @property
+    def payments(self) -> Mapping[str, Mapping[str, Any]]:
+        return self._all("payments")
+
+    @property
+    def psus(self) -> Mapping[str, Mapping[str, Any]]:
+        """The customers, by PSU-ID, with their passwords."""
+        return self._all("psus")
+
+    def consent(self, role: str = "valid", account: str | None = None) -> str:
+        """The id of the first in that role, of that account where one is named. Raises UserMistake."""
+        if role == UNKNOWN and self._unknown and account is None:
+            return self._unknown[0]
+        for id, consent in self.consents.items():
+            if consent["role"] == role and (account is None or account in consent["accounts"]):
+                return id
+        roles = sorted({str(consent["role"]) for consent in self.consents.values()} | {UNKNOWN})
+        of = f" of the account {account}" if account else ""
+        raise UserMistake(f"the test data have no consent in the role {role!r}{of}; roles are {', '.join(roles)}")
+
+    def payment(self, status: str | None = None, product: str | None = None) -> str:
+        """The id of the first with that transactionStatus and of that product. Raises UserMistake."""
+        for id, payment in self.payments.items():
+            if status in (None, payment["transactionStatus"]) and product in (None, payment["product"]):
+                return id
+        asked = " and ".join(word for word in (status, product) if word)
+        raise UserMistake(
+            f"the test data have no payment that is {asked}" if asked else "the test data have no payment"
+        )
+
+    def _all(self, collection: str) -> Mapping[str, Mapping[str, Any]]:
+        return self._collections.get(collection, {})

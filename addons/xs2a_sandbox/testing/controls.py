@@ -1,0 +1,119 @@
+"""What a test does to a sandbox beside asking it: the time, the state, the payment user's decisions.
+
+All of it goes through the control interface, so that it is the same for a sandbox in this process and in another.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any, Protocol
+
+from xs2a_sandbox.bank.handlers.lifecycle import SCA
+from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.state import Document
+
+
+class Ask(Protocol):
+    """Asks the control interface: a path below `/_sandbox/`, and a body. Raises UserMistake where it refuses."""
+
+    def __call__(self, method: str, path: tuple[str, ...], body: Any = None) -> Any: ...
+
+
+class Hand:
+    """The session's clock, in a test's hand. Whatever changes it gives the time that it is then."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    @property
+    def now(self) -> datetime:
+        return datetime.fromisoformat(self._ask("GET", ("clock",))["now"])
+
+    @property
+    def today(self) -> date:
+        """The bank's."""
+        return date.fromisoformat(self._ask("GET", ("clock",))["today"])
+
+    def move(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
+        """Lets time pass; backwards where it is negative."""
+        span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        return self._moved("POST", {"move": int(span.total_seconds())})
+
+    def freeze(self, at: datetime | str | None = None) -> datetime:
+        """Stops it, at the bank's time where `at` has no offset; now if nothing is said."""
+        moment = self.now if at is None else at
+        return self._moved("PUT", {"frozen": moment if isinstance(moment, str) else moment.isoformat()})
+
+    def real(self) -> datetime:
+        return self._moved("PUT", {"real": True})
+
+    def _moved(self, method: str, body: Mapping[str, Any]) -> datetime:
+        return datetime.fromisoformat(self._ask(method, ("clock",), body)["now"])
+
+
+class State:
+    """What the bank holds: the test data with the session's changes. `state["consents"][id]` is a document."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def __getitem__(self, collection: str) -> dict[str, Document]:
+        """As it is now, by id; empty where there is no such collection."""
+        documents: dict[str, Document] = self._ask("GET", ("state", collection))
+        return documents
+
+    def put(self, collection: str, id: str, document: Mapping[str, Any]) -> None:
+        """The whole document."""
+        self._ask("PUT", ("state", collection, id), dict(document))
+
+    def delete(self, collection: str, id: str) -> None:
+        self._ask("DELETE", ("state", collection, id))
+
+
+class Decisions:
+    """The payment user's. `begin` starts an authorisation where none waits: of a family, for a document and its id."""
+
+    def __init__(self, ask: Ask, begin: Callable[[Family, str, Document], None]) -> None:
+        self._ask = ask
+        self._begin = begin
+
+    def decide(self, id: str, decision: str) -> str:
+        """Of an authorisation, or of what waits for one. Gives its status then. Raises UserMistake."""
+        id = id.lower()
+        if id in self._ask("GET", ("state", AUTHORISATIONS)):
+            return str(self._decided(id, decision)["scaStatus"])
+        family, document = self._found(id)
+        waiting = self._waiting(id, family.collection)
+        if waiting is None:
+            if decision == "approve" and family.name == "consent" and _is_valid(document):
+                return "valid"  # some consents are from the beginning
+            self._begin(family, id, document)
+            waiting = self._waiting(id, family.collection)
+        if waiting is None:
+            raise UserMistake(f"nothing about the {family.name} {id} waits for its payment user")
+        return str(self._decided(waiting, decision)["resourceStatus"])
+
+    def _found(self, id: str) -> tuple[Family, Document]:
+        for name in ("consent", "payment", "basket"):
+            family = FAMILIES[name]
+            if document := self._ask("GET", ("state", family.collection)).get(id):
+                return family, document
+        raise UserMistake(f"there is no consent, payment, basket or authorisation {id}")
+
+    def _waiting(self, id: str, collection: str) -> str | None:
+        """The newest authorisation that is not over; of a payment's cancellation before the payment's own."""
+        document = self._ask("GET", ("state", collection))[id]
+        families = [family for family in FAMILIES.values() if family.collection == collection]
+        for family in reversed(families):
+            for one in reversed(document.get(family.listed, ())):
+                if self._ask("GET", ("sca", one))["scaStatus"] not in SCA.final:
+                    return str(one)
+        return None
+
+    def _decided(self, id: str, decision: str) -> Document:
+        decided: Document = self._ask("POST", ("sca", id), {"decide": decision})
+        return decided
+
+
+def _is_valid(consent: Document) -> bool:
+    return consent.get("consentStatus", consent.get("role")) == "valid"

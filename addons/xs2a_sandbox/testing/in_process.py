@@ -1,0 +1,95 @@
+"""An answer as a client would see it come over a connection, for clients that have none."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from xs2a_sandbox.doors import door
+from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.http import Request, Response
+
+
+class LoopThread:
+    """Its thread starts with the first work, and again after a fork: threads do not survive that."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._process = 0
+
+    def submit[T](self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """The caller waits for it, or cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._started())
+
+    def run[T](self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
+        """Raises TimeoutError after `seconds`."""
+        future = self.submit(work)
+        try:
+            return future.result(seconds)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None or self._process != os.getpid():
+            return
+        asyncio.run_coroutine_threadsafe(_end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._process != os.getpid():
+                self._process = os.getpid()
+                self._loop = asyncio.new_event_loop()
+                # A daemon, so that whoever forgets to close it can still end.
+                self._thread = threading.Thread(target=self._loop.run_forever, name="xs2a-sandbox", daemon=True)
+                self._thread.start()
+            return self._loop
+
+
+async def _end() -> None:
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+
+
+NOT_HTTP = b"This is not HTTP"
+"""What the fault `malformed` sends."""
+
+
+async def ask(answer: Answer, request: Request) -> Response:
+    """The answer in one piece."""
+    response = await answer(request)
+    if response.rest is None:
+        return response
+    body = bytearray(response.body)
+    try:
+        async for piece in response.rest:
+            body += piece
+    finally:
+        await response.rest.aclose()
+    return replace(response, body=bytes(body), rest=None)
+
+
+def framed(response: Response, method: str) -> list[tuple[str, str]]:
+    """The headers as a door sends them. A truncated answer promises at least a byte more than there is."""
+    headers = door.framed(response, method)
+    if response.fault == "truncate":
+        headers = [pair for pair in headers if pair[0] != "Content-Length"]
+        headers.append(("Content-Length", str(len(response.body) or 1)))
+    return headers
+
+
+def sent(response: Response) -> bytes:
+    """What of the body is on its way before the connection breaks."""
+    return response.body[: len(response.body) // 2] if response.fault == "truncate" else response.body

@@ -1,0 +1,152 @@
+"""Fixtures for pytest: `xs2a`, a bank in the test's own process, and `xs2a_server`, one with sockets.
+
+pytest imports this module in every run, so all that takes time is imported by the fixtures.
+"""
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.config import Settings
+    from xs2a_sandbox.testing.sandbox import Sandbox
+    from xs2a_sandbox.testing.server_process import Served
+
+MARKER = "xs2a"
+_MEMBERS = ("cassettes", "testdata", "dialect", "frozen_at")
+_SANDBOX = pytest.StashKey["Sandbox"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("xs2a_cassettes", "folders of cassettes laid over the bundled ones, later ones win", "paths")
+    parser.addini("xs2a_testdata", "a YAML file laid over the bundled customers, accounts, consents and payments")
+    parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
+    parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    text = "more cassettes, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
+    config.addinivalue_line("markers", f"{MARKER}(cassettes=[…], testdata=…, dialect=…, frozen_at=…): {text}")
+
+
+@pytest.fixture(scope="session")
+def _xs2a_sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., "Sandbox"]]:
+    """Makes sandboxes: files are read once for all tests with the same settings."""
+    from xs2a_sandbox.errors import UserMistake
+    from xs2a_sandbox.testing.in_process import LoopThread
+    from xs2a_sandbox.testing.sandbox import Blueprint, Sandbox
+
+    blueprints: dict[object, Blueprint] = {}
+    confdir = tmp_path_factory.getbasetemp() / "xs2a"
+    loop = LoopThread()
+
+    def make(given: dict[str, Any], directory: Path) -> Sandbox:
+        # Cassettes of the working directory are the bank's, too, as they are for `serve`.
+        key = (Path.cwd(), *sorted(given.items()))
+        if key not in blueprints:
+            try:
+                blueprints[key] = Blueprint.read(_settings(given, confdir))
+            except UserMistake as mistake:
+                raise pytest.fail.Exception(str(mistake), pytrace=False) from None
+        return Sandbox(blueprints[key], loop, directory)
+
+    yield make
+    loop.close()
+
+
+@pytest.fixture
+def xs2a(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> "Sandbox":
+    """A bank of the test's own, in its process: without sockets, and gone with the test."""
+    sandbox = _xs2a_sandboxes(_given(request), request.path.parent)
+    request.node.stash[_SANDBOX] = sandbox
+    return sandbox
+
+
+@pytest.fixture(scope="session")
+def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., "Served"]]:
+    """Starts sandboxes with sockets: one for all tests with the same settings."""
+    from xs2a_sandbox.errors import UserMistake
+    from xs2a_sandbox.testing.server_process import Process, Served
+
+    processes: dict[object, Process] = {}
+    with ExitStack() as started:
+
+        def make(given: dict[str, Any], session: str) -> Served:
+            key = (Path.cwd(), *sorted(given.items()))
+            if key not in processes:
+                flags = [flag for folder in given.get("cassettes", ()) for flag in ("--cassettes", str(folder))]
+                named = [name for name in _MEMBERS[1:] if name in given]
+                flags += [word for name in named for word in (f"--{name.replace('_', '-')}", str(given[name]))]
+                process = Process(tmp_path_factory.mktemp("xs2a-server"), flags)
+                try:
+                    process.start()
+                except UserMistake as mistake:
+                    raise pytest.fail.Exception(str(mistake), pytrace=False) from None
+                started.callback(process.stop)
+                processes[key] = process
+            return Served(processes[key], session)
+
+        yield make
+
+
+@pytest.fixture
+def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureRequest) -> "Served":
+    """A session of the test's own, of a sandbox that listens on the loopback address."""
+    name = re.sub("[^A-Za-z0-9._-]+", "-", request.node.name)[:48]
+    return _xs2a_servers(_given(request), f"{name}-{uuid4().hex[:8]}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What the bank was asked stands beside the failure."""
+    report = yield
+    if report.failed and (sandbox := item.stash.get(_SANDBOX, None)) is not None:
+        report.sections.append(("xs2a journal", str(sandbox.journal)))
+    return report
+
+
+def _given(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the ini file and the markers say, the nearest marker last: cassettes add up, of the others the last counts.
+
+    Relative paths begin at the folder of the ini file, or at the root folder.
+    """
+    config = request.config
+    given: dict[str, Any] = {"cassettes": tuple(config.getini("xs2a_cassettes"))}
+    given |= {name: value for name in _MEMBERS[1:] if (value := config.getini(f"xs2a_{name}"))}
+    for marker in reversed(list(request.node.iter_markers(MARKER))):
+        if marker.args or (unknown := sorted(marker.kwargs.keys() - set(_MEMBERS))):
+            what = "no positional arguments" if marker.args else f"no {unknown[0]}"
+            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(_MEMBERS)}", pytrace=False)
+        more = marker.kwargs.get("cassettes", ())
+        folders = [more] if isinstance(more, str | Path) else more
+        given = {**given, **marker.kwargs, "cassettes": (*given["cassettes"], *folders)}
+    root = config.inipath.parent if config.inipath else config.rootpath
+    given["cassettes"] = tuple(root / folder for folder in given["cassettes"])
+    if "testdata" in given:
+        given["testdata"] = root / given["testdata"]
+    if isinstance(given.get("frozen_at"), datetime):
+        given["frozen_at"] = given["frozen_at"].isoformat()
+    return given
+
+
+def _settings(given: dict[str, Any], confdir: Path) -> "Settings":
+    """Raises UserMistake."""
+    from xs2a_sandbox.config import Settings
+    from xs2a_sandbox.config.readers import hint
+    from xs2a_sandbox.config.table import BY_NAME
+    from xs2a_sandbox.errors import UserMistake
+    from xs2a_sandbox.testing.sandbox import BASE_URL
+
+    if "frozen_at" in given:
+        setting = BY_NAME["frozen_at"]
+        try:
+            given = {**given, "frozen_at": setting.read(given["frozen_at"], confdir)}
+        except (TypeError, ValueError) as error:
+            raise UserMistake(f"xs2a: frozen_at must be {setting.expected}{hint(error)}") from None
+    return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **given)

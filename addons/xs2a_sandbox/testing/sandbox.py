@@ -1,0 +1,318 @@
+"""A sandbox in the process of its user: one bank for one test, asked without a socket and steered without a token."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+from uuid import uuid4
+
+import msgspec
+
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.bank.handlers.signing import Family
+from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.cassette import Interface, reader
+from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.cassette.expressions import to_text
+from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.yaml_reader import Position
+from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.errors import Problem, Unreadable, UserMistake
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.journal.assertions import messages
+from xs2a_sandbox.journal.journal import Journal, read_json
+from xs2a_sandbox.state import Document, MemoryStore, Store
+from xs2a_sandbox.testing.bank_data import BankData
+from xs2a_sandbox.testing.calls import Calls
+from xs2a_sandbox.testing.controls import Decisions, Hand, State
+from xs2a_sandbox.testing.in_process import LoopThread, ask
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Blueprint:
+    """`layers` are the cassettes that `interface` was made of."""
+
+    settings: Settings
+    layers: Sequence[Sequence[Cassette]]
+    interface: Interface
+    schemas: Schemas
+    testdata: TestData
+
+    @classmethod
+    def read(cls, settings: Settings) -> "Blueprint":
+        """Raises UserMistake, for all mistakes in all files at once."""
+        files = build.read(settings)
+        if files.problems or files.interface is None or files.testdata is None:
+            raise Unreadable(files.problems)
+        layers = interface.cassettes(files.layers, files.schemas)
+        return cls(settings, layers, files.interface, files.schemas, files.testdata)
+
+    def extended(self, layers: Sequence[Sequence[Cassette]]) -> Interface:
+        """With more layers over those of the files. Raises Unreadable."""
+        return interface.read([*self.layers, *layers], self.schemas, HANDLERS, RAISES)
+
+    def engine(self, said: Interface, store: Store, journal: Journal) -> Engine:
+        settings = self.settings
+        bank = Bank(said, self.schemas, RealBank(hosts=settings.hosts), base_path=settings.base_path)
+        return Engine(
+            Banks(bank),
+            store,
+            self.testdata,
+            clock=settings.clock,
+            public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
+            static_data=settings.static_data,
+            ca_file=settings.confdir / build.CA_FILE,
+            journal=journal,
+        )
+
+
+def read_rules(rules: Mapping[str, Any] | str, file: Path, schemas: Schemas, name: str) -> Cassette:
+    """One rule, as a mapping or as YAML text; text may also be a list of rules, or a whole cassette.
+
+    `file` is what mistakes are reported of; files that the rules name are looked for beside it. A rule without an id
+    is called `name`.
+
+    Raises:
+        Unreadable: with every mistake.
+    """
+    # As text again, so that a mistake in a mapping has a place, too.
+    text = rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
+    problems: list[Problem] = []
+    cassette = reader.parse(_as_cassette(yaml_reader.parse(text, file), name), schemas, problems)
+    if problems:
+        raise Unreadable(problems)
+    return cassette
+
+
+def _as_cassette(written: yaml_reader.Document, name: str) -> yaml_reader.Document:
+    value, root = written.value, written.root
+    if isinstance(value, dict) and "cassette" in value:
+        return written
+    rules, places = (value, root.children) if isinstance(value, list) else ([value], [root])
+    named = [
+        {"id": name if len(rules) == 1 else f"{name}.{number}", **rule} if isinstance(rule, dict) else rule
+        for number, rule in enumerate(rules, 1)
+    ]
+    whole = Position(root.line, root.column, {"rules": Position(root.line, root.column, list(places))})  # type: ignore[arg-type]
+    return yaml_reader.Document(written.file, {"cassette": 1, "rules": named}, written.lines, whole)
+
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.testing.httpx_transport import HttpxTransport
+    from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
+
+
+def httpx_transport(answer: Answer, loop: LoopThread) -> "HttpxTransport":
+    """For `httpx.Client(transport=…)` and `httpx.AsyncClient(transport=…)`. Raises UserMistake without httpx."""
+    try:
+        from xs2a_sandbox.testing.httpx_transport import HttpxTransport
+    except ImportError as error:
+        raise _missing("httpx", error) from None
+    return HttpxTransport(answer, loop)
+
+
+def requests_adapter(answer: Answer, loop: LoopThread) -> "RequestsAdapter":
+    """For `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
+    try:
+        from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
+    except ImportError as error:
+        raise _missing("requests", error) from None
+    return RequestsAdapter(answer, loop)
+
+
+def _missing(package: str, error: ImportError) -> UserMistake:
+    name = (error.name or "").partition(".")[0]
+    if name not in (package, "urllib3", "httpcore"):
+        raise error
+    return UserMistake(f"{package} is not installed here: install it where the tests run, or use another client")
+
+
+if TYPE_CHECKING:
+    import httpx
+    import requests
+
+    from xs2a_sandbox.testing.httpx_transport import HttpxTransport
+
+BASE_URL = "https://bank.example"
+NO_BODY: Any = object()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SandboxResponse:
+    """What `Sandbox.request` gives; `fault` is what a door would do to the connection."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    fault: str | None = None
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """Raises ValueError where it is none."""
+        return json.loads(self.body)
+
+    def __repr__(self) -> str:
+        return f"<Answered {self.status} {self.text[:200]}>"
+
+
+class Sandbox:
+    """A bank of its own: no other sandbox sees its state, its clock, its rules or its journal.
+
+    Files that added rules name are looked for in `directory`.
+    """
+
+    def __init__(self, blueprint: Blueprint, loop: LoopThread, directory: Path | None = None) -> None:
+        self._blueprint = blueprint
+        self._loop = loop
+        self._directory = directory or Path()
+        self._store = MemoryStore()
+        self._journal = Journal()
+        self._added: list[list[Cassette]] = []
+        self._engine = blueprint.engine(blueprint.interface, self._store, self._journal)
+        self._token = self._engine.admin_token = secrets.token_urlsafe(16)
+        self.base_url = BASE_URL + blueprint.settings.base_path
+        self.journal = Calls(self._journal)
+        self.clock = Hand(self._control)
+        self.state = State(self._control)
+        self.testdata = BankData(blueprint.testdata, blueprint.settings.clock.today())
+        self._decisions = Decisions(self._control, self._begin)
+
+    async def answer(self, request: Request) -> Response:
+        return await self._engine.answer(request)
+
+    # -- clients
+
+    @property
+    def transport(self) -> "HttpxTransport":
+        """For httpx, sync and async. Raises UserMistake where httpx is not installed."""
+        return httpx_transport(self.answer, self._loop)
+
+    def client(self, **options: Any) -> "httpx.Client":
+        """One of httpx whose every request comes here."""
+        transport = self.transport
+        import httpx
+
+        return httpx.Client(**{"transport": transport, "base_url": self.base_url, **options})
+
+    def async_client(self, **options: Any) -> "httpx.AsyncClient":
+        transport = self.transport
+        import httpx
+
+        return httpx.AsyncClient(**{"transport": transport, "base_url": self.base_url, **options})
+
+    def mount(self, session: "requests.Session") -> "requests.Session":
+        """From now on every request of this session comes here."""
+        adapter = requests_adapter(self.answer, self._loop)
+        session.adapters.clear()  # one with a longer prefix would win
+        session.mount("https://", adapter)
+        session.mount("http://", adapter)
+        return session
+
+    def session(self) -> "requests.Session":
+        """One of requests, mounted. Raises UserMistake where requests is not installed."""
+        requests_adapter(self.answer, self._loop)
+        import requests
+
+        return self.mount(requests.Session())
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = NO_BODY,
+        body: bytes = b"",
+        headers: Mapping[str, str | None] | None = None,
+        query: Mapping[str, Any] | None = None,
+        consent: str | None = None,
+    ) -> SandboxResponse:
+        """With an X-Request-ID and a PSU-IP-Address unless `headers` say otherwise; None there leaves one out."""
+        usual = {"X-Request-ID": str(uuid4()), "PSU-IP-Address": "192.0.2.1"}
+        if consent is not None:
+            usual["Consent-ID"] = consent
+        if json is not NO_BODY:
+            usual["Content-Type"] = "application/json"
+            body = to_json(json)
+        given = {name.lower() for name in headers or ()}
+        fields = {**{n: v for n, v in usual.items() if n.lower() not in given}, **(headers or {})}
+        asked = urlencode({name: to_text(value) for name, value in (query or {}).items() if value is not None})
+        request = Request(
+            method=method,
+            target=f"{path}{'&' if '?' in path else '?'}{asked}" if asked else path,
+            headers=Headers((name, value) for name, value in fields.items() if value is not None),
+            body=body,
+            host="bank.example",
+            scheme="https",
+        )
+        response = self._loop.run(ask(self.answer, request))
+        return SandboxResponse(response.status, Headers(response.headers), response.body, response.fault)
+
+    # -- steering
+
+    def add_rule(self, *rules: Mapping[str, Any] | str) -> list[str]:
+        """Rules as cassettes write them, as mappings or YAML text; they win over all before. Gives their ids.
+
+        Raises:
+            Unreadable: with every mistake, each with its line; then none is added.
+        """
+        first = sum(map(len, self._added)) + 1
+        layer = [
+            read_rules(rule, self._directory / f"<rule {number}>", self._blueprint.schemas, f"added-{number}")
+            for number, rule in enumerate(rules, first)
+        ]
+        said = self._blueprint.extended([*self._added, layer])
+        self._engine = self._blueprint.engine(said, self._store, self._journal)
+        self._engine.admin_token = self._token
+        self._added.append(layer)
+        return [rule.id for cassette in layer for rule in cassette.rules]
+
+    def approve(self, id: str) -> str:
+        """As if a payment user had: a consent, payment, basket or authorisation. Gives its status then.
+
+        Raises:
+            UserMistake: there is no such thing, or nothing that could be approved.
+        """
+        return self._decisions.decide(id, "approve")
+
+    def decline(self, id: str) -> str:
+        """Like `approve`."""
+        return self._decisions.decide(id, "decline")
+
+    def __repr__(self) -> str:
+        return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"
+
+    def _control(self, method: str, path: tuple[str, ...], body: Any = None) -> Any:
+        target = "/_sandbox/" + "/".join(quote(part, safe="") for part in path)
+        headers = Headers([("Authorization", f"Bearer {self._token}")])
+        request = Request(method, target, headers, b"" if body is None else to_json(body))
+        response = self._loop.run(ask(self.answer, request))
+        value: Any = json.loads(response.body) if response.body else None
+        if response.status >= 300:
+            raise UserMistake(value["message"])
+        return value
+
+    def _begin(self, family: Family, id: str, document: Document) -> None:
+        """At the bank's own operation, whose refusal is a UserMistake. It is no request of the app: no journal."""
+        said = self._engine.interface
+        values = {"service": document.get("service"), "product": document.get("product"), f"{family.name}Id": id}
+        for operation in said.operations.values():
+            started = (operation.behaviour.options or {}).get("family")
+            if operation.behaviour.handler != "authorisations.start" or started != family.name:
+                continue
+            words = [quote(values.get(s.text) or s.text, safe="") for s in operation.pattern.segments]
+            headers = Headers([("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.1")])
+            path = "/".join([self._blueprint.settings.base_path, *words])
+            aside = self._blueprint.engine(said, self._store, Journal())
+            response = self._loop.run(aside.answer(Request(operation.method, path, headers)))
+            if response.status >= 300:
+                refusal = ": ".join([f"the bank starts no authorisation of {id}", *messages(read_json(response.body))])
+                raise UserMistake(refusal)

@@ -1,0 +1,138 @@
+"""A sandbox with sockets, in a process of its own: for apps under test that are other processes, too."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.bank.handlers.signing import Family
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config.table import PREFIX
+from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.state import Document
+from xs2a_sandbox.state.session import is_session_name
+from xs2a_sandbox.testing.controls import Decisions, Hand, State
+
+_SECONDS = 20.0
+
+
+class Process:
+    """`serve` with free ports and its state in memory, from `start` to `stop`."""
+
+    def __init__(self, confdir: Path, flags: Sequence[str] = ()) -> None:
+        self.confdir = confdir
+        self._flags = flags
+
+    def start(self) -> None:
+        """Raises UserMistake with what `serve` says when it cannot start."""
+        free = ["--proxy-port", "0", "--port", "0", "--tls-port", "0"]
+        kept = ["--mode", "simulate", "--state", "memory:", "--confdir", str(self.confdir), "--log-format", "json"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "xs2a_sandbox", "serve", *free, *kept, *self._flags],
+            env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        if self._process.stdout is None or self._process.stderr is None:
+            raise UserMistake("the sandbox was started without pipes")
+        told = self._process.stdout.readline()
+        if not told:
+            _, why = self._process.communicate(timeout=_SECONDS)
+            raise UserMistake(f"the sandbox did not start: {why.strip()}")
+        addresses = json.loads(told)
+        self.direct, self.tls, self.proxy = (str(addresses[door]) for door in ("direct", "tls", "proxy"))
+        self.ca_file = Path(addresses["ca_file"])
+        # The pipes must not fill up.
+        self._readers = [
+            threading.Thread(target=_drain, args=(pipe,), daemon=True)
+            for pipe in (self._process.stdout, self._process.stderr)
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for reader in self._readers:
+            reader.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One session of a sandbox with sockets. `ca_file` is what its clients trust behind `proxies` and `tls_url`."""
+
+    process: Process
+    session: str
+
+    def __post_init__(self) -> None:
+        if not is_session_name(self.session):
+            raise UserMistake(f"{self.session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+
+    @property
+    def base_url(self) -> str:
+        """Plain HTTP."""
+        return f"{self.process.direct}/s/{self.session}"
+
+    @property
+    def tls_url(self) -> str:
+        return f"{self.process.tls}/s/{self.session}"
+
+    @property
+    def proxy(self) -> str:
+        """With the session as its user."""
+        return self.process.proxy.replace("://", f"://{self.session}:x@", 1)
+
+    @property
+    def proxies(self) -> dict[str, str]:
+        """As requests takes them."""
+        return {"http": self.proxy, "https": self.proxy}
+
+    @property
+    def ca_file(self) -> str:
+        return str(self.process.ca_file)
+
+    @property
+    def clock(self) -> Hand:
+        return Hand(self._remote.ask)
+
+    @property
+    def state(self) -> State:
+        return State(self._remote.ask)
+
+    def approve(self, id: str) -> str:
+        """As if a payment user had: an authorisation, or what waits for one. Gives its status. Raises UserMistake."""
+        return Decisions(self._remote.ask, _begin).decide(id, "approve")
+
+    def decline(self, id: str) -> str:
+        """Like `approve`."""
+        return Decisions(self._remote.ask, _begin).decide(id, "decline")
+
+    @property
+    def _remote(self) -> Remote:
+        where = urlsplit(self.process.direct)
+        settings = Settings(
+            host=where.hostname or "", port=where.port or 0, confdir=self.process.confdir, state="memory:"
+        )
+        return Remote(settings, self.session)
+
+
+def _begin(family: Family, id: str, document: Document) -> None:
+    raise UserMistake(f"the {family.name} {id} has no authorisation that waits: start one first")
+
+
+def _drain(pipe: object) -> None:
+    for _ in pipe:  # type: ignore[attr-defined]
+        pass

@@ -1,0 +1,1 @@
+"""The only way to a real bank."""

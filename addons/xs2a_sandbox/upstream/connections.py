@@ -1,0 +1,232 @@
+"""One pool of connections to a bank: aiohttp, kept from changing, repeating or diverting anything."""
+
+import socket
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any, cast
+
+from aiohttp import (
+    ClientError,
+    ClientHandlerType,
+    ClientOSError,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    ServerDisconnectedError,
+    TCPConnector,
+    ThreadedResolver,
+)
+from aiohttp.abc import ResolveResult
+from aiohttp.connector import Connection
+from yarl import URL
+
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.errors import InvalidResponse
+from xs2a_sandbox.http import Response
+from xs2a_sandbox.upstream import tls
+from xs2a_sandbox.upstream.failures import Lost, PrivateAddress, Strange, failure, garbled
+
+HELD = 1024 * 1024
+"""Bytes of an answer that are kept in memory; more than that is passed on as it comes."""
+
+_CHUNK = 64 * 1024
+_LINE = 64 * 1024
+_STALE = 4
+"""Connections that may be of no use any more, one after the other: aiohttp keeps some on which its own timeout has come
+after a large answer, and a bank may have said there what nobody had asked for."""
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class BankSession:
+    """Belongs to the running loop, which has to be the one that closes it."""
+
+    def __init__(self, bank: RealBank) -> None:
+        self._bank = bank
+        self._session = ClientSession(
+            connector=TCPConnector(ssl=tls.context(bank), resolver=_Resolver(bank.private), use_dns_cache=False),
+            request_class=_Request,
+            response_class=_Answer,
+            cookie_jar=DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
+            # Above the threshold aiohttp rounds to whole seconds, which saves timers that nobody here has.
+            timeout=ClientTimeout(
+                total=bank.total_timeout, connect=bank.connect_timeout, sock_read=bank.read_timeout, ceil_threshold=3600
+            ),
+            read_bufsize=_CHUNK,
+            max_line_size=_LINE,
+            max_field_size=_LINE,
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def exchange(
+        self, name: str, base: str, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> Response:
+        """Sends exactly this, once. `headers` are all there are; `target` comes below the path of `base`.
+
+        Raises:
+            BankError: whatever else happened, with `name` as the bank's.
+        """
+        url = URL(base)
+        # What is said to be encoded is not touched: `//`, `..`, `?` without a query, escapes that are none.
+        whole = url.with_path(url.raw_path.rstrip("/") + target, encoded=True)
+        pairs = tuple(headers)
+        try:
+            for _ in range(_STALE):
+                with suppress(Strange):
+                    answer = await self._request(method, whole, pairs, body)
+                    break
+            else:
+                answer = await self._request(method, whole, pairs, body)
+        except (ClientError, Lost, PrivateAddress, Strange, OSError, ValueError) as error:
+            raise failure(error, name, self._bank) from error
+        try:
+            return await self._read(cast(_Answer, answer), name)
+        except BaseException:
+            answer.close()
+            raise
+
+    async def _request(
+        self, method: str, url: URL, headers: tuple[tuple[str, str], ...], body: bytes
+    ) -> ClientResponse:
+        """Raises Strange for a connection on which nothing was sent, because it is of no use any more."""
+        return await self._session.request(
+            method, url, data=body or None, allow_redirects=False, middlewares=(partial(_exactly, headers),)
+        )
+
+    async def _read(self, answer: "_Answer", name: str) -> Response:
+        body, more = bytearray(), b"?"
+        while more and len(body) < HELD:
+            more = await self._chunk(answer, name, min(_CHUNK, HELD - len(body)))
+            body += more
+        more = await self._chunk(answer, name, _CHUNK) if more else b""
+        pairs = tuple((field.decode("latin-1"), value.decode("latin-1")) for field, value in answer.raw_headers)
+        try:
+            response = Response(answer.status, pairs, bytes(body))
+        except InvalidResponse as error:
+            raise garbled(name, "its status or one of its headers is not valid HTTP") from error
+        if not more:
+            answer.release()
+            return response
+        rest = self._rest(answer, name, more)
+        # Only a generator that has begun gets to its `finally` when it is closed.
+        await anext(rest)
+        return Response(answer.status, pairs, bytes(body), rest=rest)
+
+    async def _rest(self, answer: "_Answer", name: str, chunk: bytes) -> AsyncGenerator[bytes]:
+        try:
+            yield b""
+            while chunk:
+                yield chunk
+                chunk = await self._chunk(answer, name, _CHUNK)
+        finally:
+            answer.close()
+
+    async def _chunk(self, answer: "_Answer", name: str, size: int) -> bytes:
+        """Empty at the end."""
+        try:
+            chunk = await answer.content.read(size)
+            if not chunk and answer.ends_with_connection and answer.lost is not None:
+                raise answer.lost
+        except (ClientError, OSError) as error:
+            raise failure(answer.lost or error, name, self._bank) from error
+        return chunk
+
+
+async def _exactly(
+    headers: Iterable[tuple[str, str]], request: ClientRequest, handler: ClientHandlerType
+) -> ClientResponse:
+    request.headers.clear()
+    request.headers.extend(headers)
+    try:
+        return await handler(request)
+    except (ClientOSError, ServerDisconnectedError) as error:
+        # On these aiohttp sends a GET, PUT or DELETE again, but the bank may have done already what it was asked.
+        raise Lost from error
+
+
+class _Request(ClientRequest):
+    async def send(self, conn: Connection) -> ClientResponse:
+        protocol = conn.protocol
+        if protocol is None or protocol.transport is None or protocol.should_close:
+            raise Strange
+        text = "".join((self.url.raw_path_qs, *self.headers.values()))
+        if text.isascii():
+            return await super().send(conn)
+        text.encode("latin-1")
+        transport = protocol.transport
+        protocol.transport = cast(Any, _Latin1(protocol, transport))
+        try:
+            return await super().send(conn)
+        finally:
+            if isinstance(protocol.transport, _Latin1):
+                protocol.transport = transport
+
+
+class _Latin1:
+    """Stands in for a transport until the head is written: in Latin-1, as HTTP has it, not in aiohttp's UTF-8."""
+
+    def __init__(self, protocol: Any, transport: Any) -> None:
+        self._protocol = protocol
+        self._transport = transport
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self._protocol.transport = self._transport
+        head, end, body = bytes(data).partition(b"\r\n\r\n")
+        self._transport.write(head.decode().encode("latin-1") + end + body)
+
+    def writelines(self, chunks: Iterable[bytes]) -> None:
+        self.write(b"".join(chunks))
+
+
+class _Answer(ClientResponse):
+    async def start(self, connection: Connection) -> ClientResponse:
+        self._wire = connection.protocol
+        return await super().start(connection)
+
+    @property
+    def lost(self) -> ClientOSError | None:
+        """How the connection broke; aiohttp itself takes a reset for the end of an answer without a length."""
+        error = self._wire.exception() if self._wire is not None else None
+        return error if isinstance(error, ClientOSError) else None
+
+    @property
+    def ends_with_connection(self) -> bool:
+        return "Content-Length" not in self.headers and "Transfer-Encoding" not in self.headers
+
+
+class _Resolver(ThreadedResolver):
+    """Finds addresses of the public Internet only; aiohttp connects to what was found, so no name moves in between."""
+
+    def __init__(self, private: bool) -> None:
+        super().__init__()
+        self._private = private
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await super().resolve(host, port, family)
+        if not self._private and host.lower().rstrip(".") != "localhost":
+            for one in found:
+                if not is_public(one["host"]):
+                    raise PrivateAddress(one["host"])
+        return found
+
+
+def is_public(address: str) -> bool:
+    """Whether this is an address of the public Internet; of one wrapped into an IPv6 address, that one."""
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address):
+        ip = ip.ipv4_mapped or (IPv4Address(ip.packed[-4:]) if ip in _NAT64 else ip)
+    return ip.is_global and not ip.is_multicast

@@ -1,0 +1,124 @@
+"""What went wrong on the way to a bank, in words; never with headers, bodies or queries of anybody."""
+
+import errno
+import os
+import ssl
+
+from aiohttp import (
+    ClientConnectorDNSError,
+    ClientOSError,
+    ClientPayloadError,
+    ClientResponseError,
+    ConnectionTimeoutError,
+    InvalidURL,
+    ServerDisconnectedError,
+    SocketTimeoutError,
+)
+
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.errors import BankError
+
+_UNTRUSTED = {18, 19, 20, 21}
+"""Codes of OpenSSL for a certificate whose issuer is not known."""
+
+_LAX = range(79, 95)
+"""Codes of OpenSSL for what only VERIFY_X509_STRICT minds."""
+
+
+class PrivateAddress(Exception):
+    """A name leads to this address, which is none of the public Internet."""
+
+
+class Lost(Exception):
+    """The connection failed, as the cause says."""
+
+
+class Strange(Exception):
+    """Something came on a connection on which nothing was asked."""
+
+
+def failure(error: Exception, name: str, bank: RealBank) -> BankError:
+    """`name` is the bank's `host[:port]`."""
+    if isinstance(error, Lost) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    match error:
+        case PrivateAddress():
+            return BankError("bank-private", bank=name, address=str(error))
+        case ConnectionTimeoutError():
+            return _late(name, f"connect timeout: no connection within {bank.connect_timeout:g} s")
+        case SocketTimeoutError():
+            return _late(name, f"read timeout: nothing received for {bank.read_timeout:g} s")
+        case TimeoutError() if error.errno is None:
+            return _late(name, f"total timeout: no complete answer within {bank.total_timeout:g} s")
+        case ClientPayloadError():
+            return garbled(name, "its answer ends before its announced length, or is badly chunked")
+        case ClientResponseError():
+            return garbled(name, "what it sent is not HTTP")
+        case Strange():
+            return garbled(name, "it sent an answer before it was asked")
+        case InvalidURL():
+            return _unreachable(name, "this is no name of a host")
+        case ClientConnectorDNSError():
+            return _unreachable(name, "its name is not known")
+        case ValueError() if not isinstance(error, OSError):
+            return _unreachable(name, "the request holds characters that HTTP does not allow")
+    return _unreachable(name, _why(error, bank))
+
+
+def garbled(name: str, reason: str) -> BankError:
+    return BankError("bank-garbled", bank=name, reason=reason)
+
+
+def _late(name: str, reason: str) -> BankError:
+    return BankError("bank-late", bank=name, reason=reason)
+
+
+def _unreachable(name: str, reason: str) -> BankError:
+    return BankError("bank-unreachable", bank=name, reason=reason)
+
+
+def _why(error: BaseException, bank: RealBank) -> str:
+    # aiohttp wraps what the operating system or OpenSSL said, once or twice.
+    inner = error
+    while isinstance(inner, ClientOSError) and inner.__cause__ is not None:
+        inner = inner.__cause__
+    match inner:
+        case ssl.SSLCertVerificationError():
+            return _distrust(inner, bank)
+        case ssl.SSLError():
+            return _handshake(inner.reason or "", bank)
+        case ServerDisconnectedError():
+            return "it closed the connection without an answer"
+        case ConnectionResetError() | OSError(errno=errno.ECONNRESET):
+            return "it reset the connection"
+        case OSError(errno=int(number)):
+            return os.strerror(number).lower()
+    return type(inner).__name__
+
+
+def _distrust(error: ssl.SSLCertVerificationError, bank: RealBank) -> str:
+    text = f"its certificate is not trusted: {error.verify_message.rstrip('.')}"
+    if error.verify_code in _UNTRUSTED:
+        return f"{text}; name the CA that issued it: `ca`"
+    if error.verify_code in _LAX and bank.tls_strict:
+        return f"{text}; `tls_strict: false` accepts that"
+    return text
+
+
+def _handshake(reason: str, bank: RealBank) -> str:
+    """From OpenSSL's `TLSV13_ALERT_CERTIFICATE_REQUIRED`."""
+    if reason.endswith("CERTIFICATE_REQUIRED"):
+        return "it asks for a client certificate: `client_cert`"
+    if "ALERT" in reason and ("CERTIFICATE" in reason or reason.endswith(("UNKNOWN_CA", "ACCESS_DENIED"))):
+        return f"it does not accept the client certificate: {_words(reason)}"
+    if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"):
+        return "it does not speak TLS on this port"
+    if reason.endswith("HANDSHAKE_FAILURE") and bank.client_cert is None:
+        return "TLS failed: handshake failure; it may want a client certificate: `client_cert`"
+    return f"TLS failed: {_words(reason)}"
+
+
+def _words(reason: str) -> str:
+    return (
+        reason.partition("ALERT_")[2].replace("_", " ").lower() or reason.replace("_", " ").lower() or "no reason given"
+    )

@@ -1,0 +1,99 @@
+"""TLS towards a bank: whom to believe, what to show, as it is configured. Verification cannot be switched off.
+
+The settings alone say so, and nothing in the environment, which is that of the app as often as not.
+"""
+
+import os
+import ssl
+from collections.abc import MutableMapping
+from functools import cache
+from pathlib import Path
+
+import certifi
+
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.errors import ConfigError
+
+FOR_OTHERS = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE", "MITMPROXY_SSLKEYLOGFILE")
+"""Variables that libraries heed of their own accord: whom else to trust, and where to write the keys of connections."""
+
+_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+@cache
+def context(bank: RealBank) -> ssl.SSLContext:
+    """Made once for each bank. Raises ConfigError for a file that cannot be used; the text names it."""
+    # Python's default context would write the keys of its connections where SSLKEYLOGFILE says.
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if bank.ca is not None:
+        made.load_verify_locations(_loadable(bank.ca, "ca"))
+    else:
+        made.load_verify_locations(*_usual())
+    made.minimum_version = _VERSIONS[bank.tls_minimum]
+    # Python 3.13 has made these its defaults: a bank is believed or not whatever Python asks.
+    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
+    if not bank.tls_strict:
+        made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    made.set_alpn_protocols(["http/1.1"])
+    if bank.client_cert is not None:
+        _show(made, bank, bank.client_cert)
+    return made
+
+
+def leave_out(environ: MutableMapping[str, str]) -> None:
+    """Takes from a process what is not meant for it, before the libraries that would heed it are imported."""
+    for name in FOR_OTHERS:
+        environ.pop(name, None)
+
+
+def _usual() -> tuple[Path | None, Path | None]:
+    """File and folder of the system's CAs, as OpenSSL was built; certifi's where the system has none there."""
+    built = ssl.get_default_verify_paths()
+    file, folder = Path(built.openssl_cafile), Path(built.openssl_capath)
+    is_there, has_some = file.is_file(), folder.is_dir() and any(os.scandir(folder))
+    if not (is_there or has_some):
+        return Path(certifi.where()), None
+    return file if is_there else None, folder if has_some else None
+
+
+def _loadable(file: Path, setting: str) -> Path:
+    """The file, in which there is a certificate."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except ssl.SSLError:
+        raise ConfigError(f"{file} holds no certificate in PEM. Name one that does: `{setting}`") from None
+    except OSError as error:
+        raise _unreadable(file, setting, error) from None
+    return file
+
+
+def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
+    key = bank.client_key or certificate
+    asked = False
+
+    def password() -> str:
+        # Without this OpenSSL asks at the terminal, for as long as it takes.
+        nonlocal asked
+        asked = True
+        return bank.client_key_password or ""
+
+    _loadable(certificate, "client_cert")
+    try:
+        key.read_bytes()
+        made.load_cert_chain(certificate, key, password)
+    except ssl.SSLError as error:
+        if asked and bank.client_key_password is None:
+            text = f"the key in {key} is encrypted. Name its password: `client_key_password`"
+        elif asked:
+            text = f"the key in {key} cannot be decrypted with this `client_key_password`"
+        elif error.reason == "KEY_VALUES_MISMATCH":
+            text = f"the key in {key} is not that of the certificate {certificate}. Name the one that is: `client_key`"
+        else:
+            text = f"{key} holds no private key in PEM. Name a file that does: `client_key`"
+        raise ConfigError(text) from None
+    except OSError as error:
+        raise _unreadable(key, "client_key", error) from None
+
+
+def _unreadable(file: Path, setting: str, error: OSError) -> ConfigError:
+    return ConfigError(f"{file} cannot be read: {error.strerror}. Name another file: `{setting}`")

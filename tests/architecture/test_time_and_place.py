@@ -1,0 +1,251 @@
+"""Whatever time it is, wherever the machine stands: the suite passes, and a served sandbox goes by the bank's day."""
+
+import os
+import re
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.doors import trusting, wait_until
+from tests.support.serving import Serving, served
+from tests.support.travelling import TRAVEL_TO, timeless
+
+ROOT = Path(__file__).resolve().parents[2]
+VIENNA = ZoneInfo("Europe/Vienna")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a machine stands, and what time it is: ISO with its offset."""
+
+    time: str
+    zone: str = "UTC"
+
+    @property
+    def moment(self) -> datetime:
+        return datetime.fromisoformat(self.time).astimezone(VIENNA)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        # With the zones of a package, because the machine need not have any.
+        return {TRAVEL_TO: self.time, "TZ": self.zone, "TZDIR": str(files("tzdata") / "zoneinfo")}
+
+    def __str__(self) -> str:
+        return f"{self.time} {self.zone}"
+
+
+PLACES = (
+    Place("2026-11-21T23:30:00+00:00"),
+    Place("2028-02-29T23:58:00+01:00", "Europe/Vienna"),
+    Place("2026-03-29T01:59:59+01:00", "Europe/Vienna"),
+    Place("2026-03-29T23:30:00+02:00"),
+    Place("2026-10-25T02:59:59+02:00", "Europe/Vienna"),
+    Place("2026-10-25T02:30:00+01:00", "America/New_York"),
+    Place("2026-12-31T23:59:00+01:00"),
+    Place("2026-11-21T13:00:00+01:00", "Pacific/Auckland"),
+    Place("2026-11-21T09:00:00+01:00", "Pacific/Honolulu"),
+)
+PAYMENTS = "payments or further"
+SIGNING = "authorisations or approaches or sca or signing"
+OTHERS = [
+    *("tests/cassette/test_call.py", "tests/test_clock.py", "tests/control", "tests/testing/test_sandbox.py"),
+    *("tests/journeys/test_scenarios.py", "tests/state/test_session.py"),
+]
+PARTS = {
+    "contract-payments": ("tests/contract", "-k", f"process and ({PAYMENTS})"),
+    "contract": ("tests/contract", "-k", f"process and not ({PAYMENTS} or requests or bad_input)"),
+    "handlers-signing": ("tests/bank/handlers", "-k", SIGNING),
+    "handlers": ("tests/bank/handlers", *OTHERS, "-k", f"not ({SIGNING})"),
+}
+"""What depends on the date, in pieces of about ten seconds."""
+JOURNEYS = list(product(PLACES, PARTS))
+
+
+def of_the_day[T](choices: list[T]) -> T:
+    return choices[datetime.now(UTC).date().toordinal() % len(choices)]
+
+
+# -- the suite
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES, ids=str)
+@pytest.mark.parametrize("part", PARTS)
+def test_the_suite_passes(place: Place, part: str) -> None:
+    passes(place, part)
+
+
+def test_the_suite_passes_at_the_time_and_place_of_the_day() -> None:
+    passes(*of_the_day(JOURNEYS))
+
+
+def passes(place: Place, part: str) -> None:
+    outer = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "pytest", "-p", "tests.support.travelling", "-p", "no:xdist", "-m", "not slow"]
+    run = subprocess.run(
+        [*command, "-W", "ignore", "--tb", "short", *PARTS[part]],
+        cwd=ROOT,
+        env={**outer, "PYTHONPATH": paths, **place.environment},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert run.returncode == 0, f"{place}, {part}:\n{run.stdout[-20_000:]}{run.stderr[-2000:]}"
+    (passed,) = re.findall(r"(\d+) passed", run.stdout)
+    assert int(passed) > 100
+
+
+# -- a served sandbox
+
+
+class App:
+    """Asks one of the doors in a session."""
+
+    def __init__(self, sandbox: Serving, client: httpx.Client, session: str) -> None:
+        self._sandbox = sandbox
+        self._client = client
+        self._session = {"X-Sandbox-Session": session}
+
+    def ask(self, method: str, path: str, **headers: str) -> Any:
+        return self.send(method, path, None, **headers)
+
+    def send(self, method: str, path: str, body: Any, **headers: str) -> Any:
+        usual = {"X-Request-ID": str(uuid4()), "PSU-IP-Address": "192.0.2.1", **self._session}
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self._client.request(method, path, json=body, headers=usual | more)
+        return answer.json() | {"status": answer.status_code} if answer.content else {"status": answer.status_code}
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {self._sandbox.token}", **self._session}
+        answer = httpx.request(method, f"{self._sandbox.direct}/_sandbox/{path}", json=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    @property
+    def today(self) -> date:
+        return date.fromisoformat(self.control("GET", "clock")["today"])
+
+    def consent(self, last: date) -> Any:
+        return self.send("POST", "/v1/consents", bodies.consent(validUntil=last.isoformat()))
+
+
+@contextmanager
+def travelled(place: Place, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
+    for name, value in place.environment.items():
+        monkeypatch.setenv(name, value)
+    with served(directory, entry="tests.support.travelling") as sandbox:
+        yield sandbox
+
+
+@contextmanager
+def apps(sandbox: Serving) -> Iterator[list[App]]:
+    """One for each door."""
+    trust: ssl.SSLContext = timeless(trusting(sandbox.ca_file))
+    bank, options = "https://bank.example", {"verify": trust, "trust_env": False, "timeout": 20.0}
+    with (
+        httpx.Client(base_url=sandbox.direct, **options) as direct,
+        httpx.Client(base_url=sandbox.tls, **options) as tls,
+        httpx.Client(base_url=bank, proxy=sandbox.proxy, **options) as proxied,
+    ):
+        yield [App(sandbox, client, name) for name, client in (("a", direct), ("b", tls), ("default", proxied))]
+
+
+def walk(place: Place, app: App) -> None:
+    """What of the interface depends on the day."""
+    day, tomorrow = place.moment.date(), place.moment.date() + timedelta(days=1)
+    clock = app.control("GET", "clock")
+    now = datetime.fromisoformat(clock["now"])
+    assert timedelta() <= now - place.moment < timedelta(seconds=60)
+    assert now.utcoffset() == now.astimezone(VIENNA).utcoffset()
+    assert (app.today, clock["frozen"], clock["shift"]) == (day, None, 0)
+
+    assert app.consent(day - timedelta(days=1))["status"] == 400
+    made = app.consent(day)
+    assert made["consentStatus"] == "valid"
+    assert app.ask("GET", f"/v1/consents/{made['consentId']}")["lastActionDate"] == day.isoformat()
+
+    iban, known = facts.covered(), facts.as_of(day)
+    path = f"/v1/accounts/{iban}/transactions?bookingStatus=booked"
+    listed = app.ask("GET", path, Consent_ID=made["consentId"])["transactions"]["booked"]
+    booked = known["accounts"][iban]["transactions"]["booked"]
+    assert [one["bookingDate"] for one in listed] == [one["bookingDate"] for one in booked]
+
+    def execution(last: date) -> Any:
+        body = bodies.payment(bodies.SEPA, requestedExecutionDate=last.isoformat())
+        return app.send("POST", f"/v1/{bodies.SEPA}", body)
+
+    assert execution(day - timedelta(days=1))["status"] == 400
+    own = execution(tomorrow)["_Left"]["self"]["href"]
+    (authorisation,) = app.ask("GET", f"{own}/authorisations")["authorisationIds"]
+    assert app.control("POST", f"sca/{authorisation}", {"decide": "approve"})["resourceStatus"] == "ACTC"
+
+    app.control("POST", "clock", {"move": "24h"})
+
+    last = datetime.fromisoformat(app.control("GET", "clock")["now"])
+    assert last.astimezone(UTC) - now.astimezone(UTC) < timedelta(hours=24, seconds=60)
+    reached = last.date() >= tomorrow
+    assert app.ask("GET", f"{own}/status")["transactionStatus"] == ("ACSP" if reached else "ACTC")
+    gone = "expired" if reached else "valid"
+    assert app.ask("GET", f"/v1/consents/{made['consentId']}/status")["consentStatus"] == gone
+
+
+def goes_by_the_banks_day(place: Place, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with travelled(place, directory, monkeypatch) as sandbox, apps(sandbox) as every:
+        for app in every:
+            walk(place, app)
+        path = f"/v1/{uuid4()}"
+        assert every[0].ask("GET", path)["status"] == 404
+        line = sandbox.line(path)
+    logged = datetime.fromisoformat(line.partition(" a ")[0])
+    assert timedelta() <= logged - place.moment < timedelta(seconds=90)
+    assert logged.utcoffset() == logged.astimezone(VIENNA).utcoffset()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_a_served_sandbox_goes_by_the_banks_day(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_by_the_banks_day(place, tmp_path, monkeypatch)
+
+
+def test_a_served_sandbox_goes_by_the_banks_day_at_the_time_and_place_of_the_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_by_the_banks_day(of_the_day(list(PLACES)), tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Vienna", "Pacific/Auckland"])
+def test_midnight_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """What was valid until that day, or waits for the next one, and the test data of sessions that began before."""
+    place = Place("2026-12-31T23:59:45+01:00", zone)
+    day, tomorrow = date(2026, 12, 31), date(2027, 1, 1)
+    with travelled(place, tmp_path, monkeypatch) as sandbox, apps(sandbox) as (app, *_, default):
+        made = app.consent(day)["consentId"]
+        kept = default.control("GET", "state/accounts")
+        wait_until(lambda: app.today == tomorrow, 60)
+
+        assert app.ask("GET", f"/v1/consents/{made}/status")["consentStatus"] == "expired"
+        assert app.consent(day)["status"] == 400
+        assert app.consent(tomorrow)["consentStatus"] == "valid"
+        assert default.control("GET", "state/accounts") == kept
+        assert (
+            kept[facts.covered()]["transactions"]["booked"][0]["bookingDate"]
+            == (facts.as_of(day)["accounts"][facts.covered()]["transactions"]["booked"][0]["bookingDate"])
+        )
+        default.control("POST", "reset")
+        assert default.control("GET", "state/accounts") != kept

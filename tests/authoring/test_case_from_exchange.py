@@ -1,0 +1,134 @@
+"""Rules made of exchanges: they load, answer the same request again, and their examples hold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.authoring.case_from_exchange import case_from
+from xs2a_sandbox.authoring.examples import examples, run
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.journal.journal import MAX_BODY, Journal, Journaled
+from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.testing.sandbox import Blueprint, read_rules
+
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+
+
+@pytest.fixture(scope="module")
+def blueprint(tmp_path_factory: pytest.TempPathFactory) -> Blueprint:
+    return Blueprint.read(Settings(state="memory:", confdir=tmp_path_factory.mktemp("confdir")))
+
+
+def with_case(blueprint: Blueprint, case: dict[str, Any]) -> Engine:
+    """Read as a cassette is, with all of lint's checks."""
+    cassette = read_rules(to_json({"cassette": 1, "rules": [case]}).decode(), Path("case"), blueprint.schemas, "case")
+    return blueprint.engine(blueprint.extended([[cassette]]), MemoryStore(), Journal())
+
+
+def exchanged(method: str, target: str, **options: Any) -> Journaled:
+    engine = an_engine()
+    Client(engine).request(method, target, **options)
+    (entry,) = engine.journal
+    return entry
+
+
+CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("GET", f"/v1/consents/{CONSENT}/status", {}),
+    ("GET", "/v1/accounts?withBalance=true", {"consent": CONSENT}),
+    ("GET", "/v1/accounts", {}),
+    ("POST", "/v1/consents", {"json": {"access": {}, "n": [1, "a/b", {"~": None}]}}),
+    ("GET", "/v1/nowhere/at/all?x=1", {}),
+    ("DELETE", f"/v1/consents/{CONSENT}", {}),
+    ("GET", f"/bank/v1/consents/{CONSENT}", {}),
+    ("GET", f"/v1/consents/{CONSENT}/status", {"headers": {"X-Request-ID": None}}),
+]
+
+
+@pytest.mark.parametrize(("method", "target", "options"), CALLS, ids=[f"{m} {t}" for m, t, _ in CALLS])
+def test_the_case_answers_that_very_request_the_same(
+    blueprint: Blueprint, method: str, target: str, options: dict[str, Any]
+) -> None:
+    entry = exchanged(method, target, **options)
+    case = case_from(entry, blueprint.interface)
+    engine = with_case(blueprint, case)
+    again = Client(engine).request(method, target, **options)
+    assert again.headers["x-sandbox-rule"] == case["id"]
+    assert again.status == entry.status
+    expected = entry.answer_json
+    if isinstance(expected, dict):
+        expected.pop("sandbox", None)
+    assert (again.json() if again.body else None) == json.loads(json.dumps(expected, default=float))
+    (example,) = [one for one in examples(engine.interface) if one.owner.id == case["id"]]
+    assert run(engine, example) == []
+
+
+def test_it_asks_for_what_distinguishes_the_request(blueprint: Blueprint) -> None:
+    entry = exchanged("GET", f"/v1/consents/{CONSENT}/status?x=1", headers={"PSU-ID": "anna", "Accept": "*/*"})
+    case = case_from(entry, blueprint.interface)
+    assert case["id"] == "consent-status-1"
+    assert case["match"] == {
+        "operation": "consent-status",
+        "where": {"consentId": CONSENT},
+        "headers": {"PSU-ID": "anna"},
+        "query": {"x": "1"},
+    }
+    assert case["respond"] == {"status": 200, "raw": True, "body": {"consentStatus": "valid"}}
+
+
+def test_a_large_body_is_not_asked_for(blueprint: Blueprint) -> None:
+    entry = exchanged("POST", "/v1/consents", json={f"m{n}": n for n in range(50)})
+    assert "body" not in case_from(entry, blueprint.interface)["match"]
+
+
+def journaled(response: Response) -> Journaled:
+    engine = an_engine()
+    exchange = Exchange("default", "GET", "/v1/x", response.status, 1.0, "rule", "r")
+    engine.journal.add(Request("GET", "/v1/x", Headers()), response, exchange)
+    return engine.journal.entries()[0]
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (Response(204), {"status": 204}),
+        (
+            Response(200, (("Content-Type", "text/html"), ("Date", "now"), ("X-Mine", "1")), b"<p>{{ x }}</p>"),
+            {
+                "status": 200,
+                "headers": {"X-Mine": "1", "Content-Type": "text/html"},
+                "raw": True,
+                "text": "<p>{{ x }}</p>",
+            },
+        ),
+        (
+            Response(200, (("Content-Type", "image/png"),), b"\xff"),
+            {"status": 200, "headers": {"Content-Type": "image/png"}, "raw": True, "base64": "/w=="},
+        ),
+        (
+            Response(200, (("Content-Type", "application/json"),), b"{not json", "truncate"),
+            {
+                "status": 200,
+                "headers": {"Content-Type": "application/json"},
+                "fault": "truncate",
+                "raw": True,
+                "text": "{not json",
+            },
+        ),
+    ],
+)
+def test_answers_of_every_kind(blueprint: Blueprint, response: Response, expected: dict[str, Any]) -> None:
+    case = case_from(journaled(response), blueprint.interface)
+    assert case["respond"] == expected
+    with_case(blueprint, case)
+
+
+def test_what_was_not_kept_whole_makes_no_case(blueprint: Blueprint) -> None:
+    with pytest.raises(UserMistake, match="larger than what the journal keeps"):
+        case_from(journaled(Response(200, (), b"x" * (MAX_BODY + 1))), blueprint.interface)

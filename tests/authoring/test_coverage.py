@@ -1,0 +1,67 @@
+"""What was exercised, and what was not."""
+
+from tests.support.engine_client import Client, an_engine, cassette
+from xs2a_sandbox.authoring.coverage import CoverageTally, as_json, as_text, measure
+from xs2a_sandbox.journal.log_line import Exchange
+
+CASES = """\
+rules:
+  - {id: closed, match: {operation: account-list}, require: none, respond: {status: 503, text: closed}}
+  - {id: own, match: {path: /own/path}, respond: {text: own}}
+"""
+
+
+def exchange(rule: str | None = None, error: str | None = None) -> Exchange:
+    return Exchange("default", "GET", "/x", 200, 1.0, "rule", rule, error=error)
+
+
+def test_what_answered_is_exercised(tmp_path):
+    bank, tally = an_engine(layers=cassette(tmp_path, CASES)), CoverageTally()
+    bank.on_exchange = tally.add
+    client = Client(bank)
+
+    client.get("/v1/accounts")
+    client.get("/v1/consents/0cae8c3e-1111-4222-8333-444455556666/status")
+    client.post("/v1/consents", json={})
+
+    found = measure(bank.interface, tally)
+    exercised = {kind: {part.id for part in parts if part.exercised} for kind, parts in found.items()}
+    assert exercised == {
+        "operations": {"account-list", "consent-status"},
+        "rules": {"closed"},
+        "errors": {"consent-unknown", "format-error"},
+    }
+
+
+def test_each_part_says_what_it_is_and_where(tmp_path):
+    bank = an_engine(layers=cassette(tmp_path, CASES)).interface
+    found = as_json(measure(bank, CoverageTally({"closed"}, {"busy"})))
+
+    own = {"id": "own", "about": "/own/path", "place": f"{tmp_path / 'case.yaml'}:5"}
+    assert own in found["rules"]["never"]
+    assert found["rules"]["exercised"] == 1
+    assert found["operations"]["total"] == len(bank.operations)
+    delete = next(one for one in found["operations"]["never"] if one["id"] == "delete-consent")
+    assert delete["about"] == "DELETE /v1/consents/{consentId}"
+    assert {"404 RESOURCE_UNKNOWN"} <= {one["about"] for one in found["errors"]["never"]}
+    assert "busy" not in {one["id"] for one in found["errors"]["never"]}
+
+
+def test_as_text(tmp_path):
+    bank = an_engine(layers=cassette(tmp_path, CASES)).interface
+    everything = CoverageTally({*bank.operations, "own"}, set(bank.errors))
+    lines = as_text(measure(bank, everything)).splitlines()
+
+    count = len(bank.operations)
+    assert lines[0] == f"operations: {count} of {count} exercised"
+    assert lines[1] == f"rules: 1 of {len(bank.rules)} exercised, never:"
+    assert [line.split() for line in lines if " closed " in line] == [
+        ["closed", "account-list", f"({tmp_path / 'case.yaml'}:4)"]
+    ]
+
+
+def test_what_is_no_part_of_the_files_does_not_count():
+    tally = CoverageTally()
+    tally.add(exchange())
+    tally.add(exchange("gone", "gone-too"))
+    assert (tally.rules, tally.errors) == ({"gone"}, {"gone-too"})

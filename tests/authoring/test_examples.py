@@ -1,0 +1,147 @@
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.authoring.examples import Example, compare, compose, examples, run
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.http import Response
+
+REQUESTS = """\
+cassette: 1
+rules:
+  - id: mirror
+    match: {path: "/mirror/{word}/{rest*}", where: {word: [hello, bye]}}
+    respond:
+      headers: {X-Word: "{{ path.word }}"}
+      body:
+        method: "{{ request.method }}"
+        path: "{{ request.path }}"
+        query: "{{ query }}"
+        type: "{{ headers['content-type'] }}"
+        ip: "{{ headers['psu-ip-address'] }}"
+        id: "{{ headers['x-request-id'] }}"
+        sent: "{{ body }}"
+    examples:
+"""
+
+COUNT = """\
+cassette: 1
+rules:
+  - id: count
+    match: {path: /count, method: [DELETE, PUT]}
+    sequence: [{body: {turn: 1}}, {body: {turn: 2}}]
+    examples:
+      - {request: {}, expect: {status: 200, body: {turn: 1}}}
+      - {request: {}, expect: {status: 200, body: {turn: 1}}}
+"""
+
+
+def engine(tmp_path: Path, cassette: str) -> Engine:
+    (tmp_path / "case.yaml").write_text(cassette)
+    return build.build(Settings(state="memory:", confdir=tmp_path, cassettes=(tmp_path,)))
+
+
+def own(engine: Engine, tmp_path: Path) -> list[Example]:
+    return [entry for entry in examples(engine.interface) if entry.owner.origin.document.file.parent == tmp_path]
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ("{where: {rest: a/b}}", "{method: GET, path: /mirror/hello/a/b, type: null, ip: 192.0.2.1, sent: null}"),
+        ("{where: {word: bye, rest: ä b}}", "{path: /mirror/bye/ä b}"),
+        ("{where: {rest: x}, body: {a: 1.50}}", "{method: POST, type: application/json, sent: {a: 1.5}}"),
+        ("{where: {rest: x}, body: null}", "{method: POST, type: application/json}"),
+        ("{path: /mirror/bye/y, method: PATCH}", "{method: PATCH, path: /mirror/bye/y}"),
+        ("{where: {rest: x}, query: {a: true, b: 2, c: x y, d: null}}", "{query: {a: 'true', b: '2', c: x y}}"),
+        ("{where: {rest: x}, headers: {psu-IP-address: null, X-Request-ID: mine}}", "{ip: null, id: mine}"),
+    ],
+)
+def test_what_is_left_out_comes_from_the_rule(tmp_path: Path, request_: str, expected: str) -> None:
+    built = engine(tmp_path, REQUESTS + f"      - {{request: {request_}, expect: {{status: 200, body: {expected}}}}}\n")
+    (entry,) = own(built, tmp_path)
+    assert run(built, entry) == []
+
+
+def test_a_query_that_is_null_is_not_sent(tmp_path: Path) -> None:
+    built = engine(
+        tmp_path, REQUESTS + "      - {request: {where: {rest: x}, query: {d: null}}, expect: {status: 200}}\n"
+    )
+    (entry,) = own(built, tmp_path)
+    assert compose(entry).target == "/mirror/hello/x"
+
+
+def test_a_gap_in_the_path_is_a_complaint(tmp_path: Path) -> None:
+    built = engine(tmp_path, REQUESTS + "      - {request: {}, expect: {status: 200}}\n")
+    (entry,) = own(built, tmp_path)
+    assert run(built, entry) == ["the example does not say what {rest} is; give it under where"]
+
+
+def test_each_example_has_a_session_of_its_own(tmp_path: Path) -> None:
+    built = engine(tmp_path, COUNT)
+    entries = own(built, tmp_path)
+    assert [compose(entry).method for entry in entries] == ["DELETE", "DELETE"]
+    assert [run(built, entry) for entry in entries] == [[], []]
+
+
+def test_a_rule_for_an_operation_takes_its_method_and_path(tmp_path: Path) -> None:
+    built = engine(
+        tmp_path,
+        """\
+cassette: 1
+rules:
+  - id: refused
+    match: {operation: cancel-payment, where: {paymentId: mine}}
+    respond: {status: 403, text: "{{ path.service }} {{ path.product }}"}
+    examples: [{request: {}, expect: {status: 403}}]
+""",
+    )
+    (entry,) = own(built, tmp_path)
+    request = compose(entry)
+    assert (request.method, request.target) == ("DELETE", "/v1/payments/sepa-credit-transfers/mine")
+    assert run(built, entry) == []
+    assert entry.place == f"{tmp_path / 'case.yaml'}:6"
+
+
+ANSWER = Response(201, (("X-One", "1"),), b'{"a": 1.50, "list": [{"b": 2, "c": 3}]}')
+
+
+@pytest.mark.parametrize(
+    ("expect", "complaints"),
+    [
+        ({"status": 201, "headers": {"x-one": 1}, "body": {"a": Decimal("1.5"), "list": [{"b": 2}]}}, []),
+        ({"status": 200}, ["the status is 201, not 200; the answer is {"]),
+        ({"status": 201, "headers": {"X-One": "2"}}, ["the header X-One is '1', not '2'"]),
+        ({"status": 201, "headers": {"X-One": None}}, ["the header X-One is '1', not absent"]),
+        ({"status": 201, "headers": {"X-Two": "2"}}, ["the header X-Two is absent, not '2'"]),
+        ({"status": 201, "headers": {"X-Two": None}}, []),
+        ({"status": 201, "body": {"a": "1.5"}}, ['the body does not contain {"a":"1.5"}; the answer is']),
+        ({"status": 201, "body": {"z": None}}, ['the body does not contain {"z":null}; the answer is']),
+    ],
+)
+def test_complaints_say_what_came_instead(expect: dict[str, Any], complaints: list[str]) -> None:
+    found = compare(expect, ANSWER)
+    assert len(found) == len(complaints)
+    assert all(one.startswith(start) for one, start in zip(found, complaints, strict=True))
+
+
+def test_an_answer_without_body() -> None:
+    assert compare({"status": 200, "body": {}}, Response(204)) == [
+        "the status is 204, not 200; the answer has no body",
+        "the body does not contain {}",
+    ]
+
+
+def test_the_answer_and_the_reason_are_said_once() -> None:
+    found = compare({"status": 200, "headers": {"X-One": "2"}, "body": {"a": 1}}, ANSWER, ", as it is")
+    assert found == [
+        f"the status is 201, not 200, as it is; the answer is {ANSWER.body.decode()}",
+        "the header X-One is '1', not '2'",
+        'the body does not contain {"a":1}',
+    ]
+    assert compare({"status": 201, "headers": {"X-One": "2"}}, ANSWER, ", as it is") == [
+        "the header X-One is '1', not '2', as it is"
+    ]

@@ -1,0 +1,98 @@
+"""The files that `init` writes."""
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from xs2a_sandbox.authoring import init_files as starter
+from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.clock import BANK_ZONE
+from xs2a_sandbox.config import Settings, settings
+from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.documents.yaml_reader import parse
+from xs2a_sandbox.engine import build as assembly
+from xs2a_sandbox.errors import UserMistake
+
+
+def files(directory: Path) -> dict[Path, bytes]:
+    return {
+        file.relative_to(directory): file.read_bytes()
+        for file in directory.rglob("*")
+        if file.is_file() and not file.name.startswith(".") and SCENARIOS not in file.parts
+    }
+
+
+def test_what_is_bundled_and_the_settings_are_written(tmp_path: Path) -> None:
+    new = tmp_path / "new/place"
+
+    listed = starter.write(new)
+
+    assert {file.relative_to(new) for file in listed} == files(new).keys()
+    for name in ("cassettes", "schemas"):
+        assert files(new / name) == files(bundled(name))
+    assert (new / "cassettes/cases").is_dir()
+    assert settings.load({}, {}, new) == Settings()
+
+
+def test_cases_of_whoever_works_in_a_checkout_are_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = tmp_path / "checkout"
+    shutil.copytree(bundled("cassettes"), checkout)
+    (checkout / "cases/mine.yaml").write_text("cassette: 1\nruls: []\n")
+    monkeypatch.setattr(starter, "bundled", lambda name: checkout if name == "cassettes" else bundled(name))
+    monkeypatch.setattr(assembly, "bundled", lambda name: checkout if name == "cassettes" else bundled(name))
+    monkeypatch.chdir(tmp_path)
+
+    assert tmp_path / "new/cassettes/cases/example.yaml" in starter.write(tmp_path / "new")
+    assert not (tmp_path / "new/cassettes/cases/mine.yaml").exists()
+    assert assembly.read(Settings()).problems == []
+
+
+def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "my-testdata.yaml").touch()
+    (tmp_path / "my-redaction.yaml").write_text("redaction: 1\n")
+    text = starter.settings()
+    active = "\n".join(line[1:] if line.startswith("#") and line[1] != " " else line for line in text.splitlines())
+    assert list(parse(active, Path("x")).value) == [setting.name for setting in SETTINGS]
+    (tmp_path / settings.FILE).write_text(active)
+
+    assert settings.load({}, {}, tmp_path) == Settings(
+        testdata=tmp_path / "my-testdata.yaml",
+        redaction=tmp_path / "my-redaction.yaml",
+        frozen_at=datetime(2026, 11, 21, 9, tzinfo=BANK_ZONE),
+        public_url="http://localhost:8081",
+        proxy_auth="user:password",
+        bank="https://api.bank.example/psd2",
+        to=tmp_path / "recordings",
+    )
+    assert yaml.safe_load(text) is None
+
+
+def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "cassettes").mkdir()
+    (tmp_path / "cassettes/testdata.yaml").write_text("mine")
+    (tmp_path / "xs2a-sandbox.yaml").write_text("port: 1")
+    (tmp_path / "schemas").write_text("a file where a folder would be")
+    before = files(tmp_path)
+
+    with pytest.raises(UserMistake) as caught:
+        starter.write(tmp_path)
+
+    in_the_way = [str(tmp_path / name) for name in ("cassettes/testdata.yaml", "schemas", "xs2a-sandbox.yaml")]
+    assert str(caught.value).splitlines()[1:] == [f"  {name}" for name in in_the_way]
+    assert files(tmp_path) == before
+
+
+def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
+    (tmp_path / "xs2a-sandbox.yaml").symlink_to("nowhere")
+
+    with pytest.raises(UserMistake, match="there already"):
+        starter.write(tmp_path)
+
+
+def test_where_nothing_can_be_written() -> None:
+    with pytest.raises(UserMistake, match="cannot write /proc/nowhere"):
+        starter.write(Path("/proc/nowhere"))

@@ -1,0 +1,119 @@
+"""What lint finds beyond what is written: examples, answers, expressions and test data, each at its place."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.linting import found, said, settings
+from xs2a_sandbox.authoring.lint import check
+
+BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def empty_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+
+@pytest.mark.parametrize("file", BROKEN, ids=lambda file: file.stem)
+def test_a_broken_file(file: Path, tmp_path: Path) -> None:
+    expected = re.findall(r"^# (\d+:\d+ \S+)$", file.read_text(), re.MULTILINE)
+
+    problems = check(settings(tmp_path), [file])
+
+    assert said(problems) == expected, [str(p) for p in problems]
+    assert {p.file for p in problems} == {file}
+
+
+def test_there_are_enough_broken_files() -> None:
+    codes = {code for file in BROKEN for code in re.findall(r"^# \d+:\d+ (\S+)$", file.read_text(), re.MULTILINE)}
+    assert len(BROKEN) >= 15
+    assert {"template", "example", "answer-schema", "ambiguous", "unreachable", "unused-testdata"} <= codes
+
+
+def test_what_is_bundled_is_clean(tmp_path: Path) -> None:
+    assert said(found(tmp_path)) == []
+
+
+def test_an_example_that_a_later_layer_answers_is_not_judged(tmp_path: Path) -> None:
+    assert not found(
+        tmp_path,
+        later="""\
+            cassette: 1
+            rules:
+              - {id: none, match: {operation: account-list}, require: none, respond: {status: 503, text: closed}}
+            """,
+    )
+
+
+def test_examples_of_the_dialect_are_not_judged_by_other_test_data(tmp_path: Path) -> None:
+    data = "testdata: 1\nreplace: true\n"
+    case = """\
+        cassette: 1
+        rules:
+          - id: mine
+            match: {operation: account-list}
+            respond: {body: {accounts: "{{ state.accounts | list }}"}}
+            examples: [{request: {headers: {Consent-ID: x}}, expect: {status: 200, body: {accounts: [a]}}}]
+        """
+    assert said(found(tmp_path, data=data)) == []
+    assert said(found(tmp_path, data=data, case=case)) == ["6:16 example"]
+
+
+def test_delays_are_not_waited_for(tmp_path: Path) -> None:
+    assert not found(
+        tmp_path,
+        slow="""\
+            cassette: 1
+            rules:
+              - id: slow
+                match: {path: /slow}
+                respond: {text: a, delay: 5m}
+                examples: [{request: {}, expect: {status: 200}}]
+            """,
+    )
+
+
+def test_errors_that_are_meant_are_none(tmp_path: Path) -> None:
+    assert not found(
+        tmp_path,
+        meant="""\
+            cassette: 1
+            rules:
+              - id: meant
+                match: {path: /meant}
+                respond: {error: internal, values: {reason: the drill, name: x}}
+                examples: [{request: {}, expect: {status: 500}}]
+            """,
+    )
+
+
+def test_a_failing_expression_of_another_rule_is_shown_where_it_stands(tmp_path: Path) -> None:
+    problems = found(
+        tmp_path,
+        case="""\
+            cassette: 1
+            rules:
+              - id: a
+                match: {path: "/a", when: "query.n > 5"}
+                respond: {text: a}
+                examples:
+                  - {request: {query: {n: "7"}}, expect: {status: 404}}
+            """,
+    )
+    assert said(problems) == ["4:31 template"]
+    assert "'>' not supported between instances of 'str' and 'int'" in problems[0].text
+
+
+def test_each_problem_is_said_once(tmp_path: Path) -> None:
+    text = """\
+        cassette: 1
+        rules:
+          - id: a
+            match: {path: /a}
+            respond: {text: "{{ request.path + 1 }}"}
+            examples: [{request: {}, expect: {status: 200}}, {request: {}, expect: {status: 200}}]
+        """
+    assert said(found(tmp_path, case=text)) == ["5:21 template"]

@@ -1,0 +1,89 @@
+"""Answers held against the schemas that they are meant to have."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine_client import an_engine, bundled_engine, cassette
+from xs2a_sandbox.authoring.lint_answers import check_fixed, complaint
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.http import Response
+
+JSON = (("Content-Type", "application/json"),)
+WRONG = Response(200, JSON, b'{"consentStatus": "perhaps"}')
+
+
+def engine(tmp_path: Path, rest: str, match: str = "{operation: consent-status}") -> Engine:
+    return an_engine(layers=cassette(tmp_path, f"rules:\n  - id: mine\n    match: {match}\n{rest}"))
+
+
+def fixed(bank: Engine) -> list[str]:
+    (rule,) = [rule for rule in bank.interface.rules if rule.id == "mine"]
+    return [f"{p.line}:{p.column} {p.text}" for p in check_fixed(rule, bank.interface, bank.schemas)]
+
+
+def said(bank: Engine, response: Response) -> str | None:
+    by = bank.interface.named("mine")
+    assert by
+    return complaint(response, by, bank.interface, bank.schemas)
+
+
+def test_a_fixed_body_has_the_schema_of_its_operation(tmp_path: Path) -> None:
+    (text,) = fixed(engine(tmp_path, "    respond: {body: {consentStatus: perhaps}}\n"))
+    assert text.startswith("6:37 /consentStatus must be ")
+    assert text.endswith("says the schema consent-status")
+    assert fixed(engine(tmp_path, "    respond: {body: {consentStatus: valid}}\n")) == []
+
+
+def test_each_answer_of_a_sequence_is_looked_at(tmp_path: Path) -> None:
+    sequence = "    sequence:\n      - {body: {consentStatus: valid}}\n      - {body: {consentStatus: 1}}\n"
+    (text,) = fixed(engine(tmp_path, sequence))
+    assert text.startswith("8:32 ")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "{body: {consentStatus: perhaps}, raw: true}",
+        "{text: perhaps}",
+        "{status: 503, body: {consentStatus: perhaps}}",
+        "{body: {consentStatus: '{{ query.status }}'}}",
+    ],
+)
+def test_what_may_have_any_form(tmp_path: Path, answer: str) -> None:
+    assert fixed(engine(tmp_path, f"    respond: {answer}\n")) == []
+
+
+def test_a_rules_own_answers_come_first(tmp_path: Path) -> None:
+    own = "    respond: {status: 503, body: {consentStatus: perhaps}}\n    answers: {503: error}\n"
+    (text,) = fixed(engine(tmp_path, own))
+    assert "says the schema error" in text
+
+
+def test_an_answer_that_came(tmp_path: Path) -> None:
+    text = said(engine(tmp_path, "    respond: {body: {consentStatus: '{{ query.status }}'}}\n"), WRONG)
+    assert text
+    assert text.startswith("/consentStatus must be ")
+    assert said(engine(tmp_path, "    respond: {raw: true, body: {}}\n"), WRONG) is None
+    assert (
+        said(engine(tmp_path, "    respond: {text: '{}', headers: {Content-Type: application/json}}\n"), WRONG) is None
+    )
+
+
+def test_only_json_that_arrives_whole(tmp_path: Path) -> None:
+    bank = engine(tmp_path, "    respond: {body: {consentStatus: '{{ query.status }}'}}\n")
+    assert said(bank, Response(200, (("Content-Type", "text/plain"),), b"x")) is None
+    assert said(bank, Response(200, JSON, b'{"consentStatus": 1}', fault="truncate")) is None
+    assert said(bank, Response(200, JSON)) is None
+    assert said(bank, Response(404, JSON, b'{"consentStatus": 1}')) is None
+    text = engine(tmp_path, "    respond: {text: no json, headers: {Content-Type: application/json}}\n")
+    assert said(text, Response(200, JSON, b"no json")) is None
+
+
+def test_a_list_of_answers_gives_a_choice() -> None:
+    bank = bundled_engine()
+    transactions = bank.interface.operations["account-transactions"]
+    lean = Response(200, JSON, b'{"account": {"iban": "AT459880000010204711"}, "transactions": {"booked": []}}')
+    text = complaint(lean, transactions, bank.interface, bank.schemas)
+    assert text
+    assert "transactions" in text

@@ -1,0 +1,67 @@
+"""A case that is added, and what that means for the others."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.linting import settings
+from xs2a_sandbox.authoring.lint import check, new_problems
+from xs2a_sandbox.authoring.new_case import write
+from xs2a_sandbox.errors import Problem, UserMistake
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+def test_a_problem_is_the_same_whatever_it_says() -> None:
+    old, changed, new = (Problem(Path("a"), line, 1, "example", text) for line, text in ((1, "x"), (1, "y"), (2, "x")))
+    assert new_problems([old], [changed, new]) == [new]
+
+
+TAX = """\
+cassette: 1
+rules:
+  - {id: other, match: {path: /other}, respond: {status: 404, text: a}}
+  - id: tax
+    match: {operation: initiate-payment, body: {/creditorName: {prefix: Tax}}}
+    respond: {status: 403, text: call the desk}
+    examples:
+      - request:
+          where: {product: sepa-credit-transfers}
+          body:
+            debtorAccount: {iban: AT459880000010204711}
+            instructedAmount: {amount: "1.00", currency: EUR}
+            creditorAccount: {iban: AT459880000010204711}
+            creditorName: Tax Office
+        expect: {status: 403}
+"""
+
+
+def test_what_another_case_is_for_is_not_taken_from_it(tmp_path: Path, here: Path) -> None:
+    file = here / "cassettes/cases/tax.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(TAX)
+
+    with pytest.raises(UserMistake) as refused:
+        write(settings(tmp_path), "POST", "/v1/payments/sepa-credit-transfers", 401)
+
+    first, second, third = str(refused.value).splitlines()
+    assert first == "nothing written:"
+    assert second.startswith(f"  {file}:8:9: this example of tax would no longer hold: the status is 401, not 403")
+    assert third.endswith("or give those rules a higher priority")
+    assert list(here.rglob("*.yaml")) == [file]
+    file.write_text(TAX.replace("- id: tax", "- id: tax\n    priority: 1"))
+    write(settings(tmp_path), "POST", "/v1/payments/sepa-credit-transfers", 401)
+    assert check(settings(tmp_path), []) == []
+
+
+def test_what_was_wrong_before_is_no_reason(tmp_path: Path, here: Path) -> None:
+    file = here / "cassettes/cases/tax.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(TAX.replace("expect: {status: 403}", "expect: {status: 409}"))
+    write(settings(tmp_path), "POST", "/v1/payments/sepa-credit-transfers", 401)
+    assert [p.file for p in check(settings(tmp_path), [])] == [file]

@@ -1,0 +1,150 @@
+"""Starters for cases: they lint clean, their examples hold, and nothing is ever overwritten."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine_client import Client, bundled_engine
+from xs2a_sandbox.authoring.lint import check
+from xs2a_sandbox.authoring.new_case import drafted, text, write
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import build
+from xs2a_sandbox.errors import UserMistake
+
+BANK = bundled_engine()
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state="memory:", confdir=tmp_path)
+
+
+@pytest.mark.parametrize("status", [None, 400, 401, 429, 503])
+def test_of_every_operation_it_lints_clean_and_its_example_holds(tmp_path: Path, status: int | None) -> None:
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    for operation in BANK.interface.operations.values():
+        draft = drafted(BANK.interface, BANK.schemas, BANK.testdata, operation.method, operation.pattern.text, status)
+        assert draft.match == {"operation": operation.id}
+        (folder / f"{draft.id}.yaml").write_text(text(draft))
+
+    assert [str(p) for p in check(settings(tmp_path), [folder])] == []
+
+
+@pytest.mark.parametrize("status", [None, 403])
+def test_what_narrows_it_down_can_be_taken_as_it_stands(tmp_path: Path, status: int | None) -> None:
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    for operation in BANK.interface.operations.values():
+        draft = drafted(BANK.interface, BANK.schemas, BANK.testdata, operation.method, operation.pattern.text, status)
+        lines = text(draft).splitlines()
+        bare = [line.replace("# ", "", 1) if line.strip().startswith(("# body", "# query")) else line for line in lines]
+        (folder / f"{draft.id}.yaml").write_text("\n".join(bare))
+
+    assert [str(p) for p in check(settings(tmp_path), [folder])] == []
+
+
+def test_it_is_written_where_ones_own_cases_are_and_answers(tmp_path: Path, here: Path) -> None:
+    file = write(settings(tmp_path), "post", "/v1/payments/instant-sepa-credit-transfers", 403)
+
+    assert file == here / "cassettes/cases/initiate-payment-403.yaml"
+    client = Client(build.build(settings(tmp_path)))
+    body = BANK.schemas["payments/sepa-credit-transfers"]
+    assert body.accepts(PAYMENT)
+    assert client.post("/v1/payments/instant-sepa-credit-transfers", json=PAYMENT).status == 403
+    assert client.post("/v1/payments/sepa-credit-transfers", json=PAYMENT).status == 200
+
+
+PAYMENT = {
+    "debtorAccount": {"iban": "AT459880000010204711"},
+    "instructedAmount": {"amount": "1.00", "currency": "EUR"},
+    "creditorAccount": {"iban": "AT459880000010204711"},
+    "creditorName": "Anna",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "match"),
+    [
+        ("/v1/accounts", {"operation": "account-list"}),
+        (
+            "https://bank.example/xs2a/v1/accounts/?withBalance=true",
+            {"operation": "account-list", "query": {"withBalance": "true"}},
+        ),
+        ("/v1/accounts/AT1/balances", {"operation": "account-balances", "where": {"account-id": "AT1"}}),
+        (
+            "/v1/bulk-payments/{product}/p1",
+            {"operation": "payment-record", "where": {"service": "bulk-payments", "paymentId": "p1"}},
+        ),
+    ],
+)
+def test_what_is_given_is_matched(tmp_path: Path, path: str, match: dict[str, object]) -> None:
+    draft = drafted(BANK.interface, BANK.schemas, BANK.testdata, "GET", path, None)
+    assert draft.match == match
+    file = tmp_path / "one.yaml"
+    file.write_text(text(draft))
+    assert [str(p) for p in check(settings(tmp_path), [file])] == []
+
+
+def test_what_is_asked_for_is_what_its_example_sends(tmp_path: Path, here: Path) -> None:
+    path = "/v1/accounts/AT459880000010204711/transactions?bookingStatus=booked"
+    write(settings(tmp_path), "GET", path, 429)
+    assert [str(p) for p in check(settings(tmp_path), [])] == []
+
+
+def test_what_the_operation_refuses_is_not_written(tmp_path: Path, here: Path) -> None:
+    path = "/v1/accounts/AT459880000010204711/transactions?bookingStatus=nonsense"
+    with pytest.raises(UserMistake, match=r"(?s)nothing written.*own example would not hold.*400, not 429.*explain"):
+        write(settings(tmp_path), "GET", path, 429)
+    assert list(here.rglob("*.yaml")) == []
+
+
+def test_an_unknown_path_names_the_nearest(tmp_path: Path, here: Path) -> None:
+    with pytest.raises(UserMistake, match=r"no operation is GET /v1/acounts(.|\n)*GET /v1/accounts \(account-list\)"):
+        write(settings(tmp_path), "GET", "/v1/acounts")
+    assert not list(here.iterdir())
+
+
+def test_nothing_is_overwritten(tmp_path: Path, here: Path) -> None:
+    file = write(settings(tmp_path), "GET", "/v1/accounts", file=here / "mine.yaml")
+    before = file.read_bytes()
+    with pytest.raises(UserMistake, match="is there already; name another file with --to"):
+        write(settings(tmp_path), "GET", "/v1/accounts", 503, here / "mine.yaml")
+    assert file.read_bytes() == before
+    with pytest.raises(UserMistake, match=r"end in \.yaml"):
+        write(settings(tmp_path), "GET", "/v1/accounts", 503, here / "mine.yml")
+
+
+def test_a_second_case_for_the_same_requests_is_not_written(tmp_path: Path, here: Path) -> None:
+    write(settings(tmp_path), "GET", "/v1/accounts", 503)
+    with pytest.raises(UserMistake, match="ambiguous"):
+        write(settings(tmp_path), "GET", "/v1/accounts", 429)
+    assert [file.name for file in here.rglob("*.yaml")] == ["account-list-503.yaml"]
+
+
+def test_its_id_is_nobody_elses(tmp_path: Path, here: Path) -> None:
+    write(settings(tmp_path), "GET", "/v1/accounts", 503)
+    file = write(settings(tmp_path), "GET", "/v1/accounts?withBalance=true", 503)
+    assert file.name == "account-list-503-2.yaml"
+
+
+def test_editors_find_the_schema_of_the_folder(tmp_path: Path, here: Path) -> None:
+    (here / "schemas").mkdir()
+    (here / "schemas/cassette.schema.json").write_text("{}")
+    file = write(settings(tmp_path), "GET", "/v1/accounts")
+    assert file.read_text().startswith("# yaml-language-server: $schema=../../schemas/cassette.schema.json\n")
+
+
+def test_errors_have_the_codes_that_the_operation_has() -> None:
+    def code(method: str, path: str, status: int) -> object:
+        return drafted(BANK.interface, BANK.schemas, BANK.testdata, method, path, status).body["tppMessages"][0]["code"]
+
+    assert code("GET", "/v1/accounts", 401) == "CONSENT_EXPIRED"
+    assert code("POST", "/v1/consents", 400) == "RESOURCE_UNKNOWN"
+    assert code("POST", "/v1/consents", 429) == "TOO_MANY_REQUESTS"

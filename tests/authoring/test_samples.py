@@ -1,0 +1,76 @@
+"""Values that would do."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import bundled_engine
+from xs2a_sandbox.authoring.samples import of_body, of_matcher, of_schema
+from xs2a_sandbox.cassette.matchers import RequestPart, constrain
+from xs2a_sandbox.documents.json_schema import Schema
+
+SCHEMAS = bundled_engine().schemas
+BODIES = [name for name in SCHEMAS.names() if name not in ("cassette", "testdata", "config", "definitions")]
+
+
+def body(**matchers: Any) -> Any:
+    return of_body(
+        constrain(RequestPart("body", pointer), matcher, SCHEMAS.__getitem__) for pointer, matcher in matchers.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("matcher", "value"),
+    [
+        ({"equals": "a"}, "a"),
+        ({"equals": None}, None),
+        ({"in": ["b", "c"]}, "b"),
+        ({"prefix": "1"}, "1"),
+        ({"exists": True}, "text"),
+        ({"regex": "^a"}, "text"),
+        ({"absent": True}, None),
+        ({"not": {"equals": 1}}, None),
+        ({"any": [{"absent": True}, {"format": "date"}]}, None),
+        ({"any": [{"format": "date"}, "x"]}, "9999-12-31"),
+    ],
+)
+def test_of_a_matcher(matcher: dict[str, Any], value: Any) -> None:
+    assert of_matcher(matcher) == value
+
+
+@pytest.mark.parametrize("name", ["amount", "bic", "country", "currency", "date", "date-time", "iban", "ip", "uuid"])
+def test_of_a_format_it_has_the_format(name: str) -> None:
+    fits = constrain(RequestPart("query", "a"), {"format": name}, SCHEMAS.__getitem__).fits
+    assert fits((of_matcher({"format": name}),))
+
+
+def test_of_the_body_that_is_matched() -> None:
+    assert body(**{"/a/b": "x", "/a/c": {"in": [1, 2]}, "/l/1/n": {"format": "currency"}}) == {
+        "a": {"b": "x", "c": 1},
+        "l": [None, {"n": "EUR"}],
+    }
+    assert body(**{"": {"contains": {"k": 1}}, "/a": "x"}) == {"k": 1, "a": "x"}
+    assert body(**{"/a": {"gt": 5}, "/b": {"exists": True}}) is None
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_of_a_schema_it_is_accepted(name: str) -> None:
+    schema = SCHEMAS[name]
+    assert schema.complaint(of_schema(schema.node)) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "object", "required": ["a"], "properties": {"a": {"const": 7}, "b": {"type": "string"}}}, {"a": 7}),
+        ({"type": "array", "minItems": 2, "items": {"type": "integer", "minimum": 5}}, [5, 5]),
+        ({"anyOf": [{"type": "boolean"}, {"type": "string"}]}, True),
+        ({"type": ["string", "null"]}, None),
+        ({"examples": [{"from": "the author"}], "type": "object"}, {"from": "the author"}),
+        ({"type": "string", "pattern": "^[A-Z]+$"}, "TEXT"),
+        ({}, None),
+    ],
+)
+def test_of_keywords(schema: Any, value: Any) -> None:
+    assert of_schema(Schema("x", json.loads(json.dumps(schema)), lambda uri: None).node) == value

@@ -1,0 +1,398 @@
+"""How an authorisation begins: implicitly or explicitly, and by which approach."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Client, an_engine
+from tests.support.rehearsal import (
+    APART,
+    APP_ONLY,
+    DECOUPLED,
+    EMBEDDED,
+    FAMILIES,
+    ONE,
+    OTHER,
+    OWN,
+    REDIRECT,
+    SEVERAL,
+    SIGNATORIES,
+    Stage,
+    a_stage,
+    starting,
+    with_options,
+)
+from xs2a_sandbox.clock import read_time
+
+TOGETHER: Mapping[str, str] = {}
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return a_stage()
+
+
+def listed(stage: Stage, starts: str) -> list[str]:
+    ids = stage.client.get(starts).json()["authorisationIds"]
+    assert isinstance(ids, list)
+    return ids
+
+
+# -- implicit and explicit
+
+
+@pytest.mark.parametrize("family", ["consent", "payment"])
+@pytest.mark.parametrize(("headers", "count"), [(TOGETHER, 1), ({**APART, **APART}, 0)])
+def test_an_initiation_begins_one_unless_the_app_wants_it_apart(
+    stage: Stage, family: str, headers: Mapping[str, str], count: int
+) -> None:
+    thing = stage.make(family, headers=headers)
+
+    ids = listed(stage, thing.starts)
+
+    assert len(ids) == count
+    assert [stage.sca(f"{thing.starts}/{id}") for id in ids] == ["received"] * count
+
+
+@pytest.mark.parametrize("wish", ["false", "FALSE", "perhaps"])
+def test_no_wish_for_apart_is_no_preference(stage: Stage, wish: str) -> None:
+    thing = stage.make("payment", headers={"TPP-Explicit-Authorisation-Preferred": wish})
+    assert len(listed(stage, thing.starts)) == 1
+
+
+@pytest.mark.parametrize("family", ["cancellation", "basket"])
+def test_cancellations_and_baskets_always_begin_apart(stage: Stage, family: str) -> None:
+    assert listed(stage, stage.make(family, headers=TOGETHER).starts) == []
+
+
+@pytest.mark.parametrize("family", ["consent", "payment"])
+def test_several_signatories_always_begin_apart(stage: Stage, family: str) -> None:
+    assert listed(stage, stage.make(family, joint=True, headers=TOGETHER).starts) == []
+
+
+def test_what_is_valid_or_rejected_from_the_start_begins_none(stage: Stage) -> None:
+    assert listed(stage, stage.consent(headers=TOGETHER).starts) == []
+    poor = stage.payment(debtor=facts.low(), amount="9999.00", headers=TOGETHER)
+    assert listed(stage, poor.starts) == []
+
+
+@pytest.mark.parametrize("family", ["consent", "payment"])
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({}, "received"), ({"PSU-ID": ONE}, "psuIdentified"), ({"PSU-ID": ONE, **DECOUPLED}, "started")],
+)
+def test_an_implicit_one_follows_the_headers_of_the_initiation(
+    stage: Stage, family: str, headers: Mapping[str, str], status: str
+) -> None:
+    thing = stage.make(family, headers=headers)
+    (id,) = listed(stage, thing.starts)
+    assert stage.sca(f"{thing.starts}/{id}") == status
+
+
+@pytest.mark.parametrize("headers", [{}, {"PSU-ID": ONE}])
+def test_an_unused_implicit_one_gives_way(stage: Stage, headers: Mapping[str, str]) -> None:
+    thing = stage.make("payment", headers=headers)
+    (implicit,) = listed(stage, thing.starts)
+
+    own = stage.begin(thing, ONE, EMBEDDED)
+
+    assert listed(stage, thing.starts) == [own.rpartition("/")[2]]
+    assert stage.client.get(f"{thing.starts}/{implicit}").error["code"] == "RESOURCE_UNKNOWN"
+
+
+def test_an_implicit_one_can_be_used_embedded(stage: Stage) -> None:
+    thing = stage.make("payment", headers={**EMBEDDED, "PSU-ID": ONE})
+    (id,) = listed(stage, thing.starts)
+    own = f"{thing.starts}/{id}"
+
+    stage.log_in(own, ONE)
+    answer = stage.put(own, scaAuthenticationData=facts.testdata()["psus"][ONE]["otp"])
+
+    assert (answer.json()["scaStatus"], stage.status(thing)) == ("finalised", "ACSP")
+
+
+def test_an_implicit_decoupled_one_is_decided_after_a_while(stage: Stage) -> None:
+    thing = stage.make("payment", headers={**DECOUPLED, "PSU-ID": ONE})
+    stage.move(seconds=29)
+    assert stage.status(thing) == "RCVD"
+    stage.move(seconds=1)
+    assert stage.status(thing) == "ACSP"
+
+
+def test_the_options_of_the_start_are_those_of_the_implicit_one(tmp_path: Path) -> None:
+    stage = starting(tmp_path, expires_after=60, sca="decoupled", decides_after=None)
+    thing = stage.make("payment", headers={"PSU-ID": ONE})
+    (id,) = listed(stage, thing.starts)
+    own = f"{thing.starts}/{id}"
+    stage.move(seconds=59)
+    assert (stage.sca(own), stage.status(thing)) == ("started", "RCVD")
+    stage.move(seconds=1)
+    assert (stage.sca(own), stage.status(thing)) == ("failed", "RJCT")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_one_at_a_time_for_a_single_customer(stage: Stage, family: str) -> None:
+    thing = stage.make(family)
+    own = stage.begin(thing, ONE, EMBEDDED)
+
+    answer = stage.start(thing, ONE, EMBEDDED)
+
+    assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
+    assert listed(stage, thing.starts) == [own.rpartition("/")[2]]
+
+
+def test_the_customer_of_an_initiation_has_to_be_a_holder(stage: Stage) -> None:
+    body = bodies.payment(bodies.SEPA, debtor=OWN[ONE][0])
+    answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body, headers={"PSU-ID": OTHER})
+    assert (answer.status, answer.error["code"]) == (401, "PSU_CREDENTIALS_INVALID")
+    assert stage.kept("payments") == {}
+
+
+# -- which approach
+
+WISHES: list[tuple[dict[str, str], str]] = [
+    ({}, "REDIRECT"),
+    (REDIRECT, "REDIRECT"),
+    (EMBEDDED, "EMBEDDED"),
+    (DECOUPLED, "DECOUPLED"),
+    ({"TPP-Decoupled-Preferred": "false"}, "REDIRECT"),
+    ({**REDIRECT, **DECOUPLED}, "REDIRECT"),
+    ({**EMBEDDED, **DECOUPLED}, "DECOUPLED"),
+    ({**EMBEDDED, "TPP-Decoupled-Preferred": "false"}, "EMBEDDED"),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("wishes", "approach"), WISHES)
+def test_the_app_has_its_wish(stage: Stage, family: str, wishes: dict[str, str], approach: str) -> None:
+    answer = stage.start(stage.make(family), None, wishes)
+    assert (answer.status, answer.headers["aspsp-sca-approach"]) == (201, approach)
+
+
+@pytest.mark.parametrize(("wishes", "_"), WISHES)
+def test_a_customer_who_only_has_the_app(stage: Stage, wishes: dict[str, str], _: str) -> None:
+    answer = stage.start(stage.make("payment", APP_ONLY), APP_ONLY, wishes)
+    assert (answer.headers["aspsp-sca-approach"], answer.json()["scaStatus"]) == ("DECOUPLED", "started")
+    assert answer.json()["psuMessage"]
+
+
+@pytest.mark.parametrize(
+    ("can", "wishes", "approach"),
+    [
+        (["embedded"], {}, "EMBEDDED"),
+        (["embedded", "redirect"], DECOUPLED, "EMBEDDED"),
+        (["redirect", "embedded"], DECOUPLED, "REDIRECT"),
+        (["redirect", "embedded"], EMBEDDED, "EMBEDDED"),
+    ],
+)
+def test_a_customer_who_cannot_do_what_the_app_wants(
+    stage: Stage, can: list[str], wishes: dict[str, str], approach: str
+) -> None:
+    stage.change("psus", ONE, approaches=can)
+    assert stage.start(stage.make("payment"), ONE, wishes).headers["aspsp-sca-approach"] == approach
+
+
+def test_a_customer_who_says_who_they_are_later(stage: Stage) -> None:
+    own = stage.begin(stage.make("payment", APP_ONLY), None, EMBEDDED)
+
+    answer = stage.put(own, APP_ONLY)
+
+    assert (answer.json()["scaStatus"], answer.headers["aspsp-sca-approach"]) == ("started", "DECOUPLED")
+    assert "updatePsuAuthentication" not in answer.json()["_links"]
+
+
+def test_a_password_of_a_customer_who_only_has_the_app(stage: Stage) -> None:
+    own = stage.begin(stage.make("payment", APP_ONLY), None, EMBEDDED)
+    answer = stage.log_in(own, APP_ONLY)
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "SERVICE_INVALID", "/psuData")
+
+
+def test_what_the_dialect_chooses(tmp_path: Path) -> None:
+    stage = starting(tmp_path, sca="embedded")
+    assert stage.start(stage.make("payment")).headers["aspsp-sca-approach"] == "EMBEDDED"
+    assert stage.start(stage.make("payment"), None, REDIRECT).headers["aspsp-sca-approach"] == "REDIRECT"
+
+
+# -- who may
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("psu", [OTHER, "nobody"])
+def test_only_a_holder_may_sign(stage: Stage, family: str, psu: str) -> None:
+    thing = stage.make(family)
+
+    answer = stage.start(thing, psu, EMBEDDED)
+    assert (answer.status, answer.error["code"]) == (401, "PSU_CREDENTIALS_INVALID")
+    assert listed(stage, thing.starts) == []
+
+    own = stage.begin(thing, None, EMBEDDED)
+    assert stage.put(own, psu).status == 401
+    assert stage.put(own, psu, psuData={"password": "x"}).status == 401
+    assert stage.sca(own) == "received"
+
+
+def test_a_holder_who_is_no_signatory_may_not_sign(stage: Stage) -> None:
+    stage.change("accounts", OWN[ONE][0], signatories=[OTHER, SEVERAL])
+    thing = stage.payment()
+    assert stage.start(thing, ONE).status == 401
+    assert stage.start(thing, OTHER).status == 201
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_signatory_may_sign(stage: Stage, family: str) -> None:
+    thing = stage.make(family, joint=True)
+    for psu in SIGNATORIES:
+        assert stage.start(thing, psu, EMBEDDED).status == 201
+    assert stage.start(thing, ONE).status == 401
+
+
+# -- decoupled, by the clock
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_decoupled_one_is_decided_by_itself(stage: Stage, family: str) -> None:
+    thing = stage.make(family)
+    before = stage.status(thing)
+    own = stage.begin(thing, ONE, DECOUPLED)
+    assert (stage.sca(own), stage.status(thing)) == ("started", before)
+
+    stage.move(seconds=29)
+    assert (stage.sca(own), stage.status(thing)) == ("started", before)
+
+    stage.move(seconds=1)
+    done = {"consent": "valid", "payment": "ACSP", "cancellation": "CANC", "basket": "ACTC"}
+    assert (stage.sca(own), stage.status(thing)) == ("finalised", done[family])
+
+
+def test_it_is_decided_from_when_the_customer_is_known(stage: Stage) -> None:
+    own = stage.begin(stage.make("payment"), None, DECOUPLED)
+    stage.move(hours=1)
+    assert stage.sca(own) == "received"
+    assert stage.put(own, ONE).json()["scaStatus"] == "started"
+    stage.move(seconds=30)
+    assert stage.sca(own) == "finalised"
+
+
+@pytest.mark.parametrize(("after", "seconds"), [(5, 5), (0, 0), (3600, 3600)])
+def test_after_how_long_is_said_with_the_start(tmp_path: Path, after: int, seconds: int) -> None:
+    stage = starting(tmp_path, decides_after=after)
+    own = stage.begin(stage.make("payment"), ONE, DECOUPLED)
+    if seconds:
+        stage.move(seconds=seconds - 1)
+        assert stage.sca(own) == "started"
+        stage.move(seconds=1)
+    assert stage.sca(own) == "finalised"
+
+
+def test_it_may_be_decided_by_the_control_interface_alone(tmp_path: Path) -> None:
+    stage = starting(tmp_path, decides_after=None)
+    own = stage.begin(stage.make("payment"), ONE, DECOUPLED)
+    stage.move(hours=23)
+    assert stage.sca(own) == "started"
+    stage.decide(own, "approve")
+    assert stage.sca(own) == "finalised"
+
+
+@pytest.mark.parametrize(("decision", "expected"), [("approve", "ACSP"), ("decline", "RJCT")])
+def test_the_control_interface_can_be_faster(stage: Stage, decision: str, expected: str) -> None:
+    thing = stage.make("payment")
+    own = stage.begin(thing, ONE, DECOUPLED)
+    stage.decide(own, decision)
+    stage.move(seconds=30)
+    assert stage.status(thing) == expected
+
+
+def test_the_day_of_the_decision_counts_and_not_that_of_the_look(stage: Stage) -> None:
+    thing = stage.payment(requestedExecutionDate=stage.day(2))
+    today = stage.today.isoformat()
+    stage.begin(thing, ONE, DECOUPLED)
+    stage.move(days=20)
+
+    assert stage.status(thing) == "ACSP"
+    assert stage.kept("payments")[thing.id]["authorised"] == today
+
+
+# -- expiry
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("wishes", [REDIRECT, EMBEDDED, DECOUPLED], ids=["redirect", "embedded", "decoupled"])
+def test_an_unused_one_runs_out(tmp_path: Path, family: str, wishes: dict[str, str]) -> None:
+    stage = starting(tmp_path, expires_after=600)
+    thing = stage.make(family)
+    before = stage.status(thing)
+    own = stage.begin(thing, None, wishes)
+
+    stage.move(seconds=599)
+    assert (stage.sca(own), stage.status(thing)) == ("received", before)
+
+    stage.move(seconds=1)
+    failed = {"consent": "rejected", "payment": "RJCT", "cancellation": "ACTC", "basket": "RJCT"}
+    assert (stage.sca(own), stage.status(thing)) == ("failed", failed[family])
+
+
+def test_a_day_unless_it_says_so(stage: Stage) -> None:
+    thing = stage.make("consent", headers=TOGETHER)
+    stage.move(hours=23, minutes=59)
+    assert stage.status(thing) == "received"
+    stage.move(minutes=1)
+    assert stage.status(thing) == "rejected"
+
+
+@pytest.mark.parametrize("begins", ["2026-03-28T12:00", "2026-10-24T12:00", "2026-10-25T02:30", "2028-02-28T23:59"])
+def test_a_day_is_24_hours_when_the_clocks_change(begins: str) -> None:
+    stage = Stage(Client(an_engine()), read_time(begins))
+    thing = stage.make("consent", headers=TOGETHER)
+    stage.move(seconds=86399)
+    assert stage.status(thing) == "received"
+    stage.move(seconds=1)
+    assert stage.status(thing) == "rejected"
+
+
+@pytest.mark.parametrize("begins", ["2026-03-29T01:59:45", "2026-10-25T02:59:45", "2026-12-31T23:59:45"])
+def test_half_a_minute_is_as_long_when_the_clocks_change(begins: str) -> None:
+    stage = Stage(Client(an_engine()), read_time(begins))
+    own = stage.begin(stage.make("payment"), ONE, DECOUPLED)
+    stage.move(seconds=29)
+    assert stage.sca(own) == "started"
+    stage.move(seconds=1)
+    assert stage.sca(own) == "finalised"
+
+
+def test_what_never_began_does_not_run_out(stage: Stage) -> None:
+    thing = stage.make("consent")
+    stage.move(days=30)
+    assert stage.status(thing) == "received"
+
+
+def test_an_update_after_it_has_run_out(stage: Stage) -> None:
+    own = stage.awaiting_otp(stage.make("payment"))
+    stage.move(days=1)
+    answer = stage.put(own, scaAuthenticationData=facts.testdata()["psus"][ONE]["otp"])
+    assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
+
+
+def test_one_of_two_that_runs_out_after_the_other_has_signed(stage: Stage) -> None:
+    thing = stage.make("payment", joint=True)
+    stage.sign(thing, SIGNATORIES[0])
+    stage.begin(thing, SIGNATORIES[1], EMBEDDED)
+    stage.move(days=1)
+    assert stage.status(thing) == "RJCT"
+
+
+def test_one_that_runs_out_after_it_is_not_needed_any_more(stage: Stage) -> None:
+    thing = stage.make("consent", joint=True)
+    unused = stage.begin(thing, SIGNATORIES[0], EMBEDDED)
+    stage.sign(thing)
+    stage.move(days=1)
+    assert (stage.sca(unused), stage.status(thing)) == ("failed", "valid")
+
+
+def test_a_layer_may_give_one_family_other_options(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"sca": "decoupled"}
+    stage = a_stage(layers=with_options(tmp_path, {"start-payment-authorisation": options}))
+    assert stage.start(stage.make("payment")).headers["aspsp-sca-approach"] == "DECOUPLED"
+    assert stage.start(stage.make("consent")).headers["aspsp-sca-approach"] == "REDIRECT"

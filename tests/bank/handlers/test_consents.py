@@ -1,0 +1,119 @@
+"""Consents, in process: what the readings say, and what bodies can hide."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.clock import Clock
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(an_engine())
+
+
+@pytest.mark.parametrize("accounts", [7, "x", None, [], [5], ["x"], [{}], [{"iban": 5}], {"iban": 1}])
+def test_members_that_are_not_listed_are_ignored(client: Client, accounts: Any) -> None:
+    alone = client.post("/v1/consents", json=bodies.consent(access={"accounts": accounts}))
+    beside = client.post(
+        "/v1/consents", json=bodies.consent(access={"accounts": accounts, "balances": [{"iban": facts.covered()}]})
+    )
+
+    assert (alone.status, alone.error["code"], alone.error["path"]) == (400, "FORMAT_ERROR", "/access")
+    assert beside.json()["consentId"] == facts.tied()[facts.covered()]
+
+
+def test_what_was_asked_for_comes_back_as_references(client: Client) -> None:
+    iban = facts.untied()[0]
+    asked = {"iban": iban, "currency": "EUR", "pan": None, "colour": "red"}
+
+    made = client.post("/v1/consents", json=bodies.consent(access={"balances": [asked]})).json()["consentId"]
+
+    reference = {"iban": iban, "bban": None, "pan": None, "maskedPan": None, "msisdn": None, "currency": "EUR"}
+    access = client.get(f"/v1/consents/{made}").json()["access"]
+    assert (access["accounts"], access["balances"], access["transactions"]) == ([reference], [reference], [])
+
+
+def test_an_account_in_another_currency(client: Client) -> None:
+    iban = facts.untied()[0]
+    answer = client.post(
+        "/v1/consents", json=bodies.consent(access={"transactions": [{"iban": iban, "currency": "USD"}]})
+    )
+
+    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
+    assert answer.error["path"] == "/access/transactions/0/currency"
+    assert answer.error["text"].endswith(f"currency must be EUR, that of the account {iban}, or left out, not USD")
+
+
+def test_a_deleted_preconfigured_consent_comes_back(client: Client) -> None:
+    path = f"/v1/consents/{facts.consent()}"
+    before = client.get(path).json()
+
+    assert client.delete(path).status == 204
+    assert client.delete(path).status == 403
+    assert client.get(f"{path}/status").error["code"] == "CONSENT_UNKNOWN"
+    assert client.get("/v1/accounts", consent=facts.consent()).status == 403
+    made = client.post("/v1/consents", json=bodies.consent(facts.covered(), frequencyPerDay=99)).json()
+    assert made["consentId"] == facts.consent()
+    assert client.get(path).json() == before
+    client.delete(path)
+    client.engine.store.reset()
+    assert client.get(path).json() == before
+
+
+def test_a_preconfigured_consent_that_is_asked_for_is_not_copied(client: Client) -> None:
+    """A copy would keep its last day, and grow stale in a state that is kept."""
+    client.post("/v1/consents", json=bodies.consent(facts.covered()))
+
+    assert client.engine.store.counts() == {}
+
+
+def test_a_preconfigured_consent_that_was_used_does_not_grow_stale_in_a_kept_state(client: Client) -> None:
+    """Deleted, created again with an address, and approved on the page: in the session default, it is of today."""
+    path = f"/v1/consents/{facts.consent()}"
+    client.delete(path)
+    back = {"TPP-Redirect-URI": "https://tpp.example/"}
+    made = client.post("/v1/consents", json=bodies.consent(facts.covered()), headers=back).json()
+    page = urlsplit(made["_links"]["scaRedirect"]["href"])
+    assert client.get(f"{page.path}?{page.query}").status == 200
+    later, fresh = an_engine(client.engine.store), an_engine()
+    later._started = fresh._started = Clock().today(100)
+
+    content = Client(later).get(path).json()
+
+    assert content == Client(fresh).get(path).json()
+    assert content["validUntil"] > client.get(path).json()["validUntil"]
+    assert len(Client(later).get(f"{path}/authorisations").json()["authorisationIds"]) == 1
+
+
+@pytest.mark.parametrize("id", [facts.consent(), facts.consent("expired")])
+def test_ids_compare_without_case(client: Client, id: str) -> None:
+    assert client.get(f"/v1/consents/{id.upper()}/status").json() == client.get(f"/v1/consents/{id}/status").json()
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "pointer"),
+    [
+        ({"validUntil": -1}, "PERIOD_INVALID", "/validUntil"),
+        ({"frequencyPerDay": 0}, "FORMAT_ERROR", "/frequencyPerDay"),
+        ({"access": {}}, "FORMAT_ERROR", "/access"),
+        ({"access": {"balances": [], "transactions": []}}, "FORMAT_ERROR", "/access"),
+        ({"access": {"availableAccounts": "all"}}, "FORMAT_ERROR", "/access/availableAccounts"),
+    ],
+)
+def test_refusals(client: Client, changes: dict[str, Any], code: str, pointer: str) -> None:
+    answer = client.post("/v1/consents", json=bodies.consent(**facts.dated(changes)))
+
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, code, pointer)
+    assert client.engine.store.counts() == {}
+
+
+@pytest.mark.parametrize("day", [0, "9999-12-31"])
+def test_last_days(client: Client, day: str | int) -> None:
+    assert (
+        client.post("/v1/consents", json=bodies.consent(**facts.dated({"validUntil": day}))).json()["consentStatus"]
+        == "valid"
+    )

@@ -1,0 +1,331 @@
+"""Who must sign, and what becomes of what was signed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.rehearsal import (
+    APP_ONLY,
+    DECOUPLED,
+    EMBEDDED,
+    FAMILIES,
+    JOINT,
+    NONE,
+    ONE,
+    OWN,
+    PSUS,
+    SEVERAL,
+    SIGNATORIES,
+    Stage,
+    Thing,
+    a_stage,
+)
+
+FIRST, SECOND = SIGNATORIES
+SOME = {"consent": "partiallyAuthorised", "payment": "PATC", "cancellation": "ACTC", "basket": "PATC"}
+DONE = {"consent": "valid", "payment": "ACSP", "cancellation": "CANC", "basket": "ACTC"}
+FAILED = {"consent": "rejected", "payment": "RJCT", "cancellation": "ACTC", "basket": "RJCT"}
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return a_stage()
+
+
+# -- effects
+
+
+@pytest.mark.parametrize(
+    ("product", "changes", "status"),
+    [
+        (bodies.SEPA, {}, "ACSP"),
+        (bodies.SEPA, {"requestedExecutionDate": 0}, "ACSP"),
+        (bodies.SEPA, {"requestedExecutionDate": 1}, "ACTC"),
+        (bodies.CROSS_BORDER, {}, "ACSP"),
+        (bodies.CROSS_BORDER, {"requestedExecutionDate": 1}, "ACTC"),
+        (bodies.INSTANT, {"requestedExecutionDate": 1}, "ACSP"),
+        (bodies.BULK, {}, "ACSP"),
+        (bodies.BULK, {"requestedExecutionDate": 1}, "ACTC"),
+        (bodies.PERIODIC, {"startDate": 1}, "ACTC"),
+    ],
+)
+def test_a_payment_executes_at_once_or_waits_for_its_day(
+    stage: Stage, product: str, changes: dict[str, Any], status: str
+) -> None:
+    thing = stage.payment(product, **facts.dated(changes))
+    stage.sign(thing)
+    assert stage.status(thing) == status
+
+
+def test_a_consent_that_is_valid_gives_access(stage: Stage) -> None:
+    thing = stage.make("consent")
+    assert stage.client.get("/v1/accounts", consent=thing.id).error["code"] == "CONSENT_INVALID"
+
+    stage.sign(thing)
+
+    listed = stage.client.get("/v1/accounts", consent=thing.id).json()["accounts"]
+    assert [account["iban"] for account in listed] == OWN[ONE]
+
+
+def test_the_day_of_the_last_action_is_that_of_the_signature(stage: Stage) -> None:
+    thing = stage.make("consent")
+    stage.move(days=3)
+    stage.sign(thing)
+    content = stage.client.get(thing.path).json()
+    assert content["lastActionDate"] == stage.today.isoformat()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_refusal(stage: Stage, family: str) -> None:
+    thing = stage.make(family)
+    stage.decide(stage.begin(thing), "decline")
+    assert stage.status(thing) == FAILED[family]
+
+
+def test_a_rejected_consent_gives_no_access(stage: Stage) -> None:
+    thing = stage.make("consent")
+    stage.decide(stage.begin(thing), "decline")
+    answer = stage.client.get("/v1/accounts", consent=thing.id)
+    assert (answer.status, answer.error["code"]) == (401, "CONSENT_INVALID")
+
+
+# -- several signatories
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("order", [(FIRST, SECOND), (SECOND, FIRST)], ids="-".join)
+def test_both_have_to_sign(stage: Stage, family: str, order: tuple[str, str]) -> None:
+    thing = stage.make(family, joint=True)
+
+    stage.sign(thing, order[0])
+    assert stage.status(thing) == SOME[family]
+
+    stage.sign(thing, order[1])
+    assert stage.status(thing) == DONE[family]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_of_them_signs_twice(stage: Stage, family: str) -> None:
+    thing = stage.make(family, joint=True)
+    stage.sign(thing, FIRST)
+    stage.sign(thing, FIRST)
+    assert stage.status(thing) == SOME[family]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_second_refuses(stage: Stage, family: str) -> None:
+    thing = stage.make(family, joint=True)
+    stage.sign(thing, FIRST)
+    stage.decide(stage.begin(thing, SECOND), "decline")
+    assert stage.status(thing) == FAILED[family]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_both_at_the_same_time(stage: Stage, family: str) -> None:
+    thing = stage.make(family, joint=True)
+    own = {psu: stage.awaiting_otp(thing, psu) for psu in SIGNATORIES}
+    for psu in SIGNATORIES:
+        assert stage.put(own[psu], scaAuthenticationData=PSUS[psu]["otp"]).status == 200
+    assert stage.status(thing) == DONE[family]
+
+
+def test_each_in_another_way(stage: Stage) -> None:
+    thing = stage.make("payment", joint=True)
+    stage.sign(thing, FIRST)
+    stage.begin(thing, SECOND, DECOUPLED)
+    stage.move(seconds=30)
+    assert stage.status(thing) == "ACSP"
+
+
+def test_partly_authorised_gives_no_access(stage: Stage) -> None:
+    thing = stage.make("consent", joint=True)
+    stage.sign(thing, FIRST)
+    answer = stage.client.get("/v1/accounts", consent=thing.id)
+    assert (answer.status, answer.error["code"]) == (401, "CONSENT_INVALID")
+
+
+def test_partly_authorised_can_be_cancelled_at_once(stage: Stage) -> None:
+    thing = stage.make("payment", joint=True)
+    stage.sign(thing, FIRST)
+    assert stage.client.delete(thing.path).status == 204
+    assert stage.status(thing) == "CANC"
+    assert stage.start(thing, SECOND).error["code"] == "STATUS_INVALID"
+
+
+def test_a_consent_for_a_joint_account_and_one_of_ones_own(stage: Stage) -> None:
+    """Whoever must sign is said by the joint account alone."""
+    thing = stage.consent(JOINT, OWN[FIRST][0])
+    stage.sign(thing, FIRST)
+    assert stage.status(thing) == "partiallyAuthorised"
+    stage.sign(thing, SECOND)
+    assert stage.status(thing) == "valid"
+
+
+# -- recurring consents
+
+
+def recurring(stage: Stage, psu: str = ONE, **changes: Any) -> Thing:
+    return stage.consent(*OWN[psu], **changes)
+
+
+def test_a_recurring_consent_ends_the_older_one_of_the_same_customer(stage: Stage) -> None:
+    older, newer, waiting = recurring(stage), recurring(stage), recurring(stage)
+    stage.sign(older)
+    assert stage.status(older) == "valid"
+
+    stage.sign(newer)
+
+    assert [stage.status(one) for one in (older, newer, waiting)] == ["expired", "valid", "received"]
+    answer = stage.client.get("/v1/accounts", consent=older.id)
+    assert (answer.status, answer.error["code"]) == (401, "CONSENT_EXPIRED")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"recurringIndicator": False}, {}),
+        ({}, {"recurringIndicator": False}),
+        ({"recurringIndicator": False}, {"recurringIndicator": False}),
+    ],
+)
+def test_only_recurring_ones_end_and_are_ended(
+    stage: Stage, first: Mapping[str, Any], second: Mapping[str, Any]
+) -> None:
+    consents = recurring(stage, **first), recurring(stage, **second)
+    for one in consents:
+        stage.sign(one)
+    assert [stage.status(one) for one in consents] == ["valid", "valid"]
+
+
+def test_another_customers_consent_stays(stage: Stage) -> None:
+    consents = recurring(stage), recurring(stage, SEVERAL), recurring(stage, APP_ONLY), recurring(stage, NONE)
+    for one in consents:
+        stage.sign(one)
+    assert [stage.status(one) for one in consents] == ["valid"] * 4
+
+
+def test_a_refused_one_ends_nothing(stage: Stage) -> None:
+    older, newer = recurring(stage), recurring(stage)
+    stage.sign(older)
+    stage.decide(stage.begin(newer, ONE), "decline")
+    assert stage.status(older) == "valid"
+
+
+SOON = 3600
+"""Seconds until the customer's app has surely answered."""
+
+
+def pushed(stage: Stage) -> Thing:
+    """A recurring consent that the customer's app will approve in a moment."""
+    thing = recurring(stage)
+    stage.begin(thing, ONE, DECOUPLED)
+    return thing
+
+
+@pytest.mark.parametrize("basket", [False, True])
+def test_an_answer_that_nobody_has_read_ends_the_older_one_all_the_same(stage: Stage, basket: bool) -> None:
+    older, newer = recurring(stage), recurring(stage)
+    stage.sign(older)
+    stage.begin(stage.basket(newer) if basket else newer, ONE, DECOUPLED)
+    assert stage.status(older) == "valid"
+
+    stage.move(seconds=SOON)
+
+    assert stage.client.get("/v1/accounts", consent=older.id).error["code"] == "CONSENT_EXPIRED"
+    assert [stage.status(one) for one in (older, newer)] == ["expired", "valid"]
+
+
+@pytest.mark.parametrize("read_first", [0, 1, 2])
+def test_the_newest_answer_counts_whichever_is_read_first(stage: Stage, read_first: int) -> None:
+    consents = []
+    for _ in range(3):
+        consents.append(pushed(stage))
+        stage.move(seconds=1)
+    stage.move(seconds=SOON)
+
+    stage.status(consents[read_first])
+
+    assert [stage.status(one) for one in consents] == ["expired", "expired", "valid"]
+
+
+def test_an_answer_that_nobody_has_read_is_older_than_a_signature_of_now(stage: Stage) -> None:
+    unread, signed = pushed(stage), recurring(stage)
+    stage.move(seconds=SOON)
+    stage.sign(signed)
+
+    assert [stage.status(one) for one in (unread, signed)] == ["expired", "valid"]
+
+
+def test_an_answer_that_is_not_due_or_was_overtaken_ends_nothing(stage: Stage) -> None:
+    older, newer = recurring(stage), recurring(stage)
+    stage.sign(older)
+    own = stage.begin(newer, ONE, DECOUPLED)
+    assert stage.status(older) == "valid"
+    stage.decide(own, "decline")
+    stage.move(seconds=SOON)
+
+    assert [stage.status(one) for one in (older, newer)] == ["valid", "rejected"]
+    assert stage.kept("_pushed") == {ONE: {}}
+
+
+@pytest.mark.parametrize("newer", [facts.tied()[OWN[ONE][0]], None])
+def test_preconfigured_ones_and_those_for_all_accounts_end_nothing(stage: Stage, newer: str | None) -> None:
+    older = recurring(stage)
+    stage.sign(older)
+    if newer:
+        stage.sign(Thing("consent", f"/v1/consents/{newer}"), ONE)
+    else:
+        stage.consent()
+    assert stage.status(older) == "valid"
+
+
+def test_a_new_one_does_not_end_a_preconfigured_one(stage: Stage) -> None:
+    preconfigured = Thing("consent", f"/v1/consents/{facts.tied()[OWN[ONE][0]]}")
+    stage.sign(preconfigured, ONE)
+    stage.sign(recurring(stage))
+    assert stage.status(preconfigured) == "valid"
+
+
+# -- preconfigured consents
+
+
+@pytest.mark.parametrize(("decision", "status"), [("approve", "finalised"), ("decline", "failed")])
+def test_the_sca_of_a_preconfigured_consent_works_and_changes_nothing(stage: Stage, decision: str, status: str) -> None:
+    thing = stage.consent(facts.covered())
+    assert thing.id == facts.consent()
+    before = stage.client.get(thing.path).json()
+
+    for _ in range(2):
+        own = stage.begin(thing)
+        stage.decide(own, decision)
+        assert stage.sca(own) == status
+
+    assert stage.client.get(thing.path).json() == before
+    assert before["consentStatus"] == "valid"
+
+
+def test_embedded_too(stage: Stage) -> None:
+    thing = stage.consent(facts.covered())
+    before = stage.client.get(thing.path).json()
+    stage.sign(thing, ONE)
+    assert stage.client.get(thing.path).json() == before
+
+
+def test_one_that_runs_out_changes_nothing(stage: Stage) -> None:
+    thing = stage.consent(facts.covered())
+    own = stage.begin(thing, ONE, EMBEDDED)
+    stage.move(days=1)
+    assert (stage.sca(own), stage.status(thing)) == ("failed", "valid")
+
+
+def test_an_expired_preconfigured_one_cannot_be_authorised(stage: Stage) -> None:
+    ((id, _),) = facts.consents("expired")
+    answer = stage.start(Thing("consent", f"/v1/consents/{id}"), NONE)
+    assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
+
+
+def test_one_for_all_accounts_needs_no_authorisation(stage: Stage) -> None:
+    answer = stage.start(stage.consent())
+    assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")

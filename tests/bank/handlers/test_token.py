@@ -1,0 +1,196 @@
+"""The token endpoint, in process (RFC 6749)."""
+
+import base64
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote_plus, urlencode
+
+import pytest
+
+from tests.contract import facts
+from tests.support.engine_client import Answer, Client, an_engine, bundled_engine
+from xs2a_sandbox.bank import testdata
+from xs2a_sandbox.clock import Clock, read_time
+from xs2a_sandbox.state import MemoryStore
+
+((ID, KEPT),) = facts.testdata()["clients"].items()
+SECRET = KEPT["secret"]
+GRANT = ("grant_type", "client_credentials")
+IN_BODY = (("client_id", ID), ("client_secret", SECRET))
+FORM = "application/x-www-form-urlencoded"
+PATHS = [
+    "/as/token.oauth2",
+    "/as/token.oauth2/",
+    "/api/psd2/as/token.oauth2",
+    "/s/mine/as/token.oauth2",
+    "/s/mine/x/as/token.oauth2",
+]
+
+Form = Sequence[tuple[str, str]]
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(an_engine())
+
+
+def basic(id: str = ID, secret: str = SECRET) -> str:
+    return "Basic " + base64.b64encode(f"{id}:{secret}".encode()).decode()
+
+
+def ask(client: Client, form: Form = (GRANT,), authorization: str | None = None, path: str = PATHS[0]) -> Answer:
+    headers = {"X-Request-ID": None, "Content-Type": FORM, "Authorization": authorization}
+    return client.post(path, body=urlencode(form).encode(), headers=headers)
+
+
+def refused(answer: Answer, status: int, error: str) -> str:
+    """The description. Such an answer has the shape of the RFC, not of the bank."""
+    body = answer.json()
+    assert (answer.status, body["error"]) == (status, error)
+    assert set(body) == {"error", "error_description"}
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-type"] == "application/json"
+    assert bundled_engine().schemas["token-error"].complaint(body) is None
+    assert ("www-authenticate" in answer.headers) == (status == 401)
+    if status == 401:
+        assert answer.headers["www-authenticate"].startswith("Basic realm=")
+    description: str = body["error_description"]
+    assert not set(description) & set('"\\')
+    assert description.isascii()
+    assert description.isprintable()
+    return description
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(("form", "authorization"), [((GRANT,), basic()), ((GRANT, *IN_BODY), None)])
+def test_a_known_client_gets_a_token(client: Client, path: str, form: Form, authorization: str | None) -> None:
+    answer = ask(client, form, authorization, path)
+
+    body = answer.json()
+    assert answer.status == 200
+    assert list(body) == ["access_token", "token_type", "expires_in"]
+    assert (body["token_type"], body["expires_in"]) == ("Bearer", 599)
+    assert len(body["access_token"]) >= 32
+    assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
+    assert "x-request-id" not in answer.headers
+    assert answer.headers["x-sandbox-rule"] == "token"
+    assert bundled_engine().schemas["token"].complaint(body) is None
+
+
+def test_a_request_id_comes_back_if_there_is_one(client: Client) -> None:
+    headers = {"X-Request-ID": "any", "Authorization": basic(), "Content-Type": FORM}
+    answer = client.post(PATHS[0], body=urlencode((GRANT,)).encode(), headers=headers)
+    assert (answer.status, answer.headers["x-request-id"]) == (200, "any")
+
+
+def test_every_token_is_kept_in_its_session_with_its_end() -> None:
+    store = MemoryStore()
+    client = Client(an_engine(store))
+    before = Clock().now().replace(microsecond=0)
+    mine, again = (ask(client, authorization=basic(), path=PATHS[3]).json()["access_token"] for _ in range(2))
+    default = ask(client, authorization=basic()).json()["access_token"]
+
+    assert len({mine, again, default}) == 3
+    assert store.list("mine", "tokens")[1].keys() == {mine, again}
+    ((token, kept),) = store.list("default", "tokens")[1].items()
+    assert token == default
+    assert kept is not None
+    assert kept["client"] == ID
+    left = datetime.fromisoformat(kept["expires"]) - before
+    assert timedelta(seconds=599) <= left < timedelta(seconds=599 + 60)
+
+
+def test_a_token_lasts_as_long_when_the_clocks_change() -> None:
+    """Summer time ends between."""
+    store = MemoryStore()
+    begins = read_time("2026-10-25T02:55+02:00")
+    ask(Client(an_engine(store, clock=Clock(frozen=begins))), authorization=basic())
+
+    ((_, kept),) = store.list("default", "tokens")[1].items()
+
+    assert kept is not None
+    assert datetime.fromisoformat(kept["expires"]) - begins == timedelta(seconds=599)
+    assert kept["expires"] == "2026-10-25T02:04:59+01:00"
+
+
+@pytest.mark.parametrize(
+    ("form", "authorization"),
+    [
+        ((GRANT,), None),
+        ((GRANT,), basic(secret="wrong")),
+        ((GRANT,), basic(secret="")),
+        ((GRANT,), basic(id="nobody")),
+        ((GRANT,), "Basic ***"),
+        ((GRANT,), "Basic " + base64.b64encode(b"no colon").decode()),
+        ((GRANT,), "Basic " + base64.b64encode(b"\xff:\xff").decode()),
+        ((GRANT,), "Basic"),
+        ((GRANT,), "Bearer abc"),
+        ((GRANT, ("client_id", ID)), None),
+        ((GRANT, ("client_secret", SECRET)), None),
+        ((GRANT, ("client_id", ID), ("client_secret", "wrong")), None),
+        ((GRANT, ("client_id", ID), ("client_secret", "")), None),
+        ((GRANT, ("client_id", "nobody"), ("client_secret", SECRET)), None),
+    ],
+)
+def test_an_unknown_client_gets_none(client: Client, form: Form, authorization: str | None) -> None:
+    refused(ask(client, form, authorization), 401, "invalid_client")
+
+
+@pytest.mark.parametrize("grant", ["authorization_code", "password", "refresh_token", "CLIENT_CREDENTIALS", 'a"\\ä'])
+@pytest.mark.parametrize("authorization", [basic(), None])
+def test_other_grants_are_not_offered(client: Client, grant: str, authorization: str | None) -> None:
+    answer = ask(client, (("grant_type", grant),), authorization)
+    assert "client_credentials" in refused(answer, 400, "unsupported_grant_type")
+
+
+@pytest.mark.parametrize(
+    ("form", "word"),
+    [
+        ((), "grant_type"),
+        (IN_BODY, "grant_type"),
+        ((("grant_type", ""),), "grant_type"),
+        ((GRANT, GRANT), "twice"),
+        ((GRANT, ("scope", "a"), ("scope", "b")), "twice"),
+        ((GRANT, *IN_BODY), "one way"),
+    ],
+)
+def test_a_malformed_request_is_told_what_is_wrong(client: Client, form: Form, word: str) -> None:
+    assert word in refused(ask(client, form, basic()), 400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b'{"grant_type": "client_credentials"}', "application/json"),
+        (b"grant_type=client_credentials", "text/plain"),
+        (b"grant_type=%ff", FORM),
+        (b"grant_type=\xff", FORM),
+    ],
+)
+def test_only_a_form_is_taken(client: Client, body: bytes, content_type: str) -> None:
+    answer = client.post(PATHS[0], body=body, headers={"Content-Type": content_type, "Authorization": basic()})
+    refused(answer, 400, "invalid_request")
+
+
+@pytest.mark.parametrize("content_type", [None, f"{FORM}; charset=UTF-8", FORM.upper()])
+def test_the_content_type_may_be_missing_or_say_more(client: Client, content_type: str | None) -> None:
+    headers = {"Content-Type": content_type, "Authorization": basic()}
+    assert client.post(PATHS[0], body=urlencode((GRANT,)).encode(), headers=headers).status == 200
+
+
+def test_other_methods_are_refused_as_everywhere(client: Client) -> None:
+    answer = client.get(PATHS[0])
+    assert (answer.status, answer.error["code"], answer.headers["allow"]) == (405, "SERVICE_INVALID", "POST")
+
+
+@pytest.mark.parametrize("encode", [str, quote_plus])
+def test_basic_is_taken_encoded_as_the_rfc_wants_and_as_most_send_it(tmp_path: Path, encode: type[str]) -> None:
+    secret = "a+b%20c:d é"
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"testdata: 1\nreplace: true\nclients: {{my-app: {{secret: '{secret}', name: Mine}}}}\n")
+    client = Client(an_engine(testdata=testdata.load([file])))
+
+    assert ask(client, authorization=basic("my-app", encode(secret))).status == 200
+    assert ask(client, (GRANT, ("client_id", "my-app"), ("client_secret", secret))).status == 200
+    refused(ask(client, authorization=basic()), 401, "invalid_client")

@@ -1,0 +1,164 @@
+"""The bank's own data: files merged by id, dates counted from a day."""
+
+from datetime import date
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from tests.contract import facts
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.bank import TestData, testdata
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.errors import Unreadable
+
+BUNDLED = bundled("cassettes") / "testdata.yaml"
+DAY = date(2028, 2, 29)
+
+
+def more(tmp_path: Path, text: str) -> TestData:
+    return testdata.load([BUNDLED, written(tmp_path, text)])
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "more.yaml"
+    file.write_text("testdata: 1\n" + dedent(text))
+    return file
+
+
+def account(psu: str = "anna", currency: str = "EUR") -> str:
+    balance = f"{{balanceAmount: {{amount: '1.00', currency: {currency}}}, balanceType: forwardAvailable, "
+    balance += 'referenceDate: "{{ today(-1) }}"}'
+    return f"{{currency: {currency}, name: N, product: P, bic: SANDATWWXXX, psuId: {psu}, balances: [{balance}]}}"
+
+
+def test_dates_count_from_the_day() -> None:
+    (id, _), *_ = facts.consents("valid")
+    data = testdata.load([BUNDLED])
+
+    assert data.at(DAY)["consents"][id]["validUntil"] == "2028-05-29"
+    assert data.at(date(2026, 1, 1))["consents"][id]["validUntil"] == "2026-04-01"
+    assert data.at(DAY) is data.at(DAY)
+
+
+def test_only_a_few_days_are_kept() -> None:
+    data = testdata.load([BUNDLED])
+    for number in range(1, 29):
+        data.at(date(2026, 2, number))
+
+    assert len(data._days) < 12
+    assert data.at(date(2026, 2, 1))["accounts"]
+
+
+def test_unknown_consents_are_unknown() -> None:
+    data = testdata.load([BUNDLED])
+
+    assert data.unknown_consents == tuple(id for id, _ in facts.consents("unknown"))
+    assert not set(data.unknown_consents) & data.at(DAY)["consents"].keys()
+
+
+def test_a_file_is_merged_by_id(tmp_path: Path) -> None:
+    iban, other = facts.foreign_iban(), facts.covered()
+    data = more(tmp_path, f"accounts:\n  {iban}: {account()}\n  {other}: {account()}\n").at(DAY)
+
+    assert data["accounts"].keys() == facts.accounts().keys() | {iban}
+    assert data["accounts"][other]["name"] == "N"
+    assert data["accounts"][iban]["balances"][0]["referenceDate"] == "2028-02-28"
+    assert data["psus"].keys() == facts.testdata()["psus"].keys()
+
+
+def test_a_null_removes(tmp_path: Path) -> None:
+    id = facts.consent("expired")
+
+    assert id not in more(tmp_path, f"consents: {{{id}: null}}").at(DAY)["consents"]
+    assert more(tmp_path, "consents: {0cae8c3e-1111-4222-8333-444455556666: null}").at(DAY)["consents"]
+
+
+def test_replace_starts_empty(tmp_path: Path) -> None:
+    data = more(tmp_path, "replace: true\npsus: {ann: {name: A, password: p, otp: '1', methods: []}}").at(DAY)
+
+    assert {name: set(entries) for name, entries in data.items() if entries} == {"psus": {"ann"}}
+
+
+CARD = "0CAE8C3E-1111-4222-8333-444455556666"
+CARD_KEPT = "maskedPan: '1***2', currency: EUR, name: A, product: P, balances: []"
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "words"),
+    [
+        (f"accounts:\n  {facts.foreign_iban()}: {account(psu='nobody')}", 3, "nobody"),
+        (f"accounts: {{{facts.covered()}: null}}", None, facts.covered()),
+        ("accounts: {AT00: null}", 2, "AT00"),
+        (
+            f"cardAccounts:\n  {CARD.lower()}:\n    {{{CARD_KEPT}, linkedAccount: {facts.foreign_iban()}}}",
+            4,
+            facts.foreign_iban(),
+        ),
+        (f"cardAccounts: {{{CARD}: {{{CARD_KEPT}}}}}", 2, "linkedAccount"),
+        ("clients: {app: {name: App}}", 2, "secret"),
+        ("wrong: {}", 2, "wrong"),
+        ("psus:\n  ann: {name: A, password: p, otp: '{{ nope }}', methods: []}", 3, "nope"),
+    ],
+)
+def test_mistakes_have_a_place(tmp_path: Path, text: str, where: int | None, words: str) -> None:
+    with pytest.raises(Unreadable) as error:
+        more(tmp_path, text)
+
+    assert any(words in p.text and where in (p.line, None) for p in error.value.problems)
+
+
+@pytest.mark.parametrize("name", ["now", "uuid"])
+@pytest.mark.parametrize("text", ["{{ NAME() }}", "id {{ NAME() ~ today(1) }}", "{{ NAME }}"])
+def test_what_only_a_request_can_give_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    text = text.replace("NAME", name)
+    entry = f"accounts:\n  {facts.foreign_iban()}:\n    {account().replace('name: N', f'name: {text!r}')}\n"
+    with pytest.raises(Unreadable) as error:
+        more(tmp_path, entry)
+
+    (problem,) = error.value.problems
+    assert (problem.line, problem.column, problem.code) == (4, 27, "expression")
+    assert f"{name}() has no value before there is a request: write a value in its place" in problem.text
+
+
+def test_all_mistakes_of_all_files(tmp_path: Path) -> None:
+    cassette = tmp_path / "cassette.yaml"
+    cassette.write_text("cassette: 1\n")
+    with pytest.raises(Unreadable) as error:
+        testdata.load([cassette, written(tmp_path, "wrong: {}\nrates: {EUR: x}")])
+
+    assert {p.file.name for p in error.value.problems} == {"cassette.yaml", "more.yaml"}
+    assert len(error.value.problems) >= 3
+    assert "--cassettes" in str(error.value)
+
+
+def test_an_id_in_upper_case_is_found(tmp_path: Path) -> None:
+    """UUIDs compare without case."""
+    id = "0CAE8C3E-1111-4222-8333-444455556666"
+    fields = "recurringIndicator: true, validUntil: 9999-12-31, frequencyPerDay: 4, lastActionDate: 2026-01-01"
+    data = more(tmp_path, f"consents: {{{id}: {{role: valid, accounts: [{facts.covered()}], {fields}}}}}")
+    client = Client(an_engine(testdata=data))
+
+    for written_as in (id, id.lower()):
+        assert client.get(f"/v1/consents/{written_as}/status").status == 200
+
+
+def test_a_card_account_of_your_own(tmp_path: Path) -> None:
+    data = more(tmp_path, f"cardAccounts: {{{CARD}: {{{CARD_KEPT}, linkedAccount: {facts.covered()}}}}}")
+    client = Client(an_engine(testdata=data))
+
+    for written_as in (CARD, CARD.lower()):
+        answer = client.get(f"/v1/card-accounts/{written_as}", consent=facts.consent())
+        assert (answer.status, answer.json()["cardAccount"]["creditLimit"]) == (200, None)
+    entries = client.get(f"/v1/card-accounts/{CARD}/transactions?bookingStatus=both", consent=facts.consent()).json()
+    assert (entries["cardTransactions"]["booked"], entries["cardTransactions"]["pending"]) == ([], [])
+
+
+def test_the_bank_sees_it(tmp_path: Path) -> None:
+    iban = facts.foreign_iban()
+    client = Client(an_engine(testdata=more(tmp_path, f"accounts: {{{iban}: {account()}}}")))
+    body: dict[str, Any] = {"access": {"balances": [{"iban": iban}]}}
+    body |= {"recurringIndicator": True, "validUntil": "9999-12-31", "frequencyPerDay": 1}
+
+    assert client.post("/v1/consents", json=body).json()["consentStatus"] == "received"

@@ -1,0 +1,256 @@
+import time
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xs2a_sandbox.cassette.matchers import RequestPart, canonical, compile_matcher, constrain, contains, same
+from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
+
+JSON_SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.integers(-300, 300).map(lambda n: Decimal(n).scaleb(-2)),
+    st.sampled_from(["", "1", "1.0", "true", "null", "a"]),
+)
+JSON_VALUES = st.recursive(
+    JSON_SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
+    max_leaves=8,
+)
+
+
+def no_schema(name):
+    raise AssertionError(f"the schema {name} is looked for")
+
+
+def fits(matcher, *values, text=False):
+    return compile_matcher(matcher, text, no_schema)(values)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "text", "expected"),
+    [
+        ("abc", "abc", True),
+        ("abc", "ABC", False),
+        (5, "5", True),
+        (True, "true", True),
+        (Decimal("1.10"), "1.10", True),
+        (Decimal("1.10"), "1.1", False),
+        ({"equals": "a"}, "a", True),
+        ({"in": ["a", 5]}, "5", True),
+        ({"in": ["a", 5]}, "b", False),
+        ({"regex": "^corp-"}, "corp-1", True),
+        ({"regex": "corp"}, "my corp", True),
+        ({"regex": "^corp$"}, "corp-1", False),
+        ({"regex": "(?i)CORP"}, "corp", True),
+        ({"glob": "corp-*"}, "corp-1", True),
+        ({"glob": "corp-?"}, "corp-12", False),
+        ({"glob": "Corp-*"}, "corp-1", False),
+        ({"prefix": "corp"}, "corp-1", True),
+        ({"prefix": "corp."}, "corp-1", False),
+        ({"format": "uuid"}, "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", True),
+        ({"format": "iban"}, "AT00", False),
+        ({"gt": "10000"}, "10000.01", True),
+        ({"gt": "10000"}, "9999", False),
+        ({"gt": 10}, "10", False),
+        ({"gte": 10}, "10.0", True),
+        ({"lt": 10}, "9.99", True),
+        ({"lte": 10}, "10.01", False),
+        ({"gt": 9, "lt": 11}, "10", True),
+        ({"gt": 9, "lt": 10}, "10", False),
+        ({"gt": "2026-01-01"}, "2026-11-21", True),
+        ({"lt": "2026-01-01"}, "2026-11-21", False),
+        ({"gt": "2026-11-21T10:00:00Z"}, "2026-11-21T10:30:00+01:00", False),
+        ({"gt": "2026-01-01"}, "20261121", False),
+        ({"gt": "10"}, "1_000", False),
+        ({"gt": "10"}, " 11", False),
+        ({"gt": "10"}, "eleven", False),
+        ({"lt": "10"}, "-Infinity", False),
+        ({"lt": "10"}, "", False),
+        ({"not": "a"}, "b", True),
+        ({"not": {"prefix": "a"}}, "ab", False),
+        ({"any": ["a", {"prefix": "b"}]}, "bc", True),
+        ({"any": ["a", {"prefix": "b"}]}, "c", False),
+        ({"all": [{"prefix": "a"}, {"regex": "z$"}]}, "abcz", True),
+        ({"all": [{"prefix": "a"}, {"regex": "z$"}]}, "abc", False),
+        ({"prefix": "a", "regex": "z$"}, "abc", False),
+        ({"exists": True}, "", True),
+        ({"exists": False}, "", False),
+        ({"absent": False}, "", True),
+    ],
+)
+def test_text_of_a_header_query_or_path(matcher, text, expected):
+    assert fits(matcher, text, text=True) is expected
+
+
+@pytest.mark.parametrize(
+    ("matcher", "value", "expected"),
+    [
+        (1, Decimal("1.0"), True),
+        (1, True, False),
+        (1, "1", False),
+        ("1", 1, False),
+        (True, True, True),
+        (None, None, True),
+        (None, False, False),
+        ({"equals": None}, None, True),
+        ({"equals": {"a": [1]}}, {"a": [Decimal("1.00")]}, True),
+        ({"equals": [1, 2]}, [2, 1], False),
+        ({"in": [None, {"a": 1}]}, {"a": 1}, True),
+        ({"in": [0, 1]}, False, False),
+        ({"regex": "1"}, 1, False),
+        ({"prefix": "a"}, ["a"], False),
+        ({"glob": "*"}, None, False),
+        ({"format": "amount"}, "1.5", True),
+        ({"format": "amount"}, 1, False),
+        ({"gt": 10}, Decimal("10.5"), True),
+        ({"gt": "10"}, 11, True),
+        ({"gt": 0}, True, False),
+        ({"gt": 0}, [1], False),
+        ({"contains": {"a": 1}}, {"a": 1, "b": 2}, True),
+        ({"contains": [2, 1]}, [1, 2, 3], True),
+        ({"contains": [{"a": 1}]}, [{"b": 0}, {"a": 1, "b": 2}], True),
+        ({"contains": {"a": {"b": None}}}, {"a": {}}, False),
+        ({"contains": {}}, {}, True),
+        ({"contains": {}}, [], False),
+        ({"exists": True}, None, True),
+    ],
+)
+def test_values_of_a_body(matcher, value, expected):
+    assert fits(matcher, value) is expected
+
+
+@pytest.mark.parametrize(
+    ("matcher", "expected"),
+    [
+        ("a", False),
+        ({"in": ["a", ""]}, False),
+        ({"equals": None}, False),
+        ({"lt": 5}, False),
+        ({"exists": True}, False),
+        ({"exists": False}, True),
+        ({"absent": True}, True),
+        ({"absent": False}, False),
+        ({"not": "a"}, True),
+        ({"not": {"exists": True}}, True),
+        ({"any": ["a", {"absent": True}]}, True),
+        ({"all": ["a", {"absent": True}]}, False),
+        ({"regex": ".*"}, False),
+    ],
+)
+@pytest.mark.parametrize("text", [True, False])
+def test_what_is_absent(matcher, expected, text):
+    assert fits(matcher, text=text) is expected
+
+
+@pytest.mark.parametrize(
+    ("matcher", "expected"),
+    [
+        ("a", True),
+        ("b", True),
+        ("c", False),
+        ({"in": ["c", "b"]}, True),
+        ({"regex": "^b"}, True),
+        ({"prefix": "a", "regex": "b"}, False),
+        ({"all": ["a", "b"]}, True),
+        ({"not": "b"}, False),
+    ],
+)
+def test_a_repeated_key_fits_if_any_of_its_values_does(matcher, expected):
+    assert fits(matcher, "a", "b", text=True) is expected
+
+
+@pytest.mark.parametrize(
+    ("matcher", "value"), [({"regex": "^(a+)+$"}, "a" * 50_000 + "b"), ({"glob": "*a" * 30 + "b"}, "a" * 3_000)]
+)
+def test_no_pattern_takes_more_than_linear_time(matcher, value):
+    started = time.perf_counter()
+    assert fits(matcher, value) is False
+    assert time.perf_counter() - started < 1
+
+
+def test_half_a_surrogate_pair_is_text_that_does_not_fit():
+    assert fits({"regex": "x"}, "\ud800") is False
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    [{"regex": "("}, {"regex": "(?=a)"}, {"regex": "(x{1000}){1000}"}, {"gt": "soon"}, {"not": {"regex": "["}}],
+)
+def test_matchers_that_are_none(matcher):
+    with pytest.raises(ValueError, match=r"."):
+        constrain(RequestPart("headers", "x"), matcher, no_schema)
+
+
+@pytest.mark.parametrize("matcher", [{"equals": {"a": 1}}, {"in": [["a"]]}])
+def test_text_is_not_compared_with_a_mapping_or_a_list(matcher):
+    with pytest.raises(ValueError, match="text"):
+        constrain(RequestPart("query", "x"), matcher, no_schema)
+    constrain(RequestPart("body", "/x"), matcher, no_schema)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "strength"),
+    [
+        ("a", 8),
+        ({"equals": "a"}, 8),
+        ({"in": ["a"]}, 4),
+        ({"format": "uuid"}, 4),
+        *[({operator: "5"}, 2) for operator in ("regex", "glob", "prefix", "gt", "gte", "lt", "lte", "contains")],
+        *[({operator: True}, 1) for operator in ("exists", "absent")],
+        ({"not": "a"}, 1),
+        ({"gt": 1, "lt": 5}, 4),
+        ({"in": ["a"], "exists": True}, 5),
+    ],
+)
+def test_strengths(matcher, strength):
+    assert constrain(RequestPart("body", "/x"), matcher, no_schema).strength == strength
+
+
+@pytest.mark.parametrize(
+    ("pointer", "found"),
+    [
+        ("", {"a/b": {"~": [1, {"01": 2}]}, "0": 3}),
+        ("/a~1b/~0/0", 1),
+        ("/a~1b/~0/1/01", 2),
+        ("/0", 3),
+        *[(p, ...) for p in ("/a", "/a~1b/~0/01", "/a~1b/~0/2", "/a~1b/~0/-", "/a~1b/~0/-1", "/a~1b/~0/" + "9" * 5000)],
+        ("/0/x", ...),
+    ],
+)
+def test_pointers(pointer, found):
+    whole = {"a/b": {"~": [1, {"01": 2}]}, "0": 3}
+    assert at_pointer(whole, parse_pointer(pointer)) == (() if found is ... else (found,))
+
+
+@pytest.mark.parametrize("pointer", ["a", "a/b", "/a~", "/a~2b"])
+def test_pointers_that_are_none(pointer):
+    with pytest.raises(ValueError, match="JSON Pointer"):
+        parse_pointer(pointer)
+
+
+@given(JSON_SCALARS, JSON_SCALARS)
+def test_scalars_are_the_same_where_their_canonical_values_are(left, right):
+    assert same(left, right) is (canonical(left) == canonical(right))
+    if same(left, right):
+        assert hash(canonical(left)) == hash(canonical(right))
+
+
+@given(JSON_VALUES, JSON_VALUES)
+def test_sameness_and_containment(left, right):
+    assert same(left, left)
+    assert contains(left, left)
+    assert same(left, right) is same(right, left)
+    if same(left, right):
+        assert contains(left, right)
+        assert contains(right, left)
+
+
+@given(JSON_SCALARS, st.lists(JSON_SCALARS, min_size=1, max_size=3))
+def test_in_is_any_of_equals(value, wanted):
+    assert fits({"in": wanted}, value) is any(fits({"equals": one}, value) for one in wanted)
+    constraint = constrain(RequestPart("body", "/x"), {"in": wanted}, no_schema)
+    assert fits({"in": wanted}, value) is (canonical(value) in constraint.values)

@@ -1,0 +1,155 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.support.writing import ask, engine, header, problems, rule_of, rules
+from xs2a_sandbox.cassette.model import Recorded
+
+
+def turns(bank, *targets):
+    return [(answer.status, answer.body) for answer in (ask(bank, target) for target in targets)]
+
+
+def sequence(on_exhausted=None, **match):
+    rule = {"id": "s", "match": match or {"operation": "one"}, "sequence": [{"body": 1}, {"status": 201, "body": 2}]}
+    return rules({**rule, **({"on_exhausted": on_exhausted} if on_exhausted else {})})
+
+
+def bare(layer):
+    """A sequence stands alone."""
+    for rule in layer["rules.yaml"]["rules"]:
+        rule.pop("respond")
+    return layer
+
+
+def test_sequences_repeat_the_last_answer(tmp_path):
+    bank = engine(tmp_path, bare(sequence()))
+    assert turns(bank, *["/v1/things/a"] * 3) == [(200, b"1"), (201, b"2"), (201, b"2")]
+
+
+def test_sequences_restart(tmp_path):
+    bank = engine(tmp_path, bare(sequence("restart")))
+    assert turns(bank, *["/v1/things/a"] * 3) == [(200, b"1"), (201, b"2"), (200, b"1")]
+
+
+def test_sequences_fail(tmp_path):
+    bank = engine(tmp_path, bare(sequence("fail")))
+    assert [status for status, _ in turns(bank, *["/v1/things/a"] * 3)] == [200, 201, 500]
+
+
+def test_sequences_are_counted_by_path_parameters_and_session(tmp_path):
+    bank = engine(tmp_path, bare(sequence()))
+    assert turns(bank, "/v1/things/a", "/v1/things/b", "/v1/things/a") == [(200, b"1"), (200, b"1"), (201, b"2")]
+    assert ask(bank, "/v1/things/a", headers=[("X-Sandbox-Session", "other")]).status == 200
+
+
+def test_where_a_list_is_one_of_its_values(tmp_path):
+    bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "one", "where": {"thing": ["a", 5]}}}))
+    assert [rule_of(ask(bank, f"/v1/things/{t}")) for t in ("a", "5", "b")] == ["r", "r", "one"]
+
+
+def test_matches_of_every_part(tmp_path):
+    match = {
+        "operation": "make",
+        "query": {"q": "1"},
+        "headers": {"PSU-ID": {"regex": "^corp-"}},
+        "body": {"/a/0": {"gt": "5"}, "contains": {"b": 1}},
+        "when": "query.q == '1' and body.b == 1",
+    }
+    bank = engine(tmp_path, rules({"id": "r", "match": match}))
+
+    def answered(target="/v1/things?q=1", psu="corp-1", body=None):
+        return rule_of(ask(bank, target, "POST", [("psu-id", psu)], json=body or {"a": [6], "b": 1, "c": 0}))
+
+    assert answered() == "r"
+    assert answered("/v1/things?q=2") == "make"
+    assert answered("/v1/things?q=2&q=1") == "make"  # for the matcher it would do, but the expression sees the first
+    assert answered(psu="x") == "make"
+    assert answered(body={"a": [5], "b": 1}) == "make"
+    assert answered(body={"a": [6], "b": 2}) == "make"
+    assert rule_of(ask(bank, "/v1/things?q=1", "POST", [("psu-id", "corp-1")])) == "make"
+
+
+def test_lists_of_answers_give_the_first_whose_condition_holds(tmp_path):
+    answers = [{"when": "query.a == '1'", "body": 1}, {"when": "query.b < 1", "body": 2}, {"body": 3}]
+    bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "list"}, "respond": answers}))
+    assert [ask(bank, f"/v1/things?{q}").body for q in ("a=1", "a=2", "")] == [b"1", b"3", b"3"]
+
+
+def test_the_source_and_the_rule_are_said(tmp_path):
+    response = ask(engine(tmp_path))
+    assert (header(response, "X-Sandbox-Source"), rule_of(response)) == ("rule", "list")
+
+
+def test_a_header_named_twice_in_different_case_is_a_mistake(tmp_path):
+    found = problems(tmp_path, rules({"id": "r", "match": {"path": "/a", "headers": {"X-A": "1", "x-a": "2"}}}))
+    assert [(p.code, p.text) for p in found] == [("duplicate-key", "the header x-a is named twice")]
+
+
+def test_a_rule_answers_its_own_methods_only(tmp_path):
+    bank = engine(tmp_path, rules({"id": "r", "match": {"path": "/count", "method": ["PUT", "POST"]}}))
+    assert [ask(bank, "/count", method).status for method in ("GET", "PUT", "POST")] == [404, 200, 200]
+
+
+OWN_BODY = {
+    "cassette": 1,
+    "errors": {
+        "odd": {
+            "status": 418,
+            "code": "TEAPOT",
+            "text": "no {{ drink }}",
+            "body": {"is": "{{ error.code }}: {{ error.text }}"},
+        },
+        "usual": {"status": 418, "code": "TEAPOT", "text": "no {{ drink }}"},
+    },
+}
+
+
+def test_an_error_may_have_a_body_of_its_own(tmp_path):
+    both = rules(
+        {"id": "a", "match": {"operation": "one"}, "respond": {"error": "odd", "values": {"drink": "tea"}}},
+        {"id": "b", "match": {"operation": "list"}, "respond": {"error": "usual", "values": {"drink": "tea"}}},
+    )
+    bank = engine(tmp_path, {"errors.yaml": OWN_BODY, **both})
+    odd, usual = ask(bank, "/v1/things/1"), ask(bank)
+    assert (odd.status, odd.body) == (418, b'{"is":"TEAPOT: no tea"}')
+    assert (usual.status, usual.body) == (418, b'{"error":"usual","text":"no tea"}')
+
+
+def test_a_mistake_in_the_body_of_an_error_has_its_place(tmp_path):
+    text = (
+        "cassette: 1\nerrors:\n  e:\n    status: 400\n    code: C\n    text: t\n    body:\n      a: '{{ result.x }}'\n"
+    )
+    (found,) = problems(tmp_path, {"case.yaml": text})
+    assert (found.line, found.code) == (8, "expression")
+    assert "result" in found.text
+
+
+def test_a_recorded_rule_knows_its_tape(tmp_path):
+    tape = {"bank": "https://bank.example", "at": "2026-11-21T10:11:12+00:00", "redacted": "1a2b3c4d"}
+    layer = rules({"id": "a", "recorded": {"hash": "x"}, "match": {"path": "/a"}}, {"id": "b", "match": {"path": "/b"}})
+    layer["rules.yaml"]["recorded"] = tape
+    a, b = sorted(engine(tmp_path, layer).interface.rules, key=lambda rule: rule.id)
+
+    assert (a.recorded, b.recorded) == ("x", None)
+    assert (
+        a.tape == b.tape == Recorded("https://bank.example", datetime(2026, 11, 21, 10, 11, 12, tzinfo=UTC), "1a2b3c4d")
+    )
+
+
+def test_a_recording_that_is_not_redacted_has_no_key(tmp_path):
+    layer = rules({"id": "a", "match": {"path": "/a"}})
+    assert engine(tmp_path / "1", layer).interface.rules[0].tape is None
+    layer["rules.yaml"]["recorded"] = {"bank": "x", "at": "2026-11-21t10:11:12z", "redacted": False}
+    assert engine(tmp_path / "2", layer).interface.rules[0].tape.redacted is None
+
+
+@pytest.mark.parametrize(
+    "tape",
+    [{}, {"bank": "x", "at": "now", "redacted": False}, {"bank": "x", "at": "2026-11-21T10:11:12Z", "redacted": True}],
+)
+def test_what_a_recording_must_say(tape, tmp_path):
+    layer = rules({"id": "a", "match": {"path": "/a"}})
+    layer["rules.yaml"]["recorded"] = tape
+    codes = {problem.code for problem in problems(tmp_path, layer)}
+    assert codes in ({"missing-key"}, {"wrong-value"})

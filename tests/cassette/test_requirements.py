@@ -1,0 +1,123 @@
+"""What a request lacks is said as a bank would."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Answer, Client, an_engine, cassette
+from xs2a_sandbox.http.messages import MAX_BODY
+
+LIST = "/v1/accounts"
+TRANSACTIONS = f"/v1/accounts/{facts.covered()}/transactions"
+
+
+@pytest.fixture(scope="module")
+def client() -> Client:
+    return Client(an_engine())
+
+
+def said(answer: Answer, status: int = 400) -> str:
+    assert (answer.status, answer.error["code"], answer.source) == (status, "FORMAT_ERROR", "sandbox")
+    return answer.error["text"]
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "words"),
+    [
+        (LIST, {"X-Request-ID": None}, "header X-Request-ID is missing; it must be a UUID"),
+        (LIST, {"X-Request-ID": "1"}, "header X-Request-ID must be a UUID"),
+        (LIST, {"Consent-ID": None}, "header Consent-ID is missing"),
+        (f"{LIST}?withBalance=yes", {}, "withBalance must be"),
+        (TRANSACTIONS, {}, "bookingStatus is missing; it must be one of both, booked, pending, information"),
+        (f"{TRANSACTIONS}?bookingStatus=all", {}, "bookingStatus must be one of both, booked, pending, information"),
+        (f"{TRANSACTIONS}?bookingStatus=both&dateFrom=1.1.2026", {}, "dateFrom must be"),
+    ],
+)
+def test_words(client: Client, target: str, headers: dict[str, str | None], words: str) -> None:
+    assert words in said(client.get(target, consent=facts.consent(), headers=headers))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "bookingStatus=all&bookingStatus=booked",
+        "bookingStatus=booked&bookingStatus=all",
+        "bookingStatus=booked&dateFrom=soon&dateFrom=2026-01-01",
+        "bookingStatus=booked&dateTo=2026-01-01&dateTo=",
+    ],
+)
+def test_of_several_values_none_may_be_wrong(client: Client, query: str) -> None:
+    said(client.get(f"{TRANSACTIONS}?{query}", consent=facts.consent()))
+
+
+def test_of_several_right_values_the_first_counts(client: Client) -> None:
+    answer = client.get(f"{TRANSACTIONS}?bookingStatus=pending&bookingStatus=booked", consent=facts.consent())
+
+    assert answer.status == 200
+    assert answer.json()["transactions"]["booked"] is None
+
+
+@pytest.mark.parametrize(
+    ("media", "status"),
+    [
+        (None, 200),
+        ("application/json", 200),
+        ("Application/JSON; charset=utf-8", 200),
+        ("application/vnd.bank+json", 200),
+        ("text/plain", 415),
+        ("application/xml", 415),
+        ("json", 415),
+        ("", 415),
+    ],
+)
+def test_media_types(client: Client, media: str | None, status: int) -> None:
+    answer = client.post("/v1/consents", json=bodies.consent(), headers={"Content-Type": media})
+
+    assert answer.status == status
+    if status == 415:
+        said(answer, 415)
+
+
+@pytest.mark.parametrize(("size", "status"), [(MAX_BODY, 400), (MAX_BODY + 1, 413)])
+def test_large_bodies(client: Client, size: int, status: int) -> None:
+    said(client.post("/v1/consents", body=b'"' + b"x" * (size - 2) + b'"'), status)
+
+
+@pytest.mark.parametrize("depth", [64, 65])
+def test_deep_bodies(client: Client, depth: int) -> None:
+    deep: Any = {}
+    for _ in range(depth - 2):
+        deep = [deep]
+    answer = client.post("/v1/consents", json=bodies.consent(extra=deep))
+
+    assert answer.status == (200 if depth <= 64 else 400)
+
+
+@pytest.mark.parametrize("content", [b"", b" ", b"{", b"null", b"NaN", b'{"a": 1e999}', b"\xff", b'"\xed\xa0\x80"'])
+def test_bodies_that_are_none(client: Client, content: bytes) -> None:
+    said(client.post("/v1/consents", body=content))
+
+
+def test_a_rule_asks_for_more_or_for_nothing(tmp_path: Any) -> None:
+    layers = cassette(
+        tmp_path,
+        """
+        rules:
+          - id: more
+            match: {operation: consent-status}
+            require: {headers: {X-More: {exists: true}}}
+            respond: {body: {who: more}}
+          - id: nothing
+            match: {operation: account-list}
+            require: none
+            respond: {body: {who: nothing}}
+        """,
+    )
+    client = Client(an_engine(layers=layers))
+    status = f"/v1/consents/{facts.consent()}/status"
+
+    assert "X-More" in said(client.get(status))
+    assert "X-Request-ID" in said(client.get(status, headers={"X-More": "1", "X-Request-ID": None}))
+    assert client.get(status, headers={"X-More": "1"}).json() == {"who": "more"}
+    assert client.get(LIST, headers={"X-Request-ID": None}).json() == {"who": "nothing"}

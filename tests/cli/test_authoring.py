@@ -1,0 +1,124 @@
+"""`new-case` and `coverage`, as somebody types them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.doors import opened
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.authoring.lint import check
+from xs2a_sandbox.cli import main
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.control.access import ensure_token
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.engine import Engine, build
+
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for setting in SETTINGS:
+        monkeypatch.delenv(setting.variable, raising=False)
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    engine = an_engine()
+    engine.admin_token = ensure_token(tmp_path / "home/.xs2a-sandbox")
+    return engine
+
+
+@pytest.fixture
+def port(engine: Engine) -> Iterator[str]:
+    with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, _):
+        yield str(door.port)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main.cli, words, prog_name="xs2a-sandbox")
+
+
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state="memory:", confdir=tmp_path)
+
+
+def test_an_exchange_becomes_a_case_that_answers_alike(engine: Engine, port: str, here: Path, tmp_path: Path) -> None:
+    first = Client(engine, "ci").get(f"/s/ci/v1/consents/{CONSENT}/status?x=1", headers={"PSU-ID": "anna"})
+    result = run("new-case", "--from-journal", "1", "--port", port)
+    assert result.exit_code == 0, result.output
+    file = here / "cassettes/cases/consent-status-1.yaml"
+    assert f"{file.relative_to(here)} written; edit it" in result.output
+
+    assert [str(p) for p in check(settings(tmp_path), [])] == []
+    client = Client(build.build(settings(tmp_path)))
+    again = client.get(f"/v1/consents/{CONSENT}/status?x=1", headers={"PSU-ID": "anna"})
+    assert (again.status, again.json(), again.headers["x-sandbox-rule"]) == (200, first.json(), "consent-status-1")
+    other = client.get(f"/v1/consents/{CONSENT}/status?x=1", headers={"PSU-ID": "bert"})
+    assert other.headers["x-sandbox-rule"] == "consent-status"
+
+
+def test_also_one_that_was_refused_and_what_was_sent_with_it(
+    engine: Engine, port: str, here: Path, tmp_path: Path
+) -> None:
+    sent = {"access": {}, "amount": 1.1, "text": "a: b # {{ c }}"}
+    first = Client(engine).post("/v1/consents", json=sent)
+    assert run("new-case", "--from-journal", "1", "--to", "mine.yaml", "--port", port).exit_code == 0
+    assert [str(p) for p in check(settings(tmp_path), [here / "mine.yaml"])] == []
+    client = Client(build.build(Settings(state="memory:", confdir=tmp_path, cassettes=(here / "mine.yaml",))))
+    again = client.post("/v1/consents", json=sent)
+    assert (again.status, again.json()) == (first.status, first.json())
+    assert again.headers["x-sandbox-rule"] == "create-consent-1"
+
+
+def test_its_id_is_free_and_nothing_is_overwritten(engine: Engine, port: str, here: Path) -> None:
+    Client(engine).get("/v1/accounts")
+    assert run("new-case", "--from-journal", "1", "--port", port).exit_code == 0
+    again = run("new-case", "--from-journal", "1", "--port", port)
+    assert again.exit_code == 2
+    assert "nothing written" in again.output
+    assert len(list(here.rglob("*.yaml"))) == 1
+
+
+def test_what_cannot_be_a_case(engine: Engine, port: str, here: Path) -> None:
+    gone = run("new-case", "--from-journal", "7", "--port", port)
+    assert (gone.exit_code, "the journal has no exchange 7" in gone.output) == (2, True)
+    Client(engine).post("/v1/consents", body=b" " * 100_000)
+    large = run("new-case", "--from-journal", "1", "--port", port)
+    assert (large.exit_code, "larger than what the journal keeps" in large.output) == (2, True)
+    assert not list(here.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give METHOD and PATH, or --from-journal N"),
+        (["GET"], "give METHOD and PATH, or --from-journal N"),
+        (["GET", "/v1/accounts", "--from-journal", "1"], "--from-journal and METHOD exclude each other"),
+        (["--from-journal", "1", "--status", "403"], "--from-journal and --status exclude each other"),
+        (["--from-journal", "0"], "0 is not in the range"),
+    ],
+)
+def test_mistakes(words: list[str], message: str) -> None:
+    result = run("new-case", *words)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_a_starter_where_one_is_told_to_put_it(here: Path) -> None:
+    result = run("new-case", "get", "/v1/accounts", "--status", "503", "--to", "busy.yaml")
+    assert (result.exit_code, result.output.split()[0]) == (0, "busy.yaml")
+    assert "status: 503" in (here / "busy.yaml").read_text()
+
+
+def test_coverage_for_people_and_programs(here: Path) -> None:
+    assert "account-details" in run("coverage").output
+    assert set(json.loads(run("coverage", "--format", "json").output)) == {"operations", "rules", "errors"}

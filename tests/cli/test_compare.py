@@ -1,0 +1,267 @@
+"""The command, with a bank that is a second sandbox and stands in for the way to one."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.engine_client import an_engine
+from tests.support.far_bank import Authority, FarBank, ok
+from xs2a_sandbox.cli import compare as script
+from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.engine import build as assembly
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.har import Entry
+
+URL = "https://bank.example/xs2a"
+CASE = """
+cassette: 1
+rules:
+  - id: mine
+    match: {path: /own}
+    respond: {body: 1}
+    examples: [{request: {}, expect: {status: 200}}]
+"""
+Change = Callable[[Request, Response], Response]
+
+
+@pytest.fixture(autouse=True)
+def redaction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Entry]:
+    """A stand-in that counts, in a folder without settings."""
+    monkeypatch.chdir(tmp_path)
+    seen: list[Entry] = []
+
+    class Redactor:
+        def entry(self, entry: Entry) -> Entry:
+            seen.append(entry)
+            return replace(entry, headers=Headers())
+
+    monkeypatch.setattr(assembly, "redactor_of", lambda settings, banks: Redactor())
+    return seen
+
+
+@pytest.fixture
+def bank(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], list[str]]:
+    """Makes the bank say what `change` makes of a sandbox's answers; returns what it is asked for."""
+
+    def make(change: Change) -> list[str]:
+        asked: list[str] = []
+        engine = an_engine(public_url=URL)
+        upstream: Any = ModuleType("xs2a_sandbox.upstream.client")
+
+        class Upstream:
+            async def send(self, bank: RealBank, request: Request, target: str) -> Response:
+                assert bank.url == URL
+                asked.append(f"{request.method} {target}")
+                return change(request, await engine.answer(request))
+
+            async def close(self) -> None:
+                asked.append("closed")
+
+        upstream.Upstream = Upstream
+        upstream.check = lambda bank: None
+        monkeypatch.setitem(sys.modules, "xs2a_sandbox.upstream.client", upstream)
+        return asked
+
+    return make
+
+
+def same(request: Request, response: Response) -> Response:
+    return response
+
+
+def worse(request: Request, response: Response) -> Response:
+    """A header more, a value other."""
+    body = response.body.replace(b'"ERROR"', b'"WARNING"')
+    return replace(response, headers=(*response.headers, ("X-New", "1")), body=body)
+
+
+def compare(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["compare", *map(str, arguments)], prog_name="xs2a-sandbox")
+
+
+def test_a_bank_that_says_the_same_is_agreed_with(bank: Callable[[Change], list[str]]) -> None:
+    asked = bank(same)
+    done = compare("--bank", URL + "/")
+    assert done.exit_code == 0, done.output
+    assert asked[-1] == "closed"
+    assert {line.split()[0] for line in asked[:-1]} == {"GET"}
+    # Each read twice.
+    assert len(asked[:-1]) % 2 == 0
+    assert "skipped  create-consent, example 1: it writes, and --allow-writes was not given" in done.output
+    assert "0 could not be compared" in done.output
+
+
+def test_writes_go_to_the_bank_when_they_are_allowed(bank: Callable[[Change], list[str]]) -> None:
+    asked = bank(same)
+    done = compare("--bank", URL, "--allow-writes", "--noise-reads", "off")
+    assert done.exit_code == 0, done.output
+    assert "POST /v1/consents" in asked
+    assert "0 skipped" in done.output
+
+
+@pytest.mark.parametrize(("floor", "code"), [("high", 0), ("medium", 1), ("low", 1), ("none", 0)])
+def test_the_exit_status_is_what_is_asked_for(bank: Callable[[Change], list[str]], floor: str, code: int) -> None:
+    bank(worse)
+    done = compare("--bank", URL, "--fail-on", floor)
+    assert done.exit_code == code, done.output
+    assert "medium" in done.output
+
+
+def test_what_differs_is_told_in_every_form(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    bank(worse)
+    files = [tmp_path / f"report.{kind}" for kind in ("json", "xml", "html")]
+    flags = [flag for file in files for flag in ("--report", file)]
+    done = compare("--bank", URL, *flags, "--patch", tmp_path / "patch", "--suggest-ignores")
+    assert done.exit_code == 1
+    summary = json.loads(files[0].read_text())["summary"]
+    assert summary["medium"] > 0
+    assert "<failure" in files[1].read_text()
+    assert "X-New" in files[2].read_text()
+    assert "files of rules written to" in done.output
+    assert list((tmp_path / "patch").glob("*.yaml"))
+    ignore = tmp_path / "ignore.yaml"
+    ignore.write_text(done.output[done.output.index("ignore: 1") :])
+    again = compare("--bank", URL, "--ignore", ignore)
+    assert again.exit_code == 0, again.output
+
+
+def test_only_the_examples_of_a_cassette_are_played(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    asked = bank(same)
+    case = tmp_path / "case.yaml"
+    case.write_text(CASE)
+    done = compare(case, "--bank", URL, "--noise-reads", "0")
+    assert done.exit_code == 1
+    assert asked == ["GET /own", "closed"]
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch, *, redacted: bool, body: bytes = b"{}") -> None:
+    from datetime import UTC, datetime
+
+    time = datetime(2026, 11, 21, tzinfo=UTC)
+    entry = Entry(time, 1.0, URL, "GET", "/v1/accounts", Headers(), b"", 200, Headers(), body)
+    monkeypatch.setattr(script, "entries_of", lambda path: ([entry], redacted))
+
+
+def test_a_recording_stands_for_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    recorded(monkeypatch, redacted=True)
+    done = compare("--offline", tmp_path)
+    assert done.exit_code == 1
+    assert "1 exchanges compared" in done.output
+    assert "note: the recording is redacted" in done.stderr
+
+
+@pytest.mark.parametrize(("redacted", "flags", "times"), [(True, [], 0), (False, [], 2), (False, ["--no-redact"], 0)])
+def test_what_is_redacted_already_is_not_again(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    redaction: list[Entry],
+    redacted: bool,
+    flags: list[str],
+    times: int,
+) -> None:
+    recorded(monkeypatch, redacted=redacted)
+    compare("--offline", tmp_path, *flags, "--report", tmp_path / "made.json")
+    assert len(redaction) == times
+    assert json.loads((tmp_path / "made.json").read_text())["redacted"] is not bool(flags)
+
+
+def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) -> None:
+    def unreadable(request: Request, response: Response) -> Response:
+        return replace(response, headers=(("Content-Encoding", "br"),))
+
+    bank(unreadable)
+    done = compare("--bank", URL)
+    assert done.exit_code == 2
+    assert "could not be compared: its Content-Encoding cannot be undone" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "--bank URL, or --offline RECORDING"),
+        (["--bank", URL, "--offline", "."], "--bank and --offline exclude each other"),
+        (["--bank", "bank.example"], "an address such as"),
+        (["--bank", URL, "--noise-reads", "many"], "a number from 0 to 10, or off"),
+        (["--bank", URL, "--report", "x.pdf"], "x.pdf ends in none of .json, .xml, .html"),
+        (["--bank", URL, "missing.yaml"], "does not exist"),
+        (["--bank", URL, "--fail-on", "all"], "all"),
+    ],
+)
+def test_mistakes_are_2_and_say_what_to_do(arguments: list[str], says: str) -> None:
+    done = compare(*arguments)
+    assert done.exit_code == 2
+    assert says in done.output
+
+
+def test_a_recording_is_played_to_the_bank(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    asked = bank(same)
+    (tmp_path / "tape/raw").mkdir(parents=True)
+    head = {"log": {"_redacted": False}}
+    sent = {"method": "GET", "url": f"{URL}/v1/consents/x/status", "headers": []}
+    answer = {"status": 400, "headers": [], "content": {"text": "{}"}}
+    one = {"startedDateTime": "2026-11-21T09:00:00Z", "time": 1, "request": sent, "response": answer}
+    (tmp_path / "tape/raw/20261121T090000Z.har.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(one)}\n")
+    done = compare(tmp_path / "tape", "--bank", URL, "--noise-reads", "off")
+    assert "1 exchanges compared" in done.output, done.output
+    assert len(asked) == 2
+
+
+def test_what_is_no_recording_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# A tape\n\nof a bank\n" * 9)
+    done = compare("--offline", tmp_path / "README.md")
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'README.md'} is no recording: a recording is a folder that has raw/*.har.jsonl" in done.output
+    assert "not finished" not in done.output
+
+
+def test_a_wrong_ignore_rule_is_2_with_its_place(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    bank(same)
+    file = tmp_path / "ignore.yaml"
+    file.write_text("ignore: 1\nrules: [{path: /a/**, why: everything}]\n")
+    done = compare("--bank", URL, "--ignore", file)
+    assert done.exit_code == 2
+    assert f"{file}:2:" in done.output
+
+
+def test_the_bank_of_the_settings_is_asked_with_its_certificate(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("qwac")
+    with FarBank(ok(b"{}"), tls=authority.server("127.0.0.1", clients=True)) as far:
+        case = tmp_path / "case.yaml"
+        case.write_text(CASE)
+        alone = compare(case, "--bank", far.url, "--confdir", tmp_path)
+        bank = {"url": far.url, "mode": "record", "ca": str(authority.file)}
+        bank |= {"client_cert": str(certificate), "client_key": str(key)}
+        (tmp_path / "xs2a-sandbox.yaml").write_text(json.dumps({"banks": [bank]}))
+        known = compare(case, "--bank", far.url, "--confdir", tmp_path)
+
+    assert alone.exit_code == 2
+    assert "could not be compared: bank-unreachable" in alone.output
+    assert known.exit_code == 1
+    assert "1 exchanges compared" in known.output
+    assert "0 could not be compared" in known.output
+
+
+def test_reports_are_redacted_by_the_rules_of_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.yaml").write_text("redaction: 1\nkeep: [{member: nickname}]\n")
+    (tmp_path / "case.yaml").write_text(CASE.replace("body: 1", "body: {nickname: 1}"))
+    with FarBank(ok(b'{"nickname": "Hasenfuss"}', b"Content-Type: application/json")) as far:
+        flags = [tmp_path / "case.yaml", "--bank", far.url, "--confdir", tmp_path]
+        usual = compare(*flags)
+        (tmp_path / "xs2a-sandbox.yaml").write_text("redaction: rules.yaml\n")
+        own = compare(*flags)
+
+    assert (usual.exit_code, own.exit_code) == (1, 1)
+    assert "/nickname" in usual.output
+    assert "Hasenfuss" not in usual.output
+    assert "Hasenfuss" in own.output

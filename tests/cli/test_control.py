@@ -1,0 +1,205 @@
+"""`reset`, `state` and `clock` on a sandbox that runs."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.doors import opened
+from tests.support.engine_client import an_engine, bundled_engine
+from xs2a_sandbox.cli import main
+from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.control.access import ensure_token
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.http import Headers, Request
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for setting in SETTINGS:
+        monkeypatch.delenv(setting.variable, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def confdir(home: Path) -> Path:
+    return home / ".xs2a-sandbox"
+
+
+@pytest.fixture
+def engine(confdir: Path) -> Engine:
+    engine = an_engine()
+    engine.admin_token = ensure_token(confdir)
+    return engine
+
+
+@pytest.fixture
+def port(engine: Engine) -> Iterator[int]:
+    with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, _):
+        yield door.port
+
+
+def run(*words: str, port: int | None = None) -> Result:
+    where = [] if port is None else ["--port", str(port)]
+    return CliRunner().invoke(main.cli, [*words, *where], prog_name="xs2a-sandbox")
+
+
+def said(*words: str, port: int) -> str:
+    result = run(*words, port=port)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def mistaken(*words: str, port: int | None = None) -> str:
+    result = run(*words, port=port)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert not isinstance(result.exception, Exception)
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+CONSENTS = bundled_engine().testdata.at(bundled_engine()._started)["consents"]
+CONSENT = next(id for id, consent in CONSENTS.items() if consent["role"] == "valid")
+
+
+def status(engine: Engine, session: str = "default") -> int:
+    headers = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("X-Sandbox-Session", session)])
+    return asyncio.run(engine.answer(Request("GET", f"/v1/consents/{CONSENT}/status", headers))).status
+
+
+def deleted(engine: Engine, *sessions: str) -> None:
+    for session in sessions:
+        headers = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("X-Sandbox-Session", session)])
+        asyncio.run(engine.answer(Request("DELETE", f"/v1/consents/{CONSENT}", headers)))
+        assert status(engine, session) >= 400
+
+
+# -- reset
+
+
+def test_reset(engine: Engine, port: int) -> None:
+    deleted(engine, "default", "ci")
+
+    assert said("reset", port=port) == "forgot the state of default\n"
+
+    assert (status(engine), status(engine, "ci") >= 400) == (200, True)
+
+
+def test_reset_of_a_session(engine: Engine, port: int) -> None:
+    deleted(engine, "default", "ci")
+
+    assert said("reset", "--session", "ci", port=port) == "forgot the state of ci\n"
+
+    assert (status(engine) >= 400, status(engine, "ci")) == (True, 200)
+
+
+def test_reset_of_all(engine: Engine, port: int) -> None:
+    deleted(engine, "default", "ci")
+
+    assert said("reset", "--all", port=port) == "forgot the state of ci, default\n"
+
+    assert (status(engine), status(engine, "ci")) == (200, 200)
+
+
+# -- state
+
+
+def test_state(port: int) -> None:
+    lines = dict(line.split() for line in said("state", port=port).splitlines())
+
+    assert int(lines["consents"]) == len(CONSENTS)
+
+
+def test_state_of_a_collection(port: int) -> None:
+    lines = dict(line.split("  ", 1) for line in said("state", "consents", port=port).splitlines())
+
+    assert {id: json.loads(text) for id, text in lines.items()} == CONSENTS
+    assert said("state", "nothing", port=port) == "nothing in nothing\n"
+
+
+def test_one_document(engine: Engine, port: int) -> None:
+    assert json.loads(said("state", "consents", CONSENT, port=port)) == CONSENTS[CONSENT]
+    deleted(engine, "ci")
+    assert f"has no {CONSENT} in consents" in mistaken("state", "consents", CONSENT, "--session", "ci", port=port)
+
+
+def test_names_are_quoted(port: int) -> None:
+    assert "has no ../clock?x=# in a/b" in mistaken("state", "a/b", "../clock?x=#", port=port)
+
+
+def test_state_for_programs(port: int) -> None:
+    everything = json.loads(said("state", "--json", port=port))
+
+    assert everything["consents"] == CONSENTS
+    assert json.loads(said("state", "consents", "--json", port=port)) == CONSENTS
+    assert json.loads(said("state", "nothing", "--json", port=port)) == {}
+
+
+# -- clock
+
+
+def test_clock(port: int) -> None:
+    assert said("clock", port=port).endswith("  real\n")
+    assert said("clock", "--move", "90d", port=port).endswith("  ahead by 90 days\n")
+    assert said("clock", "--move", "-91d", port=port).endswith("  behind by 1 day\n")
+    assert said("clock", "--freeze", "2027-01-02T09:00", port=port) == "2027-01-02T09:00:00+01:00  frozen\n"
+    assert said("clock", "--move", "PT1H", port=port) == "2027-01-02T10:00:00+01:00  frozen\n"
+    assert said("clock", port=port) == "2027-01-02T10:00:00+01:00  frozen\n"
+    assert said("clock", "--session", "ci", port=port).endswith("  real\n")
+    assert said("clock", "--real", port=port).endswith("  real\n")
+
+
+def test_a_wrong_span(port: int) -> None:
+    assert "'soon' is not a duration such as 90d" in mistaken("clock", "--move", "soon", port=port)
+    assert "ISO 8601" in mistaken("clock", "--freeze", "noon", port=port)
+
+
+# -- what can be wrong
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["clock", "--move", "1d", "--real"],
+        ["clock", "--move", "1d", "--freeze", "2027-01-01"],
+        ["reset", "--all", "--session", "ci"],
+    ],
+)
+def test_what_excludes_each_other(words: list[str]) -> None:
+    assert "exclude each other" in mistaken(*words)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 65])
+@pytest.mark.parametrize("command", ["reset", "state", "clock"])
+def test_a_session_that_cannot_be(home: Path, command: str, name: str) -> None:
+    assert "session names are 1 to 64" in mistaken(command, "--session", name)
+
+
+@pytest.mark.parametrize("command", ["reset", "state", "clock"])
+def test_nothing_listens(home: Path, command: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port: int = one.getsockname()[1]
+
+    assert f"no sandbox answers at http://127.0.0.1:{port}: Connection refused" in mistaken(command, port=port)
+
+
+def test_another_confdir_is_named(home: Path, port: int) -> None:
+    ensure_token(home / "other")
+
+    assert "name the --confdir that it was started with" in mistaken("state", "--confdir", "other", port=port)
+
+
+def test_settings_of_file_and_environment(home: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "xs2a-sandbox.yaml").write_text(f"port: {port}\n")
+    assert run("clock").exit_code == 0
+    (home / "xs2a-sandbox.yaml").write_text("port: 0\n")
+    monkeypatch.setenv("XS2A_SANDBOX_PORT", str(port))
+    monkeypatch.setenv("XS2A_SANDBOX_HOST", "0.0.0.0")
+    assert run("clock").exit_code == 0

@@ -1,0 +1,129 @@
+"""`xs2a-sandbox explain`, with a sandbox that runs and without one."""
+
+# ruff: noqa: F401, F811 - fixtures of another file
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_control import confdir, home, port, run, said
+from tests.support.engine_client import an_engine, cassette
+from tests.support.explained import UUID, codes, name
+from xs2a_sandbox.cli import main
+from xs2a_sandbox.control.access import ensure_token
+from xs2a_sandbox.engine import Engine
+
+CASE = "rules:\n  - {id: mine, match: {path: /mine}, sequence: [{body: 1}, {body: 2}]}\n"
+
+
+def unused() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port: int = one.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+def engine(confdir: Path, tmp_path: Path) -> Engine:
+    engine = an_engine(layers=cassette(tmp_path, CASE))
+    engine.admin_token = ensure_token(confdir)
+    return engine
+
+
+def explained(*words: str, port: int) -> Any:
+    return json.loads(said("explain", "--json", *words, port=port))
+
+
+def test_a_running_sandbox_is_asked(engine: Engine, port: int) -> None:
+    found = explained("get", "/mine", port=port)
+
+    assert found["asked"] == f"http://127.0.0.1:{port}"
+    assert (found["decision"], name(found["by"])) == ("rule", "mine")
+    assert engine.store.sessions() == {}
+
+
+def test_the_request_is_the_one_given(port: int) -> None:
+    found = explained("POST", "https://bank.example/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d", "{a", port=port)
+
+    assert found["by"]["lacks"] == [
+        "the body must be JSON: Expecting property name enclosed in double quotes at line 1 column 2"
+    ]
+
+
+def test_a_session(port: int) -> None:
+    headers = ["-H", f"X-Request-ID: {UUID}", "-H", f"Consent-ID: {UUID}"]
+    found = explained("GET", "/v1/accounts", *headers, "--session", "ci", port=port)
+
+    assert found["request"]["session"] == "ci"
+    assert codes(found) == {"consent-unknown"}
+
+
+def test_text(port: int) -> None:
+    assert said("explain", "GET", "/mine", port=port).startswith(
+        "GET /mine in the session default\n  the rule mine answers\n  the answer is 200\n"
+    )
+
+
+def test_without_a_sandbox_the_files_say_it(home: Path) -> None:
+    (home / "cassettes/cases").mkdir(parents=True)
+    (home / "cassettes/cases/mine.yaml").write_text("cassette: 1\n" + CASE)
+    free = unused()
+
+    result = run("explain", "GET", "/mine", port=free)
+    found = json.loads(run("explain", "--json", "GET", "/mine", port=free).stdout)
+
+    assert result.exit_code == 0
+    assert result.output.startswith(f"No sandbox answers at http://127.0.0.1:{free}:\nthis is by the configured files")
+    assert (found["asked"], name(found["by"]), found["by"]["place"]) == (
+        "offline", "mine", "cassettes/cases/mine.yaml:3",
+    )  # fmt: skip
+    assert not (home / ".xs2a-sandbox").exists()
+
+
+def test_offline_asks_nobody(home: Path, port: int) -> None:
+    found = explained("--offline", "GET", "/mine", port=port)
+
+    assert (found["asked"], found["decision"]) == ("offline", "nothing")
+
+
+def test_the_suggestion_works_where_it_is_saved(home: Path) -> None:
+    free = unused()
+    suggestion = json.loads(run("explain", "--json", "GET", "/v1/acounts", port=free).stdout)["suggestion"]
+    (home / suggestion["file"]).parent.mkdir(parents=True)
+    (home / suggestion["file"]).write_text(suggestion["yaml"])
+
+    assert run("lint").exit_code == 0
+    found = json.loads(run("explain", "--json", "GET", "/v1/acounts", port=free).stdout)
+    assert (name(found["by"]), found["answer"]["status"]) == ("get-v1-acounts", 200)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["GET", "v1/accounts"], "url must be a path"),
+        (["G T", "/"], "method must be"),
+        (["GET", "/", "-H", "no colon"], "is not 'NAME: VALUE'"),
+        (["GET", "/", "-H", "a b: c"], "is no header name"),
+        (["GET", "/", "--session", "a b"], "session names are 1 to 64"),
+    ],
+)
+def test_mistakes(home: Path, words: list[str], text: str) -> None:
+    result = run("explain", *words)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert text in result.stderr
+
+
+def test_a_sandbox_that_does_not_take_the_token(home: Path, port: int) -> None:
+    result = run("explain", "GET", "/mine", "--confdir", "elsewhere", port=port)
+
+    assert result.exit_code == 2
+    assert "there is no admin token" in result.stderr
+
+
+def test_it_has_the_flags_that_say_where() -> None:
+    flags = {flag for parameter in main.cli.commands["explain"].params for flag in parameter.opts if "-" in flag}
+
+    assert {"--host", "--port", "--confdir", "--session", "--offline", "--json", "-H", "-d"} <= flags

@@ -1,0 +1,86 @@
+"""What a terminal shows: 80 columns, plain, everything that the JSON says."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract import facts
+from tests.support.engine_client import an_engine, cassette
+from tests.support.explained import UUID, explained
+from xs2a_sandbox.cli.explain import text
+from xs2a_sandbox.engine import Engine
+
+CASES = """
+rules:
+  - id: teapot
+    match: {operation: account-list, headers: {PSU-ID: {regex: "^corp-"}}}
+    respond: {status: 418, body: {}}
+  - id: kettle
+    match: {operation: account-list, headers: {PSU-ID: corp-1}}
+    respond: {status: 503, body: {}}
+"""
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    return an_engine(layers=cassette(tmp_path_factory.mktemp("cases"), CASES))
+
+
+def test_a_request_that_is_not_matched(bank: Engine) -> None:
+    shown = text(explained(bank, "GET", "/v1/acounts", {"X-Request-ID": UUID}))
+
+    assert shown.startswith(
+        """\
+GET /v1/acounts in the session default
+  no operation and no rule has this path; these come nearest
+  the answer is 404 path-unknown: resource /v1/acounts unknown
+
+Hint: the header Consent-ID is missing: account information needs the id of a
+      valid consent
+
+Nearest:
+
+1. operation account-list: GET /v1/accounts, distance 0.062
+   cassettes/xs2a-1.84/accounts.yaml:7
+     fits  method GET
+     not   path: 'acounts' should be 'accounts'
+     also  the header Consent-ID is missing
+"""
+    )
+    assert shown.endswith(
+        """\
+This would answer it, in cassettes/cases/get-v1-acounts.yaml:
+
+cassette: 1
+rules:
+  - id: get-v1-acounts
+    match:
+      method: GET
+      path: "/v1/acounts"
+    respond:
+      status: 200
+      body: {}
+"""
+    )
+
+
+def test_one_that_is(bank: Engine) -> None:
+    headers = {"X-Request-ID": UUID, "Consent-ID": facts.consent(), "PSU-ID": "corp-1"}
+    shown = text(explained(bank, "GET", "/v1/accounts", headers))
+
+    assert "  the rule kettle answers\n  the answer is 503\n" in shown
+    assert 'fits  header PSU-ID is "corp-1"\n' in shown
+    assert "but   kettle asks more of the request: strength 8, not 2\n" in shown
+    assert "Hint" not in shown
+
+
+def test_nothing_is_wider_than_a_terminal(bank: Engine) -> None:
+    for url in ("/v1/payments/sepa-credit-transfer/x/status", "/v1/" + "a-b " * 60, "/v1/\x1b[31m", "/_sandbox/state"):
+        shown = text(explained(bank, "GET", url, {"Consent-ID": "not registered\x1b[0m"}))
+        said = shown.partition("This would answer it")[0]
+        assert max(map(len, said.splitlines())) <= 80
+        assert said.replace("\n", "").isprintable()
+
+
+def test_the_page_and_the_repository_are_named_relatively(bank: Engine) -> None:
+    assert str(Path.cwd()) not in text(explained(bank, "GET", "/v1/acounts"))

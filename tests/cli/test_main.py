@@ -1,0 +1,378 @@
+import json
+import re
+import shlex
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from xs2a_sandbox import __version__
+from xs2a_sandbox.authoring import lint
+from xs2a_sandbox.bundled import scenarios
+from xs2a_sandbox.cli import main as cli
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.engine import build as assembly
+from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.journal.log_line import Exchange
+
+VALID = "11111111-1111-4111-8111-111111111111"
+DATA = {
+    "consents": {
+        "22222222-1111-4111-8111-111111111111": {"role": "expired", "accounts": ["AT1"]},
+        VALID: {"role": "valid", "accounts": ["AT1"], "frequencyPerDay": 4},
+    },
+    "accounts": {
+        "AT1": {
+            "currency": "EUR",
+            "name": "Anna [bold]",
+            "psuId": "anna",
+            "balances": [
+                {"balanceType": "interimAvailable", "balanceAmount": {"amount": "1.00", "currency": "EUR"}},
+                {"balanceType": "forwardAvailable", "balanceAmount": {"amount": "2.50", "currency": "EUR"}},
+            ],
+        },
+        "AT2": {"currency": "EUR", "name": "No balance", "psuId": "anna"},
+    },
+    "payments": {"p1": {"service": "payments", "product": "sepa-credit-transfers", "transactionStatus": "ACSP"}},
+    "psus": {
+        "anna": {"password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
+        "felix": {"password": "y", "otp": "2"},
+    },
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for variable in [setting.variable for setting in SETTINGS]:
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(cli.cli, words, prog_name="xs2a-sandbox")
+
+
+def addresses(home):
+    return types.SimpleNamespace(
+        proxy="http://127.0.0.1:18080",
+        direct="http://127.0.0.1:18081",
+        tls="https://127.0.0.1:18443",
+        ca_file=home / "my ca.pem",
+    )
+
+
+@pytest.fixture
+def serving(home, monkeypatch):
+    """In place of the doors: announces itself, logs one exchange, and remembers the settings."""
+    served = types.ModuleType("xs2a_sandbox.doors.serving")
+
+    async def serve(settings, *, ready, on_exchange, **options):
+        served.settings, served.options = settings, options
+        ready(addresses(home))
+        on_exchange(Exchange("ci", "GET", "/v1/accounts", 200, 1.5, "handler", "list-accounts"))
+
+    served.serve = serve
+    monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", served)
+    monkeypatch.setattr("xs2a_sandbox.doors.serving", served, raising=False)
+    monkeypatch.setattr(cli, "_testdata", lambda settings: (DATA, ["unknown-id"]))
+    bank = types.SimpleNamespace(at=lambda today: DATA)
+    monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: bank)
+    return served
+
+
+class TestServe:
+    def test_record_is_serve_in_mode_record(self, serving, home):
+        assert run("record", "--bank", "https://bank.example", "--to", "tape", "--no-redact").exit_code == 0
+        assert serving.settings == Settings(mode="record", bank="https://bank.example", to=home / "tape")
+        assert serving.options["redact"] is False
+        assert run("serve").exit_code == 0
+        assert serving.options["redact"] is True
+        assert run("record").exit_code == 2
+
+    def test_flags_become_settings(self, serving, home):
+        (home / "a").mkdir()
+        (home / "b").mkdir()
+        words = "--host 0.0.0.0 --proxy-port 0 --port 1 --tls-port off --dialect d --cassettes a --cassettes b --reset"
+        more = "--state memory: --confdir c --public-url http://x --proxy-auth u:p --no-debug-headers --log-format json"
+        assert run("serve", *words.split(), *more.split()).exit_code == 0
+        assert serving.settings == Settings(
+            host="0.0.0.0",
+            proxy_port=0,
+            port=1,
+            tls_port=None,
+            dialect="d",
+            cassettes=(home / "a", home / "b"),
+            state="memory:",
+            reset=True,
+            confdir=home / "c",
+            public_url="http://x",
+            proxy_auth="u:p",
+            debug_headers=False,
+            log_format="json",
+        )
+
+    def test_without_flags_the_file_and_the_defaults_hold(self, serving, home):
+        (home / config.FILE).write_text("debug_headers: false\nport: 5\n")
+        assert run("serve").exit_code == 0
+        assert serving.settings == Settings(port=5, debug_headers=False)
+
+    def test_what_it_says(self, serving, home):
+        said = run("serve").stdout
+        for part in ("http://127.0.0.1:18080", "http://127.0.0.1:18081", "https://127.0.0.1:18443", "my ca.pem"):
+            assert part in said
+        assert f"{home}/.xs2a-sandbox/state.db (new)" in said
+        command = next(line for line in said.splitlines() if "curl" in line)
+        assert shlex.split(command) == [
+            *["curl", "--cacert", f"{home}/my ca.pem", "-x", "http://127.0.0.1:18080"],
+            *["-H", "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721"],
+            f"https://bank.example/v1/consents/{VALID}/status",
+        ]
+        assert said.splitlines()[-1].endswith(" ci GET /v1/accounts 200 1.5ms handler list-accounts")
+
+    def test_as_lines_of_json(self, serving, home):
+        first, second = map(json.loads, run("serve", "--log-format", "json").stdout.splitlines())
+        assert first["proxy"] == "http://127.0.0.1:18080"
+        assert second["rule"] == "list-accounts"
+
+    def test_coverage_at_the_end_on_the_standard_error(self, serving, home):
+        assert "exercised" not in run("serve").stderr
+        said = run("serve", "--coverage")
+        assert said.exit_code == 0
+        assert re.match(r"operations: 0 of \d+ exercised, never:\n  ", said.stderr)
+        found = json.loads(run("serve", "--coverage", "--log-format", "json").stderr)
+        assert found["operations"]["exercised"] == 0
+
+    def test_a_log_nobody_reads_does_not_hurt(self, serving, home, monkeypatch):
+        say = cli.click.echo
+
+        def broken(text, **options):
+            if "list-accounts" in text:
+                raise BrokenPipeError
+            say(text, **options)
+
+        monkeypatch.setattr(cli.click, "echo", broken)
+        assert run("serve").exit_code == 0
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["serve", "--port", "x"], '--port: must be a port from 0 to 65535 (0 picks a free one), not "x"'),
+            (["serve", "--cassettes", "nowhere"], "--cassettes: must be folders that exist"),
+            (["serve", "--mode", "record"], "mode record needs the bank's URL: --bank URL"),
+            (["serve", "--workers", "2"], "No such option"),
+            (["nothing"], "No such command"),
+            (["lint", "nowhere"], "does not exist"),
+            (["lint", "--format", "xml"], "is not one of"),
+            (["init"], "Missing argument"),
+        ],
+    )
+    def test_are_said_with_status_2(self, home, words, said):
+        result = run(*words)
+        assert result.exit_code == 2
+        assert "Error: " in result.stderr
+        assert said in result.stderr
+        assert "Traceback" not in result.output
+
+    def test_of_the_environment(self, home, monkeypatch):
+        monkeypatch.setenv("XS2A_SANDBOX_PROT", "1")
+        result = run("testdata")
+        assert result.exit_code == 2
+        assert result.stderr == "Error: XS2A_SANDBOX_PROT: unknown setting; did you mean XS2A_SANDBOX_PORT?\n"
+
+    def test_interrupt(self, home, monkeypatch):
+        def interrupted(*anything):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(config, "load", interrupted)
+        result = run("testdata")
+        assert (result.exit_code, result.output) == (130, "")
+
+
+class TestTestdata:
+    @pytest.fixture(autouse=True)
+    def data(self, home, monkeypatch):
+        monkeypatch.setattr(cli, "_testdata", lambda settings: (DATA, ["unknown-id"]))
+
+    def test_json(self):
+        assert json.loads(run("testdata", "--json").stdout) == {
+            "consents": [
+                {"id": "22222222-1111-4111-8111-111111111111", "role": "expired", "accounts": ["AT1"]},
+                {"id": VALID, "role": "valid", "accounts": ["AT1"]},
+                {"id": "unknown-id", "role": "unknown", "accounts": []},
+            ],
+            "accounts": [
+                {"iban": "AT1", "currency": "EUR", "name": "Anna [bold]", "balance": "2.50", "psuId": "anna"},
+                {"iban": "AT2", "currency": "EUR", "name": "No balance", "balance": None, "psuId": "anna"},
+            ],
+            "payments": [
+                {"id": "p1", "service": "payments", "product": "sepa-credit-transfers", "status": "ACSP"},
+            ],
+            "psus": [
+                {"id": "anna", "password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
+                {"id": "felix", "password": "y", "otp": "2", "methods": []},
+            ],
+        }
+
+    def test_table(self):
+        said = run("testdata").stdout
+        for part in (VALID, "Anna [bold]", "2.50", "sepa-credit-transfers", "sms"):
+            assert part in said
+
+
+def test_the_bundled_test_data_and_an_own_one(home):
+    listed = json.loads(run("testdata", "--json").stdout)
+    assert {consent["role"] for consent in listed["consents"]} == {"valid", "expired", "unknown"}
+    (home / "cassettes").mkdir()
+    (home / "cassettes/testdata.yaml").write_text("testdata: 1\n")
+    assert json.loads(run("testdata", "--json").stdout)["accounts"] == []
+
+
+class TestLint:
+    @pytest.fixture
+    def found(self, home, monkeypatch):
+        problems: list[Problem] = []
+        monkeypatch.setattr(lint, "check", lambda settings, paths: problems)
+        monkeypatch.setattr(assembly, "layers", lambda settings: [[home / "own"]])
+        (home / "own").mkdir()
+        (home / "own/a.yaml").touch()
+        (home / "own/b.yaml").touch()
+        (home / "own/c.txt").touch()
+        return problems
+
+    def test_nothing_wrong(self, found, home):
+        # The two of cassettes, and the bundled test data; what is named twice counts once.
+        result = run("lint", "own")
+        assert (result.exit_code, result.stdout) == (0, "no problems in 3 files\n")
+        (home / "d.yaml").touch()
+        assert run("lint", "d.yaml").stdout == "no problems in 4 files\n"
+        assert json.loads(run("lint", "own", "--format", "json").stdout) == []
+
+    def test_text(self, found):
+        found.append(Problem(Path("own/a.yaml"), 3, 5, "duplicate-key", "twice", "    a: 1"))
+        result = run("lint", "own")
+        assert (result.exit_code, result.stdout) == (
+            1,
+            "own/a.yaml:3:5: error duplicate-key: twice\n        a: 1\n        ^\n",
+        )
+
+    def test_json(self, found):
+        found.append(Problem(Path("own/a.yaml"), 3, 5, "duplicate-key", "twice", "    a: 1"))
+        result = run("lint", "--format", "json")
+        assert result.exit_code == 1
+        assert json.loads(result.stdout) == [
+            {"file": "own/a.yaml", "line": 3, "column": 5, "code": "duplicate-key", "text": "twice"}
+            | {"source": "    a: 1"}
+        ]
+
+    def test_github(self, found, home):
+        found.append(Problem(home / "own/a,b:c.yaml", 3, 5, "tag", "100% wrong:\nreally, so"))
+        assert run("lint", "--format", "github").stdout == (
+            "::error file=own/a%2Cb%3Ac.yaml,line=3,col=5,title=tag::100%25 wrong:%0Areally, so\n"
+        )
+
+    def test_what_cannot_be_read_at_all_is_a_problem_too(self, found, monkeypatch):
+        def unreadable(settings, paths):
+            raise Unreadable([Problem(Path("x.yaml"), 1, 1, "syntax", "no")])
+
+        monkeypatch.setattr(lint, "check", unreadable)
+        result = run("lint")
+        assert (result.exit_code, result.stdout) == (1, "x.yaml:1:1: error syntax: no\n")
+
+
+class TestCoverage:
+    def test_of_the_examples(self, home):
+        said = run("coverage")
+        assert said.exit_code == 0
+        assert re.match(r"operations: \d+ of \d+ exercised, never:\n", said.stdout)
+        found = json.loads(run("coverage", "--format", "json").stdout)
+        assert {*found} == {"operations", "rules", "errors"}
+        assert "account-list" not in [one["id"] for one in found["operations"]["never"]]
+
+    def test_of_other_files_too(self, home):
+        (home / "mine.yaml").write_text(
+            "cassette: 1\nrules:\n  - {id: mine, match: {path: /a}, respond: {text: a}, examples: [EXAMPLE]}\n"
+        )
+        before = json.loads(run("coverage", "--format", "json").stdout)["rules"]
+        assert "mine.yaml" in run("coverage", "mine.yaml").stderr  # EXAMPLE is none
+        mended = (home / "mine.yaml").read_text().replace("EXAMPLE", "{request: {}, expect: {status: 200}}")
+        (home / "mine.yaml").write_text(mended)
+        after = json.loads(run("coverage", "mine.yaml", "--format", "json").stdout)["rules"]
+        assert (after["total"], after["exercised"]) == (before["total"] + 1, before["exercised"] + 1)
+
+
+class TestNewCase:
+    def test_writes_one_that_lints_clean(self, home):
+        said = run("new-case", "POST", "/v1/payments/sepa-credit-transfers", "--status", "403")
+        assert (said.exit_code, said.stdout.split()[0]) == (0, "cassettes/cases/initiate-payment-403.yaml")
+        assert run("lint").exit_code == 0
+
+    def test_to_another_file(self, home):
+        assert run("new-case", "GET", "/v1/accounts", "--to", "mine.yaml").exit_code == 0
+        assert (home / "mine.yaml").is_file()
+        assert run("lint", "mine.yaml").exit_code == 0
+
+    def test_a_mistake(self, home):
+        said = run("new-case", "GET", "/v1/acounts")
+        assert said.exit_code == 2
+        assert "GET /v1/accounts (account-list)" in said.stderr
+        assert run("new-case", "GET", "/v1/accounts", "--status", "999").exit_code == 2
+
+
+class TestInit:
+    def test_writes_and_says_what_next(self, home):
+        result = run("init", "new/place")
+        assert result.exit_code == 0
+        assert "new/place" in result.stdout
+        assert config.load({}, {}, home / "new/place") == Settings()
+
+    @pytest.mark.parametrize("name", scenarios())
+    def test_with_a_scenario_among_the_cases(self, home, monkeypatch, name):
+        assert run("init", "new", "--scenario", name).exit_code == 0
+        monkeypatch.chdir(home / "new")
+        assert run("lint").exit_code == 0
+        text = Path(f"cassettes/cases/{name}.yaml").read_text()
+        schema = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
+        assert Path("cassettes/cases", schema[1]).is_file()
+
+    def test_a_scenario_that_is_none(self, home):
+        said = run("init", "new", "--scenario", "nope")
+        assert said.exit_code == 2
+        assert "there is no scenario 'nope'; there are consent-revoked, " in said.stderr
+        assert not (home / "new").exists()
+
+    def test_a_file_in_the_way_is_named(self, home):
+        (home / "xs2a-sandbox.yaml").write_text("port: 1")
+        result = run("init", ".")
+        assert result.exit_code == 2
+        assert "  xs2a-sandbox.yaml\n" in result.stderr
+        assert [path.name for path in home.iterdir()] == ["xs2a-sandbox.yaml"]
+
+
+class TestProgram:
+    def python(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
+
+    def test_as_a_module(self):
+        done = self.python("-m", "xs2a_sandbox", "--version")
+        assert (done.returncode, done.stdout) == (0, f"xs2a-sandbox {__version__}\n")
+
+    @pytest.mark.parametrize("words", [["--help"], ["serve", "--help"], ["testdata", "--json"]])
+    def test_without_the_proxys_libraries(self, home, words):
+        code = (
+            "import sys\nfrom xs2a_sandbox.cli.main import cli\n"
+            f"cli({words!r}, standalone_mode=False)\n"
+            "loaded = {name.partition('.')[0] for name in sys.modules}\n"
+            "sys.exit(' '.join(loaded & {'mitmproxy', 'uvicorn', 'aiohttp'}) or 0)"
+        )
+        done = self.python("-c", code)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout

@@ -1,0 +1,243 @@
+"""`import`, `derive` and `export`, as they are typed."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.engine_client import an_engine
+from tests.support.taping import START, again, same_body, tape, taped
+from tests.support.writing import rule_of
+from xs2a_sandbox.cli import main
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.engine import build
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.har import Entry, log
+from xs2a_sandbox.recording.har_log import raw_files, read_head, read_raw
+
+IBAN = "AT459880000010204711"
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for setting in SETTINGS:
+        monkeypatch.delenv(setting.variable, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands in for the real one: everything is called `hidden`."""
+
+    class Redactor:
+        def entry(self, entry: Entry) -> Entry:
+            return replace(entry, target=entry.target.replace(IBAN, "hidden"), answer_body=b'"hidden"')
+
+    monkeypatch.setattr("xs2a_sandbox.engine.build.redactor_of", lambda settings, banks: Redactor())
+    monkeypatch.setattr("xs2a_sandbox.redaction.pseudonyms.fingerprint", lambda key: "1a2b3c4d")
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main.cli, words, prog_name="xs2a-sandbox")
+
+
+def done(*words: str) -> str:
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def har(directory: Path, *entries: Entry) -> str:
+    file = directory / "trace.har"
+    file.write_text(json.dumps(log(entries)))
+    return str(file)
+
+
+def journey() -> Sequence[Entry]:
+    """What an app does with the bundled bank, as if that were somewhere."""
+
+    def asks(method: str, target: str, body: object = None, **headers: str) -> Entry:
+        pairs = [("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.1"), ("Content-Type", "application/json")]
+        pairs += [(name.replace("_", "-"), value) for name, value in headers.items()]
+        entry = taped(target, b"", method, headers=pairs, body=body)
+        (answer,) = again(bank, entry)
+        return replace(entry, status=answer.status, answer_headers=Headers(answer.headers), answer_body=answer.body)
+
+    bank = an_engine()
+    rights = [{"iban": IBAN}]
+    access = {"access": {"balances": rights, "transactions": rights}, "recurringIndicator": True, "frequencyPerDay": 4}
+    payment = {
+        "debtorAccount": {"iban": IBAN, "currency": "EUR"},
+        "instructedAmount": {"amount": "12.50", "currency": "EUR"},
+        "creditorAccount": {"iban": "AT379821100040023757"},
+        "creditorName": "Nahversorger Talblick",
+    }
+    made = asks("POST", "/v1/payments/sepa-credit-transfers", payment)
+    payment_path = f"/v1/payments/sepa-credit-transfers/{json.loads(made.answer_body)['paymentId']}"
+    return [
+        asks("POST", "/v1/consents", access | {"validUntil": "9999-12-31"}),
+        asks("POST", "/v1/consents", access),
+        asks("GET", f"/v1/consents/{CONSENT}/status"),
+        asks("GET", "/v1/accounts", Consent_ID=CONSENT),
+        asks("GET", "/v1/accounts?withBalance=true", Consent_ID=CONSENT),
+        asks("GET", f"/v1/accounts/{IBAN}/transactions?bookingStatus=both&dateFrom=2026-10-01", Consent_ID=CONSENT),
+        asks("GET", f"/v1/accounts/{IBAN}/transactions?bookingStatus=pending", Consent_ID=CONSENT),
+        made,
+        asks("GET", f"{payment_path}/status"),
+        asks("DELETE", payment_path),
+        asks("GET", f"{payment_path}/status"),
+        asks("PATCH", "/v1/accounts"),
+        asks("GET", "/v1/nowhere"),
+    ]
+
+
+def test_a_recorded_journey_is_answered_again_without_the_bank(home: Path) -> None:
+    entries = [replace(entry, target="/psd2" + entry.target, bank="https://bank.example") for entry in journey()]
+    said = done("import", har(home, *entries), "--to", "tape", "--no-redact")
+
+    assert said.startswith("13 exchanges imported into tape\n")
+    assert "xs2a-sandbox serve --cassettes tape/cassettes" in said
+    assert sorted(file.name for file in (home / "tape" / "cassettes").glob("*.yaml")) == [
+        "accounts.yaml", "consents.yaml", "nowhere.yaml", "payments.yaml"
+    ]  # fmt: skip
+    settings = Settings(state="memory:", confdir=home, cassettes=(home / "tape" / "cassettes",))
+    assert build.check(settings, ()) == []
+    for entry, answer in zip(entries, again(build.build(settings), *entries), strict=True):
+        assert answer.status == entry.status
+        assert same_body(entry.answer_body, answer.body)
+        assert str(rule_of(answer)).startswith("recorded-")
+        assert Headers(answer.headers).get("x-request-id") == entry.headers.get("x-request-id")
+
+
+def test_what_is_imported_is_redacted(home: Path, redactor: None) -> None:
+    done("import", har(home, taped(f"/v1/accounts/{IBAN}", {"iban": IBAN})), "--to", "tape")
+
+    (file,) = raw_files(home / "tape")
+    assert read_head(file) == {"banks": ["https://xs2a.bank.example/psd2"], "redacted": "1a2b3c4d"}
+    assert [entry.target for entry in read_raw(file)] == ["/v1/accounts/hidden"]
+    written = [one.read_text() for one in (home / "tape").rglob("*") if one.is_file()]
+    assert len(written) == 2
+    assert not any(IBAN in text for text in written)
+
+
+def test_leaving_things_as_they_are_is_said_in_the_recording(home: Path) -> None:
+    done("import", har(home, taped("/v1/accounts")), "--to", "tape", "--no-redact")
+    assert read_head(raw_files(home / "tape")[0])["redacted"] is False
+    assert "redacted: false" in (home / "tape" / "cassettes" / "accounts.yaml").read_text()
+
+
+def test_each_kind_of_file_is_known_by_what_it_holds(home: Path) -> None:
+    from mitmproxy.io import FlowWriter
+    from mitmproxy.test import tflow
+
+    with (home / "flows.dump").open("wb") as stream:
+        FlowWriter(stream).add(tflow.tflow(resp=True))
+    stub = {"request": {"method": "GET", "url": "/v1/stub"}, "response": {"jsonBody": {}}}
+    saved = {"name": "a", "request": "https://bank.example/v1/saved", "response": [{"code": 200, "body": "{}"}]}
+    (home / "stubs" / "mappings").mkdir(parents=True)
+    (home / "stubs" / "mappings" / "a.json").write_text(json.dumps(stub))
+    (home / "postman.json").write_text(json.dumps({"info": {}, "item": [saved]}))
+    har(home, taped("/v1/har"))
+    for name in ("flows.dump", "stubs", "stubs/mappings/a.json", "postman.json", "trace.har"):
+        done("import", name, "--to", "tape", "--no-redact")
+
+    assert {entry.target for file in raw_files(home / "tape") for entry in read_raw(file)} == {
+        "/path", "/v1/stub", "/v1/saved", "/v1/har"
+    }  # fmt: skip
+
+
+def test_what_is_left_out_is_listed(home: Path) -> None:
+    result = run("import", har(home, taped("/v1/a", cut=True), taped("/v1/b")), "--to", "tape", "--no-redact")
+    assert "left out: GET /v1/a at 2026-11-21T10:11:12+00:00: its answer was not recorded to the end\n" in result.stdout
+    assert "1 rule in 2 files:" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("{", "this is no JSON"),
+        ("[]", "this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock"),
+        ('{"log": {"entries": []}}', "there is no exchange in it that could be imported"),
+        ('{"log": {"entries": [{}]}}', r"log.entries[0]: request.url is missing"),
+        ("5:", "It is no dump of mitmproxy"),
+        ("9" * 18 + ":x", "with one of more than 12 digits. It is no dump of mitmproxy"),
+        ("9" * 40 + ":x", "with one of more than 12 digits. It is no dump of mitmproxy"),
+        ("-5:x,", "It is no dump of mitmproxy"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_changes_nothing(content: str, complaint: str, home: Path) -> None:
+    (home / "file").write_text(content)
+    result = run("import", "file", "--to", "tape", "--no-redact")
+    assert (result.exit_code, complaint in result.stderr) == (2, True), result.stderr
+    assert not (home / "tape").exists()
+
+
+def test_a_directory_that_cannot_be_written_is_a_mistake(home: Path) -> None:
+    (home / "tape").write_text("")
+    result = run("import", har(home, taped("/v1/a")), "--to", "tape", "--no-redact")
+    assert (result.exit_code, "the recording cannot be written" in result.stderr) == (2, True)
+
+
+def test_deriving_again_keeps_what_was_edited(home: Path) -> None:
+    tape(home / "tape", taped("/v1/accounts", 1), taped("/v1/consents", 1))
+    assert done("derive", "tape").startswith("2 rules in 2 files:\n  tape/cassettes/accounts.yaml\n")
+    file = home / "tape" / "cassettes" / "accounts.yaml"
+    file.write_text(file.read_text().replace("body: 1", "body: 2"))
+
+    assert done("derive", "tape").startswith("1 rule in 1 file, 1 rule of yours kept:\n")
+    assert "body: 2" in file.read_text()
+
+
+def test_an_export_is_a_har_file(home: Path) -> None:
+    tape(home / "tape", taped("/v1/a"), taped("/v1/b"))
+    assert done("export", "tape", "--har", "all.har") == "2 exchanges written to all.har\n"
+    assert [entry["startedDateTime"] for entry in json.loads((home / "all.har").read_text())["log"]["entries"]] == [
+        START.isoformat()
+    ] * 2
+    assert done("import", "all.har", "--to", "copy", "--no-redact").startswith("2 exchanges")
+
+
+def test_nothing_to_derive_or_export_is_a_mistake(home: Path) -> None:
+    for words in (["derive", "."], ["export", "--har", "a.har"]):
+        result = run(*words)
+        assert (result.exit_code, "there is no recording in" in result.stderr) == (2, True)
+
+
+def test_the_real_redaction_knows_the_words_of_the_interface_and_the_rules_of_the_settings(home: Path) -> None:
+    (home / "rules.yaml").write_text("redaction: 1\nkeep:\n  - {member: nickname}\n")
+    (home / "xs2a-sandbox.yaml").write_text("redaction: rules.yaml\n")
+    path = f"/v1/payments/instant-sepa-credit-transfers/{IBAN}"
+    answer = {"nickname": "Anna", "ownerName": "Anna Huber"}
+    done("import", str(har(home, taped(path, answer))), "--to", "tape")
+    (file,) = raw_files(home / "tape")
+    (entry,) = read_raw(file)
+    assert entry.target.startswith("/v1/payments/instant-sepa-credit-transfers/")
+    assert IBAN not in entry.target
+    assert (b'"Anna"' in entry.answer_body, b"Huber" in entry.answer_body) == (True, False)
+
+
+def test_a_password_in_a_url_is_in_no_line_of_what_is_imported(home: Path) -> None:
+    urls = ("https://anna:geheim@other.bank.example", "https://xs2a.bank.example/psd2")
+    done("import", har(home, *(taped("/v1/konten", {"n": 1}, bank=url) for url in urls)), "--to", "tape")
+    (file,) = raw_files(home / "tape")
+    assert "geheim" not in file.read_text()
+    assert all(url.startswith("https://") for url in read_head(file)["banks"])
+
+
+def test_what_is_exported_is_not_redacted_a_second_time(home: Path) -> None:
+    done("import", har(home, taped(f"/v1/accounts/{IBAN}", {"iban": IBAN})), "--to", "tape")
+    done("export", "tape", "--har", "all.har")
+    done("import", "all.har", "--to", "again")
+    (first,), (second,) = (read_raw(*raw_files(home / name)) for name in ("tape", "again"))
+    assert IBAN not in first.target
+    assert (second.target, second.answer_body) == (first.target, first.answer_body)
+    heads = [read_head(*raw_files(home / name))["redacted"] for name in ("tape", "again")]
+    assert heads[0] == heads[1]

@@ -1,0 +1,67 @@
+"""`serve` and `record` as commands; what they serve is a matter of `serving`."""
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from xs2a_sandbox.cli import main
+from xs2a_sandbox.config import Settings
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the doors would have been opened with."""
+    seen: dict[str, Any] = {}
+    module = types.ModuleType("xs2a_sandbox.doors.serving")
+
+    async def serve(settings: Settings, **options: Any) -> None:
+        seen.update(options, settings=settings)
+
+    module.serve = serve  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", module)
+    monkeypatch.setattr("xs2a_sandbox.doors.serving", module, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return seen
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main.cli, words, prog_name="xs2a-sandbox")
+
+
+def test_record_has_every_flag_of_serve() -> None:
+    serve, record = ({o for p in main.cli.commands[name].params for o in p.opts} for name in ("serve", "record"))
+    assert serve == record
+
+
+def test_record_is_serve_in_mode_record_whatever_the_file_says(served: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "xs2a-sandbox.yaml").write_text("mode: spy\nbank: https://bank.example\n")
+    assert run("record").exit_code == 0
+    assert (served["settings"].mode, served["settings"].bank) == ("record", "https://bank.example")
+    assert run("serve").exit_code == 0
+    assert served["settings"].mode == "spy"
+
+
+def test_redaction_is_switched_off_by_typing_it_and_not_otherwise(
+    served: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("serve").exit_code == 0
+    assert served["redact"] is True
+    assert run("serve", "--no-redact").exit_code == 0
+    assert served["redact"] is False
+    monkeypatch.setenv("XS2A_SANDBOX_NO_REDACT", "true")
+    assert run("serve").exit_code == 2
+    monkeypatch.delenv("XS2A_SANDBOX_NO_REDACT")
+    (tmp_path / "xs2a-sandbox.yaml").write_text("redact: false\n")
+    assert run("serve").exit_code == 2
+
+
+def test_the_settings_are_read_anew_with_the_same_flags(served: dict[str, Any], tmp_path: Path) -> None:
+    assert run("serve", "--port", "7001").exit_code == 0
+    (tmp_path / "xs2a-sandbox.yaml").write_text("port: 7002\nhosts: [bank.example]\n")
+    again = served["again"]()
+    assert (again.port, again.hosts) == (7001, ("bank.example",))

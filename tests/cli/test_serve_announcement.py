@@ -1,0 +1,175 @@
+"""What `serve` says before the first request."""
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import served
+from xs2a_sandbox.cli.serve import announcement, exposure, found_state, valid_consent
+from xs2a_sandbox.clock import read_time
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.doors.serving import Addresses
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.state.sqlite import SqliteStore
+
+CONSENT = "11111111-1111-4111-8111-111111111111"
+ADDRESSES = Addresses("http://127.0.0.1:1", "http://127.0.0.1:2", "https://127.0.0.1:3", Path("/my folder/ca.pem"))
+
+
+def test_where_everything_is() -> None:
+    *lines, _ = announcement(Settings(), ADDRESSES, "in memory", CONSENT).splitlines()
+
+    assert lines[:5] == [
+        "proxy     http://127.0.0.1:1",
+        "base URL  http://127.0.0.1:2",
+        "          https://127.0.0.1:3",
+        "CA file   /my folder/ca.pem",
+        "state     in memory",
+    ]
+
+
+def test_where_the_clock_stands() -> None:
+    frozen = Settings(frozen_at=read_time("2026-11-21T09:00"))
+
+    said = announcement(frozen, ADDRESSES, "in memory", None).splitlines()
+    as_json = json.loads(announcement(replace(frozen, log_format="json"), ADDRESSES, "in memory", None))
+
+    assert said[4:] == ["state     in memory", "clock     stands at 2026-11-21T09:00:00+01:00"]
+    assert as_json["frozen_at"] == "2026-11-21T09:00:00+01:00"
+
+
+def test_a_door_that_is_off_is_not_announced() -> None:
+    assert "https://127" not in announcement(Settings(), replace(ADDRESSES, tls=None), "", CONSENT)
+
+
+def test_the_command_runs_as_it_is_printed() -> None:
+    command = announcement(Settings(), ADDRESSES, "", CONSENT).splitlines()[-1]
+
+    assert shlex.split(command) == [
+        *["curl", "--cacert", "/my folder/ca.pem", "-x", "http://127.0.0.1:1"],
+        *["-H", "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721"],
+        f"https://bank.example/v1/consents/{CONSENT}/status",
+    ]
+
+
+def test_the_password_is_not_printed() -> None:
+    said = announcement(Settings(proxy_auth="ci:hunter2"), ADDRESSES, "", CONSENT)
+
+    assert " -U ci " in said
+    assert "hunter2" not in said
+
+
+def test_configured_hosts_and_base_path_are_used() -> None:
+    settings = Settings(hosts=("api.bank.test",), base_path="/xs2a")
+
+    assert f"https://api.bank.test/xs2a/v1/consents/{CONSENT}/status" in announcement(settings, ADDRESSES, "", CONSENT)
+
+
+def test_without_a_valid_consent_there_is_nothing_to_try() -> None:
+    assert "curl" not in announcement(Settings(), ADDRESSES, "", None)
+    assert valid_consent({}) is None
+    assert valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "valid"}}}) == "b"
+
+
+def test_real_banks_are_named_with_their_modes() -> None:
+    bank = RealBank("https://first.example", hosts=("first.test",), mode="spy", modes=(("/v1/payments", "simulate"),))
+    settings = Settings(banks=(bank,), bank="https://second.example", mode="record")
+
+    said = announcement(settings, ADDRESSES, "", CONSENT).splitlines()
+
+    assert "bank      https://first.example (mode spy, /v1/payments: simulate)" in said
+    assert "bank      https://second.example (mode record)" in said
+    assert not any("curl" in line for line in said), "the bank does not know that consent"
+
+
+def test_a_bank_that_is_not_asked_says_so() -> None:
+    said = announcement(Settings(bank="https://bank.example/psd2"), ADDRESSES, "", CONSENT)
+    assert "bank      https://bank.example/psd2 is not asked (mode simulate; --mode spy, record or compare)" in said
+
+    said = announcement(Settings(bank="https://bank.example/psd2", log_format="json"), ADDRESSES, "", CONSENT)
+    assert json.loads(said)["banks"] == [{"url": "https://bank.example/psd2", "hosts": [], "mode": "simulate"}]
+
+
+def test_as_one_line_of_json() -> None:
+    said = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None))
+
+    assert said == {
+        "proxy": "http://127.0.0.1:1",
+        "direct": "http://127.0.0.1:2",
+        "tls": "https://127.0.0.1:3",
+        "ca_file": "/my folder/ca.pem",
+        "state": "in memory",
+        "frozen_at": None,
+        "banks": [],
+        "try": None,
+    }
+
+
+def test_the_state_that_was_found(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    settings = Settings(state=f"sqlite:{file}")
+    assert found_state(settings) == f"{file} (new)"
+    store = SqliteStore(file)
+    assert "holds nothing yet" in found_state(settings)
+    assert store.commit("s", {}, {}, {("_session", "x"): {"a": 1}})
+    assert "holds nothing yet" in found_state(settings)
+    assert store.commit("s", {}, {}, {("payments", "x"): {"a": 1}})
+    store.close()
+
+    assert found_state(settings) == f"{file} holds 1 payments; start with --reset to forget it"
+    assert found_state(replace(settings, reset=True)) == f"{file} (reset)"
+    assert found_state(Settings(state="memory:")).startswith("in memory")
+
+
+def test_a_state_file_that_is_something_else(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    file.write_text("this is no database, and long enough to be looked at\n" * 100)
+
+    with pytest.raises(UserMistake, match="cannot be used"):
+        found_state(Settings(state=f"sqlite:{file}"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "LOCALHOST"])
+def test_of_this_machines_own_addresses_nobody_is_warned(host: str) -> None:
+    assert exposure(Settings(host=host)) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            Settings(host="0.0.0.0"),
+            "listening on every address of this machine: whoever reaches it can use the sandbox; ",
+        ),
+        (Settings(host="::"), "listening on every address of this machine"),
+        (Settings(host="192.0.2.1"), "listening on 192.0.2.1: whoever"),
+        (Settings(host="sandbox.lan"), "listening on sandbox.lan: whoever"),
+        (
+            Settings(host="0.0.0.0", bank="https://b.example", mode="spy"),
+            "the sandbox, its way to https://b.example with",
+        ),
+    ],
+)
+def test_of_any_other_it_is_said_what_it_means(settings: Settings, words: str) -> None:
+    text = exposure(settings)
+    assert text
+    assert words in text
+    assert "--proxy-auth" in text
+    assert text.endswith("--host 127.0.0.1 lets nobody else in")
+
+
+def test_a_bank_that_is_not_asked_is_not_in_danger() -> None:
+    assert "b.example" not in str(exposure(Settings(host="0.0.0.0", bank="https://b.example")))
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_serve_warns_of_listening_everywhere(form: str, tmp_path: Path) -> None:
+    with served(tmp_path, "--host", "0.0.0.0", "--log-format", form) as serving:
+        line = serving.warning("listening on every address")
+        if form == "json":
+            assert json.loads(line).keys() == {"time", "level", "message"}
+        else:
+            assert " warning listening on every address of this machine: whoever reaches it" in line

@@ -1,0 +1,97 @@
+"""What `serve` says of its recordings when it ends."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.taping import derived, replay, taped
+from xs2a_sandbox.cli.serve import Run
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine.egress import Passage
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.recording.har_log import Recording
+
+
+class Recorded:
+    """An engine in mode record, as far as a run looks at it."""
+
+    def __init__(self, recording: Recording, engine: Engine) -> None:
+        self.interface, self.banks = engine.interface, engine.banks
+        self.passage = Passage(recording=recording, redactions=lambda: 7)
+
+
+def exchange(path: str, source: str = "bank", rule: str | None = None) -> Exchange:
+    return Exchange("default", "GET", path, 200, 1.0, source, rule)
+
+
+def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    derived(tmp_path, taped("/v1/things/a", {"n": 1}), taped("/v1/things", {"n": 2}))
+    engine, run = replay(tmp_path), Run()
+    run.begin(engine)
+    engine.on_exchange = run.add
+    asyncio.run(engine.answer(Request("GET", "/v1/things/a")))
+    first, line = run.end()
+    assert first == "1 recorded rule answered nothing:"
+    assert line.startswith("  tape/cassettes/things.yaml:")
+    assert line.endswith("  recorded-list-1")
+    asyncio.run(engine.answer(Request("GET", "/v1/things")))
+    assert list(run.end()) == []
+
+
+def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
+    derived(tmp_path, taped("/v1/things"))
+    engine, run = replay(tmp_path), Run()
+    recording = Recording(tmp_path / "new", None, {"redacted": False})
+    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    assert run.progress() == "recorded 0 exchanges, 0 requests told apart, 7 values redacted"
+
+    async def add() -> None:
+        for path in ("/v1/things/a", "/v1/things/a"):
+            await recording.add(taped(path, {"n": 1}))
+            run.add(exchange(path))
+
+    asyncio.run(add())
+    recording.close()
+    assert run.progress() == "recorded 2 exchanges, 1 request told apart, 7 values redacted"
+    said = list(run.end())
+    assert said[0] == f"{run.progress()}: {recording.file}"
+    assert said[1] == "1 rule in 1 file:"
+    assert (tmp_path / "new/cassettes/things.yaml").is_file()
+
+
+def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path) -> None:
+    derived(tmp_path, taped("/v1/things"))
+    engine, run = replay(tmp_path), Run()
+    (tmp_path / "new/cassettes").mkdir(parents=True)
+    (tmp_path / "new/cassettes/odd.yaml").write_text("cassette: [")
+    recording = Recording(tmp_path / "new", None, {"redacted": False})
+    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    asyncio.run(recording.add(taped("/v1/things/a")))
+    recording.close()
+    text = "\n".join(run.end())
+    assert "the exchanges are kept, but no rules could be derived from them" in text
+    assert f"xs2a-sandbox derive {tmp_path / 'new'}" in text
+
+
+def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
+    def fail(entry: Entry) -> Entry:
+        raise ZeroDivisionError
+
+    derived(tmp_path, taped("/v1/things"))
+    engine, run = replay(tmp_path), Run()
+    recording = Recording(tmp_path / "new", fail, {})
+    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(recording.add(taped("/v1/things/a")))
+    recording.close()
+    assert "1 exchange with the bank could not be written down: lost" in list(run.end())
+
+
+def test_a_run_that_never_began_says_nothing() -> None:
+    run = Run()
+    run.add(exchange("/v1/x"))
+    assert (run.progress(), list(run.end())) == (None, [])

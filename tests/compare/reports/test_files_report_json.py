@@ -1,0 +1,23 @@
+import json
+
+from tests.compare.reports.test_report import comparison
+from xs2a_sandbox.compare.masking import IgnoreRule
+from xs2a_sandbox.compare.reports import files
+from xs2a_sandbox.compare.reports.report import report
+
+
+def test_the_json_is_as_documented() -> None:
+    rules = [IgnoreRule("known", path=("b",))]
+    value = json.loads(
+        files.as_json(report(comparison(({"a": 1, "b": 1}, {"a": 2, "b": 2}), rules=rules), "bank", None))
+    )
+    assert value["summary"] == {
+        "exchanges": 1, "differing": 1, "high": 0, "medium": 1, "low": 0, "masked": 1, "troubles": 0, "skipped": 1,
+    }  # fmt: skip
+    (exchange,) = value["exchanges"]
+    assert exchange["differences"] == [
+        {"kind": "value", "severity": "medium", "place": "/a", "bank": "1", "sandbox": "2"}
+    ]
+    assert exchange["masked"][0]["why"] == "known"
+    assert (exchange["bankStatus"], exchange["sandboxStatus"], exchange["request"]) == (200, 200, "GET /v1/things")
+    assert value["skipped"] == ["a write"]

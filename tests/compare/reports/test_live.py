@@ -1,0 +1,104 @@
+"""What is told while the sandbox serves."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.compare.comparison import Compared
+from xs2a_sandbox.compare.difference import Difference
+from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
+from xs2a_sandbox.compare.reports import live as live_report
+from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.har import Entry
+
+ENTRY = Entry(
+    datetime(2026, 11, 21, tzinfo=UTC),
+    1.0,
+    "https://bank.example",
+    "GET",
+    "/v1/secret",
+    Headers(),
+    b"",
+    200,
+    Headers(),
+    b'{"a":1,"b":2,"c":3,"d":4,"e":"' + b"x" * 99 + b'"}',
+)
+
+
+def compared(*names: str, trouble: str | None = None) -> Compared:
+    found = tuple(Difference("value", (name,), (name,)) for name in names)
+    entry = None if trouble else ENTRY
+    return Compared("account-list", "account-list", entry, entry, found, trouble=trouble)
+
+
+def told(report: LiveReport, *several: Compared) -> list[str]:
+    said: list[str] = []
+    report.say = said.append
+    for one in several:
+        report.add(one, report.show(one))
+    return said
+
+
+def a_report(files: Sequence[Path] = (), ignoring: Ignoring | None = None) -> LiveReport:
+    return LiveReport(
+        "https://bank.example", ignoring or Ignoring(), lambda entry: replace(entry, target="/v1/hidden"), files
+    )
+
+
+def test_one_line_for_what_differs_redacted_and_cut_short() -> None:
+    assert told(a_report(), compared(), compared("a"), compared("e", "b", "c", "d", "a")) == [
+        "differs: GET /v1/hidden [account-list]: medium value at /a (bank 1, sandbox 1)",
+        'differs: GET /v1/hidden [account-list]: medium value at /e (bank "'
+        + "x" * 38
+        + '…, sandbox "'
+        + "x" * 38
+        + "…);"
+        " medium value at /b (bank 2, sandbox 2); medium value at /c (bank 3, sandbox 3); 2 more",
+    ]
+
+
+def test_the_same_trouble_is_said_once_and_counted() -> None:
+    report = a_report()
+    said = told(report, *[compared(trouble="down")] * 3, compared(trouble="late"))
+    assert said == [f"cannot compare: {why} (said once, counted at the end)" for why in ("down", "late")]
+    assert "4 exchanges compared with https://bank.example, 0 differ" in next(report.end())
+    assert "4 could not be compared" in next(report.end())
+
+
+def test_writes_are_spared_in_silence_and_what_is_skipped_is_said_once() -> None:
+    report = a_report()
+    said = told(report)
+    for why, operation in ((SPARED, "create-consent"), ("too large", "a"), ("too large", "b")):
+        report.skip(why, operation)
+    assert said == ["not compared: a: too large (said once, counted at the end)"]
+    assert list(report.end())[1:] == ["  skipped 2: too large", f"  skipped 1: {SPARED}"]
+    assert report.report().skipped == ("create-consent",)
+
+
+def test_ignore_rules_of_no_use_are_told() -> None:
+    rules = [IgnoreRule("drifts", "a.yaml:3"), IgnoreRule("old", "a.yaml:5", until=date(2026, 1, 1))]
+    report = a_report(ignoring=Ignoring(rules, date(2026, 11, 21)))
+    assert list(report.end())[1:] == [
+        "  a.yaml:3: ignored nothing (drifts)",
+        "  a.yaml:5: its last day is over (old)",
+    ]
+
+
+def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(live_report, "_KEPT", 2)
+    report = a_report([tmp_path / "a.json"])
+    said = told(report, compared(), *[compared("a")] * 3, *[compared()] * 3)
+    assert len(said) == 3
+    assert [exchange.number for exchange in report.report().exchanges] == [1, 2, 3, 5]
+    last = list(report.end())
+    assert last[0].startswith("7 exchanges compared with https://bank.example, 3 differ: 0 high, 3 medium")
+    assert last[-1] == "  the reports hold the first 2 exchanges that differ, and the first 2 that do not"
+    assert "secret" not in (tmp_path / "a.json").read_text()
+
+
+def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    assert "cannot write" in list(a_report([tmp_path / "missing" / "a.json"]).end())[-1]

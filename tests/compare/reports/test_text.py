@@ -1,0 +1,41 @@
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+
+from tests.compare.reports.test_report import comparison
+from xs2a_sandbox.compare.reports import text as report_text
+from xs2a_sandbox.compare.reports.report import report
+
+
+def text(*pairs: tuple[Any, Any]) -> str:
+    told = StringIO()
+    report_text.write(report(comparison(*pairs), "bank", None), Console(file=told, width=160))
+    return told.getvalue()
+
+
+def test_the_summary_counts_by_operation() -> None:
+    row = next(line for line in text(({"a": 1, "b": 1}, {"a": 2}), ({}, {})).splitlines() if "(none)" in line)
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["(none)", "2", "1", "1", "1", "0", "0"]
+
+
+def test_both_sides_stand_beside_each_other() -> None:
+    (row,) = [line for line in text(({"a": "one"}, {"a": "two"})).splitlines() if "/a" in line]
+    assert row.split() == ["medium", "value", "/a", '"one"', '"two"']
+
+
+def test_what_differs_in_all_elements_is_one_row() -> None:
+    told = text(({"l": [{"n": 1}, {"n": 2}, {"n": 3}]}, {"l": [{"n": 4}, {"n": 5}, {"n": 6}]}))
+    assert "3 times at /l/*/n" in told
+    assert told.count("value ") == 1
+
+
+def test_what_is_equal_is_only_counted() -> None:
+    told = text(({"a": 1}, {"a": 1}))
+    assert "GET /v1/things" not in told
+    assert "1 exchanges compared with bank, 0 differ: 0 high, 0 medium, 0 low; 0 masked" in told
+
+
+def test_a_terminal_obeys_nothing_that_an_answer_holds() -> None:
+    assert "\x1b" not in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))
+    assert "[bold]x" in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))

@@ -1,0 +1,86 @@
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.compare.diff import ArrayAlignment, by_key, by_likeness, by_position
+
+
+def canonical(element: Any, banks: bool) -> bytes:
+    return repr(element).encode()
+
+
+def likeness(mine: Any, theirs: Any) -> float:
+    """How many of the characters at the same position agree."""
+    one, other = str(mine), str(theirs)
+    return sum(a == b for a, b in zip(one, other, strict=False)) / max(len(one), len(other))
+
+
+def keyed(*values: Any) -> list[Any]:
+    return [{"resourceId": value} for value in values]
+
+
+@pytest.mark.parametrize(
+    ("bank", "sandbox", "pairs", "reordered"),
+    [
+        ("abcd", "abcd", [(0, 0), (1, 1), (2, 2), (3, 3)], False),
+        ("abcd", "acd", [(0, 0), (2, 1), (3, 2)], False),
+        ("acd", "abcd", [(0, 0), (1, 2), (2, 3)], False),
+        ("abcd", "bacd", [(0, 1), (1, 0), (2, 2), (3, 3)], True),
+        ("aaa", "aa", [(0, 0), (1, 1)], False),
+        ("abc", "axc", [(0, 0), (1, 1), (2, 2)], False),
+        ("", "ab", [], False),
+    ],
+)
+def test_equal_elements_belong_together(bank: str, sandbox: str, pairs: list[Any], reordered: bool) -> None:
+    found = by_likeness(list(bank), list(sandbox), canonical, likeness)
+    assert (list(found.pairs), found.reordered) == (pairs, reordered)
+
+
+def test_a_removed_element_shifts_nothing_although_all_have_changed() -> None:
+    bank = ["first=1", "second=2", "third=3", "fourth=4"]
+    sandbox = ["first=9", "third=9", "fourth=9"]
+    found = by_likeness(bank, sandbox, canonical, likeness)
+    assert found.pairs == ((0, 0), (2, 1), (3, 2))
+    assert (found.bank_only, found.sandbox_only) == ((1,), ())
+
+
+def test_a_key_is_what_every_element_has_alone() -> None:
+    found = by_key(keyed("a", "b", "c"), keyed("c", "a"), str, lambda mine, theirs: 0.0)
+    assert found == ArrayAlignment(((0, 1), (2, 0)), (1,), (), "resourceId")
+    assert found.reordered
+
+
+@pytest.mark.parametrize(
+    ("bank", "sandbox"),
+    [
+        (keyed("a", "a"), keyed("a", "b")),
+        (keyed("a", None), keyed("a", "b")),
+        (keyed("a", ""), keyed("a", "b")),
+        (["a"], keyed("a")),
+        (keyed("a", "b"), keyed("c", "d")),
+        (keyed("a", 1), keyed("a", 1)),
+    ],
+)
+def test_what_does_not_tell_elements_apart_is_no_key(bank: list[Any], sandbox: list[Any]) -> None:
+    assert by_key(bank, sandbox, str, lambda mine, theirs: 1.0) is None
+
+
+def test_the_sandbox_may_call_an_element_differently() -> None:
+    found = by_key(keyed("a", "b"), keyed("B", "A"), str.upper, lambda mine, theirs: 0.0)
+    assert found
+    assert found.pairs == ((0, 1), (1, 0))
+
+
+def test_an_element_whose_key_has_changed_is_still_itself() -> None:
+    bank, sandbox = keyed("a", "b", "c"), keyed("a", "x", "c")
+    alike = by_key(bank, sandbox, str, lambda mine, theirs: 0.9)
+    unlike = by_key(bank, sandbox, str, lambda mine, theirs: 0.1)
+    assert alike
+    assert alike.pairs == ((0, 0), (1, 1), (2, 2))
+    assert unlike
+    assert (unlike.bank_only, unlike.sandbox_only) == ((1,), (1,))
+
+
+def test_long_arrays_are_paired_by_position() -> None:
+    bank, sandbox = list(range(1000)), list(range(1, 1001))
+    assert by_likeness(bank, sandbox, canonical, likeness) == by_position(bank, sandbox)

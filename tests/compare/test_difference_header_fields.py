@@ -1,0 +1,32 @@
+import pytest
+
+from xs2a_sandbox.compare.difference import ALWAYS_COMPARED, compared
+
+
+@pytest.mark.parametrize("name", ["Date", "SERVER", "X-Request-ID", "traceparent", "X-Sandbox-Rule", "Content-Length"])
+def test_what_differs_in_every_answer_is_not_compared(name: str) -> None:
+    assert compared([(name, "x")]) == {}
+
+
+@pytest.mark.parametrize("name", sorted({*ALWAYS_COMPARED, "allow", "retry-after", "x-ratelimit-limit"}))
+def test_what_the_interface_says_is_compared(name: str) -> None:
+    assert compared([(name.upper(), "x")]) == {name: (name.upper(), "x")}
+
+
+def test_several_fields_of_a_name_are_one_list() -> None:
+    assert compared([("Allow", "GET"), ("allow", " PUT ")]) == {"allow": ("Allow", "GET, PUT")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ("application/json", "Application/JSON; charset=utf-8", True),
+        ("application/problem+json;charset=UTF-8", "application/problem+json", True),
+        ("text/html; charset=utf-8", 'text/html;charset="UTF-8"', True),
+        ("text/html; charset=utf-8", "text/html", False),
+        ("application/json", "application/xml", False),
+        ("application/json; profile=a", "application/json; profile=b", False),
+    ],
+)
+def test_media_types_are_compared_by_what_they_say(one: str, other: str, equal: bool) -> None:
+    assert (compared([("Content-Type", one)]) == compared([("Content-Type", other)])) is equal

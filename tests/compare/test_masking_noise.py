@@ -1,0 +1,79 @@
+import json
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.compare.diff import contrast
+from xs2a_sandbox.compare.identifiers import Counterparts
+from xs2a_sandbox.compare.masking import Noise
+from xs2a_sandbox.http import Response
+
+
+def answer(body: Any, status: int = 200, **headers: str) -> Response:
+    return Response(status, tuple(headers.items()), json.dumps(body).encode())
+
+
+def left(first: Response, again: Response, sandbox: Response) -> list[tuple[str, str]]:
+    """What counts when the bank has said `first` and then `again`."""
+    noise = Noise(first, [again])
+    found = contrast(first, sandbox, Counterparts())
+    return sorted((d.kind, d.where) for d in found if noise.reason(d) is None)
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "sandbox", "counts"),
+    [
+        ({"n": 1}, {"n": 2}, {"n": 3}, []),
+        ({"n": 1, "m": 1}, {"n": 2, "m": 1}, {"n": 3, "m": 3}, [("value", "/m")]),
+        ({"at": "2026-01-01"}, {"at": "2026-01-02"}, {"at": "soon"}, []),
+        # Another value is noise; that there is none, or one of another type, is not.
+        ({"n": 1}, {"n": 2}, {}, [("member-missing", "/n")]),
+        ({"n": 1}, {"n": 2}, {"n": "3"}, [("type", "/n")]),
+        ({"n": "x"}, {"n": None}, {"n": "y"}, []),
+        # A member that comes and goes says nothing of its neighbours.
+        ({"a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1}, []),
+        ({"a": 1, "b": 1}, {"a": 1}, {}, [("member-missing", "/a")]),
+        ({"in": {"a": 1, "b": 1}}, {"in": {"a": 1}}, {"in": {"b": 1}}, [("member-missing", "/in/a")]),
+        ({"in": {"a": 1}}, {}, {"in": {"a": 2}}, [("value", "/in/a")]),
+        (["a", "b"], ["b", "a"], ["b", "a"], []),
+        (["a", "b"], ["b", "a"], ["b", "a", "c"], [("length", "")]),
+        (["a"], ["a", "b"], ["a", "b", "c"], []),
+        (
+            [{"iban": "x", "n": 1}],
+            [{"iban": "x", "n": 2}],
+            [{"iban": "y", "n": 0}, {"iban": "x", "n": 3}],
+            [("element-extra", "/0")],
+        ),
+        ([{"iban": "x"}, {"iban": "y"}], [{"iban": "x"}], [{"iban": "x"}], []),
+        ([{"iban": "x"}], [{"iban": "x"}, {"iban": "y"}], [{"iban": "y"}, {"iban": "x"}], []),
+        ([{"iban": "x"}], [{"iban": "x"}, {"iban": "y"}], [{"iban": "z"}, {"iban": "x"}], [("element-extra", "/0")]),
+    ],
+)
+def test_what_the_bank_changes_by_itself_is_masked_there_and_only_there(
+    first: Any, again: Any, sandbox: Any, counts: list[tuple[str, str]]
+) -> None:
+    assert left(answer(first), answer(again), answer(sandbox)) == counts
+
+
+def test_headers_are_noise_each_for_itself() -> None:
+    first, again = answer({}, ETag="1", Left="3", Node="a"), answer({}, Left="2", New="x")
+    sandbox = answer({}, Left="9", New="y", Other="z")
+    assert left(first, again, sandbox) == [("header-extra", "header Other")]
+
+
+def test_a_page_instead_of_json_is_no_noise() -> None:
+    page = Response(200, (), b"<h1>maintenance</h1>")
+    assert left(answer({"a": 1}), page, page) == [("type", "")]
+
+
+def test_a_bank_that_has_had_enough_teaches_nothing() -> None:
+    noise = Noise(answer({"n": 1}), [answer({"n": 2}, status=429), answer({"n": 1})])
+    assert noise.unusable == 1
+    (difference,) = contrast(answer({"n": 1}), answer({"n": 3}), Counterparts())
+    assert noise.reason(difference) is None
+
+
+def test_a_mask_says_why() -> None:
+    (difference,) = contrast(answer({"n": 1}), answer({"n": 3}), Counterparts())
+    reason = Noise(answer({"n": 1}), [answer({"n": 2})]).reason(difference)
+    assert reason == "the bank changes this value from read to read"

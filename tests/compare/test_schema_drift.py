@@ -1,0 +1,88 @@
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import an_engine, bundled_engine
+from xs2a_sandbox.compare.comparison import Comparison, Step
+from xs2a_sandbox.http import Headers, Request, Response
+
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+HEADERS = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("Consent-ID", CONSENT)])
+
+
+def found(target: str, bank: Any, sandbox: Any) -> list[Any]:
+    """Both changed from what the sandbox says."""
+
+    def changed(change: Any) -> Any:
+        engine = an_engine()
+
+        async def ask(request: Request) -> Response:
+            response = await engine.answer(request)
+            body = json.loads(response.body)
+            change(body)
+            return Response(response.status, response.headers, json.dumps(body).encode())
+
+        return ask
+
+    known = bundled_engine()
+    comparison = Comparison(known.interface, known.schemas, changed(sandbox), changed(bank))
+    result = asyncio.run(comparison.step(Step("", Request("GET", target, HEADERS))))
+    return [(d.kind, d.where, d.drift) for d in result.differences]
+
+
+def keep(body: Any) -> None:
+    pass
+
+
+def no_currency(body: Any) -> None:
+    body["accounts"][0]["currency"] = "Euro"
+
+
+def no_balances(body: Any) -> None:
+    del body["accounts"][0]["iban"]
+
+
+def another_id(body: Any) -> None:
+    body["consentId"] = "B-1"
+
+
+def test_an_answer_as_the_schema_has_it_does_not_drift() -> None:
+    assert found("/v1/accounts", keep, keep) == []
+
+
+def test_what_both_say_against_the_schema_is_drift() -> None:
+    ((kind, where, drift),) = found("/v1/accounts", no_currency, no_currency)
+    assert (kind, where) == ("drift", "/accounts/0/currency")
+    assert "currency" in drift
+
+
+@pytest.mark.parametrize(("bank", "kind"), [(no_currency, "value"), (no_balances, "member-extra")])
+def test_what_differs_there_is_said_once(bank: Any, kind: str) -> None:
+    ((found_kind, _, drift),) = found("/v1/accounts", bank, keep)
+    assert found_kind == kind
+    assert drift
+
+
+def test_a_bank_calls_things_as_it_likes() -> None:
+    assert found(f"/v1/consents/{CONSENT}", keep, keep) == []
+    known = bundled_engine()
+    body = {"consentStatus": "valid", "consentId": "B-1", "_links": {"self": {"href": "/v1/consents/B-1"}}}
+
+    async def bank(request: Request) -> Response:
+        return Response(200, (("Content-Type", "application/json"),), json.dumps(body).encode())
+
+    comparison = Comparison(known.interface, known.schemas, bank, bank, allow_writes=True)
+    result = asyncio.run(comparison.step(Step("", Request("POST", "/v1/consents"))))
+    assert [d.drift for d in result.differences if d.drift and "UUID" in d.drift] == []
+
+
+def test_errors_have_one_schema() -> None:
+    async def bank(request: Request) -> Response:
+        return Response(403, (), b'{"tppMessages":[{"category":"ERROR","code":"X","text":7}]}')
+
+    known = bundled_engine()
+    comparison = Comparison(known.interface, known.schemas, bank, bank)
+    result = asyncio.run(comparison.step(Step("", Request("GET", "/v1/accounts"))))
+    assert [d.kind for d in result.differences] == ["drift"]

@@ -1,0 +1,97 @@
+"""The table of settings: complete, documented, and read as it says."""
+
+import json
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config.table import BY_NAME, SETTINGS
+
+SCHEMA = json.loads((bundled("schemas") / "config.schema.json").read_text())
+
+
+def test_every_field_is_a_setting_and_documented_once():
+    assert [f.name for f in fields(Settings)] == [setting.name for setting in SETTINGS]
+    assert list(SCHEMA["properties"]) == [setting.name for setting in SETTINGS]
+    for setting in SETTINGS:
+        assert SCHEMA["properties"][setting.name]["description"] == setting.doc
+
+
+def test_defaults_agree():
+    defaults = Settings()
+    for name, schema in SCHEMA["properties"].items():
+        if "default" in schema:
+            read = BY_NAME[name].read(schema["default"], Path("/"))
+            assert read == getattr(defaults, name), name
+
+
+def test_the_files_keys_are_the_design():
+    flags = "host proxy-port port tls-port dialect cassettes testdata state reset frozen-at confdir public-url"
+    flags += " proxy-auth no-debug-headers log-format mode bank forward-host allow-origin to answer-from allow-writes"
+    flags += " noise-reads ignore report coverage"
+    assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]
+    in_the_file_only = "hosts base_path static_data banks redaction max_age on_expiry shift_dates"
+    assert [setting.name for setting in SETTINGS if not setting.flag] == in_the_file_only.split()
+
+
+def test_the_variable_follows_from_the_name():
+    assert BY_NAME["proxy_port"].variable == "XS2A_SANDBOX_PROXY_PORT"
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "value"),
+    [
+        ("port", 0, 0),
+        ("port", "65535", 65535),
+        ("tls_port", "off", None),
+        ("reset", True, True),
+        ("reset", "Yes", True),
+        ("reset", "0", False),
+        ("confdir", "../b", Path("/a/b")),
+        ("confdir", "/x/./y", Path("/x/y")),
+        ("frozen_at", "2026-11-21T09:00", datetime.fromisoformat("2026-11-21T09:00+01:00")),
+        ("state", "memory:", "memory:"),
+        ("state", "sqlite:c.db", "sqlite:/a/here/c.db"),
+        ("public_url", "https://x.example:9443/y/", "https://x.example:9443/y"),
+        ("hosts", ["API.bank.example", "[::1]"], ("api.bank.example", "::1")),
+        ("base_path", "", ""),
+        ("proxy_auth", "ci:a:b", "ci:a:b"),
+        ("mode", "compare", "compare"),
+        ("noise_reads", "off", 0),
+        ("noise_reads", 10, 10),
+        ("report", ["/a.html", "/b.xml"], (Path("/a.html"), Path("/b.xml"))),
+        ("report", "/a.json:/b.json", (Path("/a.json"), Path("/b.json"))),
+    ],
+)
+def test_what_is_written_is_read(name, written, value):
+    assert BY_NAME[name].read(written, Path("/a/here")) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        *(("port", wrong) for wrong in ("", "-1", "65536", "1.0", "off", "٣")),
+        *(("reset", wrong) for wrong in ("", "maybe", 2)),
+        *(("frozen_at", wrong) for wrong in ("", "now", "09:00", "2026-02-29", "1969-01-01", "3000-01-01")),
+        *(("state", wrong) for wrong in ("", "sqlite:", "sqlite::memory:", "redis://x")),
+        *(("public_url", wrong) for wrong in ("x", "ftp://x", "http://", "http://x?a=1", "http://me@x", "http://x:0")),
+        *(("base_path", wrong) for wrong in ("/", "xs2a", "/xs2a/", "/a b")),
+        *(("proxy_auth", wrong) for wrong in ("user", ":pass", "user:", "us er:pass")),
+        *(("hosts", wrong) for wrong in (["a b"], [""])),
+        ("testdata", "no-such-file.yaml"),
+        ("cassettes", ["no-such-folder"]),
+        ("dialect", "../other"),
+        ("log_format", "TEXT"),
+        *(("noise_reads", wrong) for wrong in ("", "-1", 11, "many")),
+        *(("report", wrong) for wrong in (["a.pdf"], ["no-such-folder/a.json"])),
+        ("ignore", ["no-such-file.yaml"]),
+        ("answer_from", "both"),
+    ],
+)
+def test_what_it_is_not_expected_to_be_is_refused(name, written):
+    with pytest.raises(ValueError):  # noqa: PT011 - the table says what is expected, the error says nothing
+        BY_NAME[name].read(written, Path("/a/here"))

@@ -1,0 +1,110 @@
+"""One sandbox for each pytest process, with all its doors; a session of its own for each test."""
+
+import asyncio
+import ssl
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.contract.control import Control
+from tests.contract.doors import BANK, DOORS, Bank, InProcess, Send, Wire
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors.serving import Addresses, serve
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.journal.log_line import Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    addresses: Addresses
+    engine: Engine
+    loop: asyncio.AbstractEventLoop
+    log: deque[Exchange]
+
+
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    confdir: Path = tmp_path_factory.mktemp("confdir")
+    settings = Settings(proxy_port=0, port=0, tls_port=0, state="memory:", confdir=confdir)
+    ready = threading.Event()
+    found: list[Addresses] = []
+    failures: list[BaseException] = []
+    log: deque[Exchange] = deque(maxlen=100)
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    def tell(addresses: Addresses) -> None:
+        found.append(addresses)
+        ready.set()
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_until_complete(serve(settings, ready=tell, stop=stop, on_exchange=log.append))
+        except BaseException as failure:  # the fixture raises it, in the thread that pytest watches
+            failures.append(failure)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=run, name="sandbox", daemon=True)
+    thread.start()
+    assert ready.wait(30), "the sandbox did not start within 30 seconds"
+    if failures:
+        raise failures[0]
+    in_process = build(settings)
+    in_process.public_url = found[0].direct
+    in_process.on_exchange = log.append
+    yield Sandbox(found[0], in_process, loop, log)
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(20)
+    assert not thread.is_alive(), "the sandbox did not stop within 20 seconds"
+    loop.close()
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture(scope="session")
+def trust(sandbox: Sandbox) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=sandbox.addresses.ca_file)
+
+
+@pytest.fixture(scope="session")
+def senders(sandbox: Sandbox, trust: ssl.SSLContext) -> Iterator[dict[str, Send]]:
+    addresses = sandbox.addresses
+    assert addresses.tls is not None
+    wires = {
+        "proxy": Wire(f"http://{BANK}", proxy=addresses.proxy),
+        "tls-proxy": Wire(f"https://{BANK}", proxy=addresses.proxy, trust=trust),
+        "tls": Wire(addresses.tls, trust=trust),
+        "direct": Wire(addresses.direct),
+    }
+    yield {**wires, "process": InProcess(sandbox.engine.answer, sandbox.loop)}
+    for wire in wires.values():
+        wire.close()
+
+
+@pytest.fixture(params=DOORS)
+def bank(request: pytest.FixtureRequest, senders: dict[str, Send], sandbox: Sandbox) -> Bank:
+    return Bank(request.param, senders[request.param], f"test-{uuid.uuid4().hex}", sandbox.addresses)
+
+
+@pytest.fixture
+def control(bank: Bank, senders: dict[str, Send], sandbox: Sandbox) -> Control:
+    """Of the session and the sandbox that the test talks to; in process that is another one than behind the doors."""
+    if bank.door == "process":
+        sandbox.engine.admin_token = "in-process"
+        return Control(bank, bank.send, sandbox.engine.admin_token)
+    token = (sandbox.addresses.ca_file.parent / "admin-token").read_text().strip()
+    return Control(bank, senders["direct"], token)
+
+
+@pytest.fixture
+def warned(bank: Bank, sandbox: Sandbox) -> Callable[[], Sequence[str]]:
+    """The warnings that the log shows with the session's last request."""
+    return lambda: next(one.warnings for one in reversed(list(sandbox.log)) if one.session == bank.session)

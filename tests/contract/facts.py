@@ -1,0 +1,134 @@
+"""The bank's test data, read from its file, and what the tests need to know about it."""
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
+
+from tests.contract.answers import ROOT, is_iban
+
+_TODAY = re.compile(r"\{\{\s*today\((-?\d*)\)\s*\}\}")
+
+
+def today(days: int = 0) -> str:
+    """The bank's day."""
+    return (datetime.now(ZoneInfo("Europe/Vienna")).date() + timedelta(days=days)).isoformat()
+
+
+def dated(members: Mapping[str, Any]) -> dict[str, Any]:
+    """With dates where numbers stand for them, of days from today: a day that is said early may be over in the test."""
+    dates = {"validUntil", "requestedExecutionDate", "startDate", "endDate"}
+    return {
+        name: today(value) if name in dates and isinstance(value, int) else value for name, value in members.items()
+    }
+
+
+def testdata() -> Mapping[str, Any]:
+    """All scalars as the strings that stand in the file, relative dates filled in."""
+    return as_of(date.fromisoformat(today()))
+
+
+@cache
+def as_of(day: date) -> Mapping[str, Any]:
+    """The test data of a session that begins on that day."""
+    return _filled(yaml.load((ROOT / "cassettes" / "testdata.yaml").read_text(), yaml.BaseLoader), day)
+
+
+def _filled(value: Any, day: date) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(member, day) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_filled(entry, day) for entry in value]
+    return _TODAY.sub(lambda found: (day + timedelta(days=int(found[1] or 0))).isoformat(), value)
+
+
+def accounts() -> Mapping[str, Any]:
+    return testdata()["accounts"]
+
+
+def consents(role: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Ids and contents of the preconfigured consents in this role, in the file's order."""
+    return [(id, consent) for id, consent in testdata()["consents"].items() if consent["role"] == role]
+
+
+def consent(role: str = "valid") -> str:
+    return consents(role)[0][0]
+
+
+def covered(consent_id: str | None = None) -> str:
+    """The IBAN that a preconfigured consent is tied to."""
+    (iban,) = testdata()["consents"][consent_id or consent()]["accounts"]
+    return iban
+
+
+def tied() -> dict[str, str]:
+    """IBAN → the valid consent that is tied to it."""
+    return {covered(id): id for id, _ in consents("valid")}
+
+
+def untied() -> list[str]:
+    """IBANs that no preconfigured valid consent is tied to."""
+    return [iban for iban in accounts() if iban not in tied()]
+
+
+def uncovered() -> str:
+    """An account of the bank that the first valid consent does not cover."""
+    return next(iban for iban in accounts() if iban != covered())
+
+
+def available(iban: str) -> Decimal:
+    return next(
+        Decimal(balance["balanceAmount"]["amount"])
+        for balance in accounts()[iban]["balances"]
+        if balance["balanceType"] == "forwardAvailable"
+    )
+
+
+def booked(iban: str, kind: str = "booked") -> list[Mapping[str, Any]]:
+    return accounts()[iban].get("transactions", {}).get(kind) or []
+
+
+def payments(status: str) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(id, payment) for id, payment in testdata()["payments"].items() if payment["transactionStatus"] == status]
+
+
+def rate(currency: str) -> Decimal:
+    """EUR for one unit."""
+    return Decimal(1) if currency == "EUR" else Decimal(testdata()["rates"][currency])
+
+
+def debtor(currency: str = "EUR", least: int = 1000) -> str:
+    """An account in this currency with a comfortable balance."""
+    return next(
+        iban for iban, account in accounts().items() if account["currency"] == currency and available(iban) >= least
+    )
+
+
+def low() -> str:
+    """The account that can pay least, of those that can pay something."""
+    return min(
+        (iban for iban in accounts() if available(iban) > 0 and accounts()[iban]["currency"] == "EUR"), key=available
+    )
+
+
+def foreign_iban() -> str:
+    """A valid IBAN that this bank does not hold."""
+    return next(iban for iban in map(_austrian, range(1, 100)) if iban not in accounts())
+
+
+def wrong_iban() -> str:
+    """An IBAN of the bank with its last digit changed: the check digits no longer fit."""
+    iban = covered()
+    wrong = iban[:-1] + str((int(iban[-1]) + 1) % 10)
+    assert not is_iban(wrong)
+    return wrong
+
+
+def _austrian(number: int) -> str:
+    account = f"19043{number:011d}"
+    return f"AT{98 - int(account + '102900') % 97:02d}{account}"

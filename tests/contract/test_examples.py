@@ -1,0 +1,33 @@
+"""Every example that the bundled cassettes give, run against the engine they make."""
+
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.authoring.examples import Example, examples, run
+from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine, build
+
+FOLDERS = {d.name for d in bundled("cassettes").iterdir() if d.is_dir()}
+DIALECTS = sorted(FOLDERS - {build.CASES, SCENARIOS})
+
+
+ENGINES = {
+    dialect: build.build(Settings(dialect=dialect, state="memory:", confdir=Path("unused"))) for dialect in DIALECTS
+}
+ENTRIES = [
+    pytest.param(engine, entry, id=f"{dialect}-{entry.owner.id}-{entry.number}")
+    for dialect, engine in ENGINES.items()
+    for entry in examples(engine.interface)
+]
+
+
+@pytest.mark.parametrize(("engine", "entry"), ENTRIES)
+def test_it_holds(engine: Engine, entry: Example) -> None:
+    assert run(engine, entry) == [], entry.place
+
+
+def test_the_documented_operations_have_examples() -> None:
+    shown = {entry.owner.id for entry in examples(ENGINES["xs2a-1.84"].interface)}
+    assert {"create-consent", "consent-status", "account-list", "account-transactions", "initiate-payment"} <= shown

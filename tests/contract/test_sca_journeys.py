@@ -1,0 +1,385 @@
+"""Whole journeys: by redirect, embedded and decoupled, for whatever can be authorised, to each of their ends."""
+
+import uuid
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.contract import bodies, facts, resources
+from tests.contract.answers import DIALECT
+from tests.contract.conftest import Sandbox
+from tests.contract.control import Control
+from tests.contract.doors import Answer, Bank, InProcess
+from tests.contract.resources import DECOUPLED, EMBEDDED, NOK, SEVERAL, Resource, make
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine.build import build
+
+spec = pytest.mark.spec
+
+every_family = pytest.mark.parametrize("family", ["consent", "payment", "cancellation", "basket"])
+NEGATIVE = ("decline", "timeout", "error")
+every_refusal = pytest.mark.parametrize("decision", NEGATIVE)
+BACK = {"TPP_Redirect_URI": bodies.REDIRECT, "TPP_Nok_Redirect_URI": NOK}
+
+
+def succeeded(bank: Bank, made: Resource) -> None:
+    """Seen as the app sees it, members of a basket too."""
+    assert made.status(bank) == made.family.done
+    for one in (made, *made.members):
+        if one.family.name == "consent":
+            accounts = bank.get("/v1/accounts", consent=one.id)
+            assert [account["iban"] for account in accounts.json()["accounts"]] == resources.ibans(SEVERAL)
+    assert [member.status(bank) for member in made.members] == [member.family.done for member in made.members]
+
+
+def refused(bank: Bank, made: Resource) -> None:
+    """Members of a refused basket are as before."""
+    assert made.status(bank) == made.family.refused
+    for one in (made, *made.members):
+        if one.family.name == "consent":
+            answer = bank.get("/v1/accounts", consent=one.id)
+            assert (answer.status, answer.error["code"]) == (401, "CONSENT_INVALID")
+    assert [member.status(bank) for member in made.members] == [member.family.waits for member in made.members]
+
+
+def sca_status(bank: Bank, made: Resource) -> str:
+    id = bank.get(made.starts).json()["authorisationIds"][-1]
+    return str(bank.get(f"{made.starts}/{id}").json()["scaStatus"])
+
+
+# -- redirect
+
+
+def link(bank: Bank, made: Resource, way: str) -> str:
+    """That came with the resource, or with an authorisation that the app started."""
+    if way == "implicit":
+        assert made.redirect
+        return made.redirect
+    answer = resources.begin(bank, made)
+    assert answer.headers["ASPSP-SCA-Approach"] == "REDIRECT"
+    return str(answer.json()["_links"]["scaRedirect"]["href"])
+
+
+WAYS = [("consent", "implicit"), ("payment", "implicit"), *((f, "explicit") for f in resources.FAMILIES)]
+every_way = pytest.mark.parametrize(("family", "way"), WAYS, ids=["-".join(way) for way in WAYS])
+
+
+@spec("reading-consent-sca")
+@spec("reading-payment-sca")
+@spec("reading-cancellation-sca")
+@spec("reading-basket-members")
+@spec("reading-sca-decide")
+@every_way
+def test_redirect_to_a_good_end(bank: Bank, family: str, way: str) -> None:
+    made = make(bank, family, **BACK)
+
+    sent_back(bank.page(link(bank, made, way), decide="approve"), bodies.REDIRECT)
+
+    assert sca_status(bank, made) in ("finalised", "exempted")
+    succeeded(bank, made)
+
+
+@spec("reading-consent-sca")
+@spec("reading-payment-sca")
+@spec("reading-cancellation-sca")
+@spec("reading-sca-decide")
+@every_way
+@every_refusal
+def test_redirect_to_a_bad_end(bank: Bank, family: str, way: str, decision: str) -> None:
+    made = make(bank, family, **BACK)
+
+    sent_back(bank.page(link(bank, made, way), decide=decision), NOK)
+
+    assert sca_status(bank, made) == "failed"
+    refused(bank, made)
+
+
+def sent_back(answer: Answer, where: str) -> None:
+    assert answer.status == 303, answer.body
+    assert answer.headers["Location"] == where
+
+
+@spec("reading-sca-decide")
+@every_refusal
+def test_there_is_one_address_for_all_ends_without_another(bank: Bank, decision: str) -> None:
+    made = make(bank, "payment", TPP_Redirect_URI=bodies.REDIRECT)
+
+    sent_back(bank.page(link(bank, made, "implicit"), decide=decision), bodies.REDIRECT)
+
+
+@spec("reading-sca-redirect-once")
+@every_way
+def test_a_link_works_once(bank: Bank, family: str, way: str) -> None:
+    made = make(bank, family, **BACK)
+    href = link(bank, made, way)
+    bank.page(href, decide="approve")
+
+    again = bank.page(href, decide="decline")
+
+    assert (again.status, "Location" in again.headers) == (409, False)
+    assert again.headers["Content-Type"].startswith("text/html")
+    assert made.status(bank) == made.family.done
+
+
+@spec("reading-sca-redirect-once")
+@every_family
+def test_a_link_expires(bank: Bank, control: Control, family: str) -> None:
+    made = make(bank, family, **BACK)
+    href = link(bank, made, "explicit")
+    control.move("25h")
+
+    late = bank.page(href, decide="approve")
+
+    assert (late.status, "Location" in late.headers) == (409, False)
+    assert sca_status(bank, made) == "failed"
+    refused(bank, made)
+
+
+@spec("reading-sca-registered")
+@every_way
+def test_the_browser_goes_only_where_the_app_has_registered(bank: Bank, family: str, way: str) -> None:
+    made = make(bank, family, **BACK)
+    href = link(bank, made, way)
+    before, _, _ = href.partition("&redirectBackUrl=")
+    assert before != href
+
+    answer = bank.page(f"{before}&redirectBackUrl=https%3A%2F%2Fevil.example", decide="approve")
+
+    sent_back(answer, bodies.REDIRECT)
+
+
+@spec("reading-sca-registered")
+def test_an_end_without_an_address_is_shown(bank: Bank) -> None:
+    made = make(bank, "payment")
+
+    answer = bank.page(link(bank, made, "implicit"), decide="approve")
+
+    assert (answer.status, "Location" in answer.headers) == (200, False)
+    assert answer.headers["Content-Type"].startswith("text/html")
+    succeeded(bank, made)
+
+
+@spec("5-sca-page")
+@every_way
+def test_opening_the_page_decides_nothing(bank: Bank, family: str, way: str) -> None:
+    made = make(bank, family, **BACK)
+
+    answer = bank.page(link(bank, made, way))
+
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert made.status(bank) == made.family.waits
+    assert sca_status(bank, made) == "started"
+
+
+@spec("reading-sca-decide")
+def test_a_decision_that_does_not_exist(bank: Bank) -> None:
+    made = make(bank, "payment", **BACK)
+
+    assert bank.page(link(bank, made, "implicit"), decide="perhaps").status == 400
+    assert made.status(bank) == "RCVD"
+
+
+# -- embedded
+
+
+@spec("reading-consent-sca")
+@spec("reading-payment-sca")
+@spec("reading-cancellation-sca")
+@every_family
+@pytest.mark.parametrize("number", [0, 1])
+def test_embedded_with_either_of_two_methods(bank: Bank, control: Control, family: str, number: int) -> None:
+    made = make(bank, family)
+    control.change("psus", SEVERAL, methods=(two := resources.methods(SEVERAL)[:2]))
+
+    started = bank.post(made.starts, headers=EMBEDDED)
+    assert (started.status, started.json()["scaStatus"]) == (201, "received")
+    own = started.json()["_links"]["updatePsuIdentification"]["href"]
+    identified = bank.put(own, headers={"PSU-ID": SEVERAL}, json={})
+    own = identified.json()["_links"]["updatePsuAuthentication"]["href"]
+    known = bank.put(own, json=resources.password(SEVERAL))
+    assert known.json()["scaMethods"] == two
+    own = known.json()["_links"]["selectAuthenticationMethod"]["href"]
+    chosen = bank.put(own, json={"authenticationMethodId": two[number]["authenticationMethodId"]})
+    assert chosen.json()["chosenScaMethod"] == two[number]
+    own = chosen.json()["_links"]["authoriseTransaction"]["href"]
+    assert bank.put(own, json=resources.otp(SEVERAL)).json()["scaStatus"] == "finalised"
+
+    succeeded(bank, made)
+
+
+@spec("reading-sca-password")
+@spec("reading-sca-otp")
+@every_family
+@pytest.mark.parametrize("mistake", ["password", "otp"])
+def test_embedded_to_a_bad_end(bank: Bank, family: str, mistake: str) -> None:
+    made = make(bank, family)
+    if mistake == "otp":
+        own, wrong = resources.awaiting_otp(bank, made, SEVERAL), {"scaAuthenticationData": "000000"}
+    else:
+        own = bank.post(made.starts, headers={"PSU-ID": SEVERAL, **EMBEDDED}).headers["Location"]
+        wrong = {"psuData": {"password": "no"}}  # type: ignore[dict-item]
+    for _ in range(3):
+        assert bank.put(own, json=wrong).status == 401
+
+    assert sca_status(bank, made) == "failed"
+    refused(bank, made)
+
+
+@every_family
+def test_embedded_and_left_alone(bank: Bank, control: Control, family: str) -> None:
+    made = make(bank, family)
+    resources.awaiting_otp(bank, made, SEVERAL)
+
+    control.move("25h")
+
+    assert sca_status(bank, made) == "failed"
+    refused(bank, made)
+
+
+# -- decoupled
+
+
+def pushed(bank: Bank, made: Resource) -> str:
+    """The id of an authorisation that waits for the customer's app."""
+    answer = bank.post(made.starts, headers={"PSU-ID": SEVERAL, **DECOUPLED})
+    assert (answer.status, answer.json()["scaStatus"]) == (201, "started")
+    assert answer.headers["ASPSP-SCA-Approach"] == "DECOUPLED"
+    assert answer.json()["psuMessage"]
+    assert made.status(bank) == made.family.waits
+    return str(answer.json()["authorisationId"])
+
+
+@spec("reading-sca-decoupled")
+@spec("reading-consent-sca")
+@spec("reading-payment-sca")
+@spec("reading-cancellation-sca")
+@every_family
+def test_decoupled_decides_by_itself_after_a_while(bank: Bank, control: Control, family: str) -> None:
+    made = make(bank, family)
+    id = pushed(bank, made)
+    control.move("25s")
+    assert bank.get(f"{made.starts}/{id}").json()["scaStatus"] == "started"
+
+    control.move("6s")
+
+    assert bank.get(f"{made.starts}/{id}").json() == {"scaStatus": "finalised", "psuMessage": None}
+    succeeded(bank, made)
+
+
+@spec("reading-sca-decoupled")
+@every_family
+def test_decoupled_to_a_good_end(bank: Bank, control: Control, family: str) -> None:
+    made = make(bank, family)
+
+    told = control.decide(pushed(bank, made), "approve")
+
+    assert (told["scaStatus"], told["resourceStatus"]) == ("finalised", made.family.done)
+    assert sca_status(bank, made) == "finalised"
+    succeeded(bank, made)
+
+
+@spec("reading-sca-decoupled")
+@every_family
+@every_refusal
+def test_decoupled_to_a_bad_end(bank: Bank, control: Control, family: str, decision: str) -> None:
+    made = make(bank, family)
+
+    control.decide(pushed(bank, made), decision)
+
+    assert sca_status(bank, made) == "failed"
+    refused(bank, made)
+
+
+@spec("reading-sca-decoupled")
+@every_family
+def test_decoupled_and_nobody_says_who_is_to_be_asked(bank: Bank, control: Control, family: str) -> None:
+    made = make(bank, family)
+    assert bank.post(made.starts, headers=DECOUPLED).json()["scaStatus"] == "received"
+    control.move("25h")
+
+    assert sca_status(bank, made) == "failed"
+    refused(bank, made)
+
+
+# -- with a confirmation code
+
+
+@pytest.fixture
+def confirming(tmp_path: Path, sandbox: Sandbox) -> Bank:
+    """A bank that is configured to ask for it, in process."""
+    text = (DIALECT / "authorisations.yaml").read_text()
+    assert text.count("confirmation: false") >= 4
+    (tmp_path / "authorisations.yaml").write_text(text.replace("confirmation: false", "confirmation: true"))
+    engine = build(Settings(state="memory:", cassettes=(tmp_path,), confdir=tmp_path))
+    return Bank("process", InProcess(engine.answer, sandbox.loop), None, sandbox.addresses)
+
+
+@spec("reading-sca-confirmation")
+@every_way
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+def test_the_app_confirms_with_the_code_that_the_browser_brings(
+    confirming: Bank, family: str, way: str, right: bool
+) -> None:
+    made = make(confirming, family, **BACK)
+    back = confirming.page(link(confirming, made, way), decide="approve").headers["Location"]
+    (code,) = parse_qs(urlsplit(back).query)["confirmationCode"]
+    own = f"{made.starts}/{confirming.get(made.starts).json()['authorisationIds'][-1]}"
+    assert confirming.get(own).json()["scaStatus"] == "unconfirmed"
+    assert made.status(confirming) == made.family.waits
+
+    answer = confirming.put(own, json={"confirmationCode": code if right else "another"})
+
+    assert (answer.status, answer.json()["scaStatus"]) == (200, "finalised" if right else "failed")
+    assert set(answer.json()["_links"]) == {"scaStatus"}
+    (succeeded if right else refused)(confirming, made)
+
+
+@spec("reading-sca-confirmation")
+def test_nobody_is_asked_for_a_code_by_default(bank: Bank) -> None:
+    made = make(bank, "payment", **BACK)
+    own = resources.begin(bank, made).headers["Location"]
+
+    answer = bank.put(own, json={"confirmationCode": "any"})
+
+    assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
+
+
+# -- all of it
+
+
+@spec("reading-payment-sca")
+@pytest.mark.parametrize(("days", "status"), [(0, "ACSP"), (3, "ACTC")])
+def test_a_payment_for_a_later_day_waits_for_it(bank: Bank, control: Control, days: int, status: str) -> None:
+    made = resources.payment(bank, SEVERAL, requestedExecutionDate=facts.today(days))
+    resources.sign(bank, made, SEVERAL)
+    assert made.status(bank) == status
+
+    control.move(f"{days + 1}d")
+
+    assert made.status(bank) == "ACSP"
+
+
+@spec("reading-cancellation-sca")
+@pytest.mark.parametrize("decide", ["approve", "decline"])
+def test_a_pending_payment_is_cancelled_by_its_authorisation(bank: Bank, decide: str) -> None:
+    id, payment = next(one for one in facts.payments("PDNG"))
+    own = f"/v1/{payment['service']}/{payment['product']}/{id}"
+    assert bank.delete(own).json()["transactionStatus"] == "PDNG"
+    answer = bank.post(f"{own}/cancellation-authorisations")
+    assert answer.status == 201
+
+    bank.page(answer.json()["_links"]["scaRedirect"]["href"], decide=decide)
+
+    assert bank.get(f"{own}/status").json()["transactionStatus"] == ("CANC" if decide == "approve" else "PDNG")
+
+
+@spec("reading-sessions")
+def test_journeys_of_two_sessions_do_not_meet(bank: Bank) -> None:
+    made = make(bank, "consent", **BACK)
+    elsewhere = Bank(bank.door, bank.send, f"other-{uuid.uuid4().hex}", bank.addresses)
+
+    assert elsewhere.get(made.starts).error["code"] == "CONSENT_UNKNOWN"
+    sent_back(bank.page(link(bank, made, "implicit"), decide="approve"), bodies.REDIRECT)
+    assert elsewhere.get(f"{made.own}/status").status == 403

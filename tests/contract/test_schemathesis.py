@@ -1,0 +1,168 @@
+"""The documented interface, called with what schemathesis thinks of: no server error, no answer that is not documented.
+
+XS2A_TEST_CASES says how many cases there are in all (5,000 unless it is set); XS2A_TEST_SEED varies them.
+"""
+
+import copy
+import itertools
+import logging
+import os
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+
+from tests.support.doors import opened
+from xs2a_sandbox.authoring.openapi import bundled_document
+from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.engine.build import build
+
+CASES = int(os.environ.get("XS2A_TEST_CASES", "5000"))
+SEED = os.environ.get("XS2A_TEST_SEED")
+ENOUGH = 30
+"""Cases from which on an operation must have succeeded at least once."""
+
+OF_A_JOURNEY = ("{authorisationId}", "{transactionId}", "signing-baskets", "cancellation-authorisations")
+"""Paths with ids that only an earlier answer tells: success is for the journeys of the conformance suite to show."""
+
+CHECKED = (
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "response_headers_conformance",
+)
+FOREIGN = "DE89370400440532013000"
+
+type Json = dict[str, Any]
+
+document = bundled_document()
+OPERATIONS = [(method, path) for path, methods in document["paths"].items() for method in methods]
+EACH = -(-CASES // len(OPERATIONS))
+numbers = itertools.count()
+
+
+def stocked(written: Json) -> Json:
+    """The document with texts of the bank beside those that only look right, so that requests succeed too."""
+    written = copy.deepcopy(written)
+    for path, operations in written["paths"].items():
+        for parameter in itertools.chain(*(operation["parameters"] for operation in operations.values())):
+            if (name := parameter.get("name")) in ("account-id", "consentId", "paymentId"):
+                kind = path.split("/")[2] if name == "paymentId" or "card-accounts" in path else name
+                parameter["schema"] = {"type": "string", "minLength": 1, "format": kind}
+    written["components"]["parameters"]["Consent-ID"]["schema"] = {"type": "string", "format": "Consent-ID"}
+    schemas = written["components"]["schemas"]
+    schemas["consent-request"]["properties"]["validUntil"] = {"type": "string", "format": "day"}
+    schemas["definitions.positiveAmount"] = {"type": "string", "format": "amount"}
+    for member in schemas["bulk-payments.sepa-credit-transfers"]["properties"].values():
+        if "minItems" in member:
+            member["maxItems"] = 1
+    return written
+
+
+def texts(data: TestData) -> dict[str, st.SearchStrategy[str]]:
+    """What the formats of the interface, and of `stocked`, stand for."""
+    stock = data.collections
+    anything = st.one_of(st.text("abcXYZ019-._~ é%/", min_size=1), st.uuids().map(str))
+    ids: dict[str, list[str]] = {}
+    for id, payment in stock["payments"].items():
+        ids.setdefault(payment["service"], []).append(id)
+    days = [REAL.today(count).isoformat() for count in (2, 90, -2)]
+    return {
+        "card-accounts": st.sampled_from(list(stock["cardAccounts"])) | anything,
+        "account-id": st.sampled_from(list(stock["accounts"])) | anything,
+        "consentId": st.sampled_from(list(stock["consents"])) | anything,
+        "Consent-ID": st.sampled_from([*stock["consents"], *data.unknown_consents]) | st.uuids().map(str),
+        **{service: st.sampled_from(known) | st.sampled_from(known) | anything for service, known in ids.items()},
+        "day": st.sampled_from([*days, "9999-12-31"]),
+        "iban": st.sampled_from([*stock["accounts"], FOREIGN]),
+        "bic": st.sampled_from(["GIBAATWWXXX", "COBADEFF"]),
+        "currency": st.sampled_from(["EUR", "EUR", "EUR", "USD", "CZK", "JPY", "KWD", "XTS"]),
+        "country": st.sampled_from(["AT", "DE", "US"]),
+        "amount": st.sampled_from(["0.01", "12.50", "1", "99999999.99", "1.005", "7.125"]),
+    }
+
+
+class Bank:
+    """A sandbox on a port of its own, and the interface as schemathesis reads it."""
+
+    def __init__(self, url: str, client: requests.Session, schema: Any) -> None:
+        self.url = url
+        self.client = client
+        self.schema = schema
+        load_all_checks()
+        self.checks = [check for check in CHECKS.get_all() if getattr(check, "__name__", "") in CHECKED]
+        assert len(self.checks) == len(CHECKED)
+
+    def call(self, case: Case) -> int:
+        """The status, of an answer that has passed all checks. Each case has a session, and so a bank, of its own."""
+        response = case.call(
+            base_url=self.url, session=self.client, headers={"X-Sandbox-Session": f"case-{next(numbers)}"}
+        )
+        status = response.status_code
+        assert status < 500 or status == HTTPStatus.NOT_IMPLEMENTED, (status, response.text, case.as_curl_command())
+        case.validate_response(response, checks=self.checks)
+        return status
+
+
+@pytest.fixture(scope="module")
+def bank() -> Iterator[Bank]:
+    engine = build(Settings(state="memory:"))
+    stock = engine.testdata.at(REAL.today())
+    # Whatever has become of a payment, this bank also has the same one just initiated; what comes first is tried most.
+    fresh = {
+        str(uuid.uuid5(uuid.UUID(id), "RCVD")): {**payment, "transactionStatus": "RCVD"}
+        for id, payment in stock["payments"].items()
+    }
+    engine.testdata = TestData({**stock, "payments": {**fresh, **stock["payments"]}}, engine.testdata.unknown_consents)
+    for name, strategy in texts(engine.testdata).items():
+        schemathesis.openapi.format(name, strategy)
+    schema = schemathesis.openapi.from_dict(stocked(document))
+    with (
+        opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, _),
+        requests.Session() as client,
+    ):
+        yield Bank(f"http://127.0.0.1:{door.port}", client, schema)
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_every_answer_is_documented(bank: Bank, caplog: pytest.LogCaptureFixture, method: str, path: str) -> None:
+    operation = bank.schema[path][method]
+    statuses: Counter[int] = Counter()
+    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+
+    for mode, count in zip(modes, (EACH - EACH // 2, EACH // 2), strict=True):
+
+        @given(case=operation.as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            derandomize=SEED is None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        )
+        def call(case: Case) -> None:
+            statuses[bank.call(case)] += 1
+
+        with caplog.at_level(logging.WARNING):
+            (seed(SEED)(call) if SEED else call)()
+
+    assert [
+        record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info
+    ] == []
+    assert statuses.total() >= EACH, "schemathesis found fewer cases than it was asked for"
+    success = {int(status) for status in document["paths"][path][method]["responses"] if status < "300"}
+    if EACH >= ENOUGH and success and not any(part in path for part in OF_A_JOURNEY):
+        assert success & statuses.keys(), f"nothing succeeded: {dict(statuses)}"

@@ -1,0 +1,366 @@
+"""The control interface in process: what it shows, what it changes, and what it refuses."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.admin import CONSENT, DATA, TOKEN, Admin, governed, refused
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.control import api as control
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http.messages import Door
+from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.state.store import Key
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return governed()
+
+
+@pytest.fixture
+def admin(engine: Engine) -> Admin:
+    return Admin(Client(engine))
+
+
+# -- state
+
+
+def test_all_collections(admin: Admin) -> None:
+    shown = admin.get("state")
+
+    assert set(shown) == set(DATA)
+    assert shown["accounts"].keys() == DATA["accounts"].keys()
+    assert shown["consents"][CONSENT]["role"] == "valid"
+
+
+def test_one_collection(admin: Admin) -> None:
+    assert admin.get("state/psus") == json.loads(json.dumps(DATA["psus"]))
+    assert admin.get("state/nothing-of-that-name") == {}
+
+
+def test_one_document(admin: Admin) -> None:
+    assert admin.get(f"state/consents/{CONSENT}")["role"] == "valid"
+    message = refused(admin.ask("GET", "state/consents/other"), 404, "document-unknown")
+    assert message == "the session default has no other in consents"
+
+
+def test_a_document_is_put_and_the_bank_sees_it(admin: Admin) -> None:
+    consent = admin.get(f"state/consents/{CONSENT}")
+
+    answer = admin.ask("PUT", f"state/consents/{CONSENT}", {**consent, "consentStatus": "rejected"})
+
+    assert answer.status == 200
+    assert answer.json() == {**consent, "consentStatus": "rejected"}
+    assert admin.status() == "rejected"
+
+
+def test_collections_of_ones_own(admin: Admin) -> None:
+    answer = admin.ask(
+        "PUT", "state/my%20notes/a%2Fb%C3%A9", body=b'{"rate": 1.10, "n": [null, true], "big": 123456789012345678901}'
+    )
+
+    assert answer.status == 201
+    assert answer.body == b'{"rate":1.10,"n":[null,true],"big":123456789012345678901}'
+    assert list(admin.get("state/my%20notes")) == ["a/bé"]
+    assert "my notes" in admin.get("state")
+    assert admin.ask("GET", "state/my%20notes/a%2Fb%C3%A9").body == answer.body
+
+
+def test_a_document_is_deleted(admin: Admin) -> None:
+    answer = admin.ask("DELETE", f"state/consents/{CONSENT}")
+
+    assert (answer.status, answer.body) == (204, b"")
+    assert admin.status() == "CONSENT_UNKNOWN"
+    assert CONSENT not in admin.get("state/consents")
+    refused(admin.ask("DELETE", f"state/consents/{CONSENT}"), 404, "document-unknown")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "a JSON body is required"),
+        (b"{", "the body must be JSON"),
+        (b"[]", "must be a JSON object, not a list"),
+        (b"null", "must be a JSON object, not null"),
+        (b"3.5", "must be a JSON object, not a number"),
+        (b'"a"', "must be a JSON object, not a text"),
+        (b'{"a": NaN}', "NaN is no JSON number"),
+        (b'{"a": 1, "a": 2}', "'a' is sent twice"),
+        (b'{"a": "\\ud800"}', "surrogate"),
+        (b"\xff", "must be UTF-8"),
+        (b'{"a":' * 70 + b"1" + b"}" * 70, "nested deeper"),
+    ],
+)
+def test_a_document_is_a_json_object(admin: Admin, body: bytes, said: str) -> None:
+    assert said in refused(admin.ask("PUT", "state/notes/n", body=body), 400, "body-invalid")
+    refused(admin.ask("GET", "state/notes/n"), 404, "document-unknown")
+
+
+def test_a_body_that_is_too_large(admin: Admin) -> None:
+    """The engine's to refuse, in the bank's words, before it is anybody's."""
+    answer = admin.ask("PUT", "state/notes/n", body=b'{"a": "' + b"x" * 1024 * 1024 + b'"}')
+
+    assert (answer.status, bool(answer.error["text"])) == (413, True)
+    assert admin.get("state/notes") == {}
+
+
+@pytest.mark.parametrize("path", ["state//x", "state/x//"])
+def test_names_are_not_empty(admin: Admin, path: str) -> None:
+    refused(admin.ask("PUT", path, {}), 400, "id-empty")
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_the_sandboxs_own_collections_are_not_written(admin: Admin, method: str) -> None:
+    admin.ask("PUT", "clock", {"shift": "1d"})
+
+    refused(admin.ask(method, "state/_session/time", {"frozen": "nonsense"}), 403, "collection-own")
+
+    assert admin.get("state/_session/time")["shift"] == 86400
+    assert "_session" not in admin.get("state")
+
+
+# -- why
+
+
+def test_explain(admin: Admin) -> None:
+    answer = admin.ask("POST", "explain", {"method": "GET", "url": "/v1/acounts", "session": "ci"})
+
+    assert answer.status == 200
+    assert answer.json()["request"] == {"method": "GET", "path": "/v1/acounts", "session": "ci"}
+    assert answer.json()["nearest"][0]["operation"] == "account-list"
+
+
+def test_explain_in_the_session_of_the_request(admin: Admin) -> None:
+    described = {"method": "DELETE", "url": f"/v1/consents/{CONSENT}", "headers": {"X-Request-ID": CONSENT}}
+    answer = admin.named("ci").ask("POST", "explain", described)
+
+    assert (answer.json()["request"]["session"], answer.json()["answer"]["status"]) == ("ci", 204)
+    assert admin.get("sessions") == {"sessions": [{"id": "default", "documents": {}}]}
+
+
+@pytest.mark.parametrize("body", [{}, [], {"method": "GET", "url": "x"}, {"method": "GET", "url": "/", "more": 1}])
+def test_what_cannot_be_explained(admin: Admin, body: Any) -> None:
+    refused(admin.ask("POST", "explain", body), 400, "body-invalid")
+
+
+def test_explain_needs_the_token(admin: Admin) -> None:
+    answer = admin.client.post("/_sandbox/explain", json={"method": "GET", "url": "/"})
+
+    refused(answer, 401, "token-missing")
+
+
+# -- sessions
+
+
+def test_sessions(admin: Admin) -> None:
+    ci = admin.named("ci")
+    ci.ask("PUT", "state/notes/n", {})
+    ci.ask("DELETE", f"state/consents/{CONSENT}")
+    admin.named("only-read").get("state")
+
+    assert admin.get("sessions") == {
+        "sessions": [{"id": "ci", "documents": {"consents": 1, "notes": 1}}, {"id": "default", "documents": {}}]
+    }
+    assert admin.get("sessions/ci") == {"id": "ci", "documents": {"consents": 1, "notes": 1}}
+    assert admin.get("sessions/default") == {"id": "default", "documents": {}}
+
+
+def test_sessions_are_apart(admin: Admin) -> None:
+    ci = admin.named("ci")
+    ci.ask("DELETE", f"state/consents/{CONSENT}")
+    ci.ask("PUT", "clock", {"shift": "400d"})
+
+    assert admin.status() == "valid"
+    assert admin.get("clock")["shift"] == 0
+    by_prefix = admin.client.get("/s/ci/_sandbox/clock", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert by_prefix.json()["shift"] == 400 * 86400
+
+
+def test_a_session_is_deleted(admin: Admin) -> None:
+    ci, other = admin.named("ci"), admin.named("other")
+    for one in (ci, other):
+        one.ask("DELETE", f"state/consents/{CONSENT}")
+
+    assert admin.ask("DELETE", "sessions/ci").status == 204
+
+    assert (ci.status(), other.status()) == ("valid", "CONSENT_UNKNOWN")
+    assert admin.ask("DELETE", "sessions/other").status == 204
+    refused(admin.ask("DELETE", "sessions/other"), 404, "session-unknown")
+    refused(admin.ask("GET", "sessions/other"), 404, "session-unknown")
+    refused(admin.ask("GET", "sessions/a%20b"), 400, "session-invalid")
+
+
+# -- reset
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"all": false}'])
+def test_a_reset_brings_a_deleted_consent_back(admin: Admin, body: bytes) -> None:
+    ci = admin.named("ci")
+    for one in (admin, ci):
+        one.ask("DELETE", f"state/consents/{CONSENT}")
+        one.ask("POST", "clock", {"move": "1d"})
+    assert ci.status() == "CONSENT_UNKNOWN"
+
+    answer = ci.ask("POST", "reset", body=body)
+
+    assert (answer.status, answer.json()) == (200, {"reset": ["ci"]})
+    assert (ci.status(), ci.get("clock")["shift"]) == ("valid", 0)
+    assert (admin.status(), admin.get("clock")["shift"]) == ("CONSENT_UNKNOWN", 86400)
+
+
+def test_all_sessions_are_reset(admin: Admin) -> None:
+    for one in (admin, admin.named("ci")):
+        one.ask("DELETE", f"state/consents/{CONSENT}")
+
+    answer = admin.named("third").ask("POST", "reset", {"all": True})
+
+    assert answer.json() == {"reset": ["ci", "default"]}
+    assert (admin.status(), admin.named("ci").status()) == ("valid", "valid")
+    assert admin.get("sessions")["sessions"] == [
+        {"id": "default", "documents": {}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("POST", "reset", {}), ("POST", "reset", {"all": True}), ("DELETE", "sessions/default", {})],
+)
+def test_the_default_session_then_counts_from_today(
+    engine: Engine, admin: Admin, method: str, path: str, body: Any
+) -> None:
+    today = admin.get(f"state/consents/{CONSENT}")
+    engine._started -= timedelta(days=300)
+    assert admin.get(f"state/consents/{CONSENT}") != today
+    admin.named("ci").ask("POST", "reset")
+    assert admin.get(f"state/consents/{CONSENT}") != today
+
+    assert admin.ask(method, path, body).status < 300
+
+    assert admin.get(f"state/consents/{CONSENT}") == today
+
+
+@pytest.mark.parametrize("body", [{"all": "yes"}, {"all": None}, {"session": "ci"}])
+def test_wrong_resets(admin: Admin, body: Any) -> None:
+    admin.ask("DELETE", f"state/consents/{CONSENT}")
+
+    refused(admin.ask("POST", "reset", body), 400, "body-invalid")
+
+    assert admin.status() == "CONSENT_UNKNOWN"
+
+
+# -- paths and methods
+
+
+@pytest.mark.parametrize("path", ["state/a/b/c", "clock/x", "sessions/a/b", "reset/x", "sca", "sca/a/b"])
+def test_unknown_paths(admin: Admin, path: str) -> None:
+    assert f"no /_sandbox/{path}" in refused(admin.ask("GET", path), 404, "path-unknown")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("OPTIONS", "state", "GET, HEAD"),
+        ("DELETE", "state/consents", "GET, HEAD"),
+        ("POST", "state/consents/x", "GET, HEAD, PUT, DELETE"),
+        ("OPTIONS", "clock", "GET, HEAD, PUT, POST"),
+        ("GET", "reset", "POST"),
+        ("HEAD", "reset", "POST"),
+        ("PATCH", "sca/x", "GET, HEAD, POST"),
+        ("PUT", "sessions/x", "GET, HEAD, DELETE"),
+    ],
+)
+def test_methods(admin: Admin, method: str, path: str, allow: str) -> None:
+    answer = admin.ask(method, path)
+
+    assert (answer.status, answer.headers["allow"]) == (405, allow)
+    if method != "HEAD":
+        refused(answer, 405, "method-not-offered")
+
+
+def test_head(admin: Admin) -> None:
+    answer = admin.ask("HEAD", "clock")
+
+    assert (answer.status, answer.body) == (200, b"")
+
+
+def test_answers_are_the_sandboxs_and_not_kept(admin: Admin) -> None:
+    answer = admin.ask("GET", "clock")
+
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.source == "sandbox"
+
+
+@pytest.mark.parametrize("door", ["proxy", "tls"])
+def test_no_other_door(admin: Admin, door: Door) -> None:
+    answer = admin.ask("GET", "clock", door=door, host="127.0.0.1")
+
+    assert answer.status == 404
+    assert answer.error["code"]
+
+
+@pytest.mark.parametrize("path", ["health", "ready"])
+def test_the_open_pages_stay_open(admin: Admin, path: str) -> None:
+    answer = admin.client.get(
+        f"/_sandbox/{path}", headers={"Origin": "https://evil.example"}, door="direct", host="evil.example"
+    )
+
+    assert answer.status == 200
+
+
+# -- stores that are busy
+
+
+class Busy(MemoryStore):
+    """Somebody else is faster, or the file away, `times` times."""
+
+    def __init__(self, times: int, *, away: bool) -> None:
+        super().__init__()
+        self.times, self.away = times, away
+
+    def commit(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Any]
+    ) -> bool:
+        self.times -= 1
+        if self.times < 0:
+            return super().commit(session, reads, lists, writes)
+        if self.away:
+            raise StoreUnavailable("the disk is away")
+        return False
+
+
+@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize(("times", "status"), [(7, 201), (8, 503)])
+def test_it_is_tried_again(monkeypatch: pytest.MonkeyPatch, away: bool, times: int, status: int) -> None:
+    monkeypatch.setattr(control, "_RETRY_SECONDS", 0)
+    engine = an_engine(Busy(times, away=away))
+    engine.admin_token = TOKEN
+    admin = Admin(Client(engine))
+
+    answer = admin.ask("PUT", "state/notes/n", {"a": 1})
+
+    assert answer.status == status
+    assert admin.get("state/notes") == ({"n": {"a": 1}} if status == 201 else {})
+    if status == 503:
+        refused(answer, 503, "busy")
+
+
+def test_moves_at_once_all_count(engine: Engine) -> None:
+    client = Client(engine)
+
+    async def move() -> int:
+        answer = await client.send(
+            "POST", "/_sandbox/clock", json={"move": 1}, headers={"Authorization": f"Bearer {TOKEN}"}
+        )
+        return answer.status
+
+    async def moves() -> list[int]:
+        return await asyncio.gather(*(move() for _ in range(5)))
+
+    assert asyncio.run(moves()) == [200] * 5
+    assert Admin(client).get("clock")["shift"] == 5

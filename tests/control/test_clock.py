@@ -1,0 +1,151 @@
+"""A session's clock, set and moved by the control interface."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.admin import Admin, governed, refused
+from tests.support.engine_client import Client
+from xs2a_sandbox.clock import REAL
+
+
+@pytest.fixture
+def admin() -> Admin:
+    return Admin(Client(governed()))
+
+
+def test_the_clock_runs_with_real_time(admin: Admin) -> None:
+    shown = admin.get("clock")
+
+    assert (shown["shift"], shown["frozen"]) == (0, None)
+    assert abs(datetime.fromisoformat(shown["now"]) - datetime.now().astimezone()) < timedelta(minutes=1)
+    assert shown["today"] == shown["now"][:10]
+
+
+@pytest.mark.parametrize(
+    ("shift", "seconds"),
+    [("+90d", 90 * 86400), ("PT15M", 900), (3600, 3600), (-60, -60), ("-P1DT1H", -90000), ("0s", 0)],
+)
+def test_the_clock_is_shifted(admin: Admin, shift: Any, seconds: int) -> None:
+    admin.ask("PUT", "clock", {"shift": "7d"})
+
+    answer = admin.ask("PUT", "clock", {"shift": shift})
+
+    assert (answer.status, answer.json()["shift"]) == (200, seconds)
+    off = datetime.fromisoformat(admin.get("clock")["now"]) - datetime.now().astimezone()
+    assert abs(off - timedelta(seconds=seconds)) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("2027-01-02T03:04:05", "2027-01-02T03:04:05+01:00"),
+        ("2027-07-02T03:04:05Z", "2027-07-02T05:04:05+02:00"),
+        ("2027-07-02", "2027-07-02T00:00:00+02:00"),
+        ("2026-03-29T02:30:00", "2026-03-29T03:30:00+02:00"),
+        ("2026-10-25T02:30:00", "2026-10-25T02:30:00+02:00"),
+        ("2026-10-25T01:30:00Z", "2026-10-25T02:30:00+01:00"),
+    ],
+)
+def test_the_clock_is_frozen(admin: Admin, written: str, shown: str) -> None:
+    admin.ask("PUT", "clock", {"shift": "7d"})
+
+    answer = admin.ask("PUT", "clock", {"frozen": written})
+
+    expected = {"now": shown, "today": shown[:10], "shift": 0, "frozen": shown}
+    assert [answer.json(), *(admin.get("clock") for _ in range(2))] == [expected] * 3
+
+
+def test_the_clock_is_real_again(admin: Admin) -> None:
+    for body in ({"shift": "7d"}, {"frozen": "2027-01-02"}):
+        admin.ask("PUT", "clock", body)
+        assert admin.ask("PUT", "clock", {"real": True}).json()["shift"] == 0
+        assert admin.get("clock")["frozen"] is None
+
+
+def test_moves_add_up(admin: Admin) -> None:
+    for move in ("2d", "-12h", 50, "15", "-5"):
+        assert admin.ask("POST", "clock", {"move": move}).status == 200
+
+    assert admin.get("clock")["shift"] == 86400 * 1.5 + 60
+
+
+def test_a_frozen_clock_is_moved_and_stays_frozen(admin: Admin) -> None:
+    """Over the end of summer time: a day of moving is 24 hours."""
+    admin.ask("PUT", "clock", {"frozen": "2026-10-24T12:00"})
+
+    admin.ask("POST", "clock", {"move": "1d"})
+
+    shown = admin.get("clock")
+    assert (shown["now"], shown["frozen"], shown["shift"]) == (*["2026-10-25T11:00:00+01:00"] * 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [
+        ("PUT", {}),
+        ("PUT", {"shift": "1d", "frozen": "2027-01-01"}),
+        ("PUT", {"shift": "1 day"}),
+        ("PUT", {"shift": None}),
+        ("PUT", {"shift": True}),
+        ("PUT", {"shift": 1.5}),
+        ("PUT", {"shift": "P1M"}),
+        ("PUT", {"shift": "1M"}),
+        ("PUT", {"shift": "400000d"}),
+        ("PUT", {"shift": "999999999w"}),
+        ("PUT", {"shift": 10**30}),
+        ("PUT", {"frozen": "yesterday"}),
+        ("PUT", {"frozen": None}),
+        ("PUT", {"frozen": 1}),
+        ("PUT", {"frozen": "0001-01-01T00:00+14:00"}),
+        ("PUT", {"frozen": "9999-12-31T23:59-12:00"}),
+        ("PUT", {"real": False}),
+        ("PUT", {"real": 1}),
+        ("PUT", {"move": "1d"}),
+        ("PUT", {"shift": "1d", "anchor": "2020-01-01"}),
+        ("POST", {}),
+        ("POST", {"move": "-100000d"}),
+        ("POST", {"shift": "1d"}),
+        ("POST", {"move": {}}),
+    ],
+)
+@pytest.mark.parametrize("frozen", [False, True])
+def test_wrong_times(admin: Admin, method: str, body: Any, frozen: bool) -> None:
+    admin.ask("PUT", "clock", {"frozen": "2027-01-02"} if frozen else {"shift": "1d"})
+    before = admin.get("clock")
+
+    assert refused(admin.ask(method, "clock", body), 400, "body-invalid")
+
+    after = admin.get("clock")
+    assert (after["shift"], after["frozen"]) == (before["shift"], before["frozen"])
+
+
+@pytest.mark.parametrize("session", [None, "ci"])
+def test_a_consent_expires_as_time_passes_and_history_stays(admin: Admin, session: str | None) -> None:
+    admin = Admin(Client(admin.client.engine, session))
+    before = admin.get("state/consents")
+    assert admin.status() == "valid"
+
+    admin.ask("POST", "clock", {"move": "400d"})
+
+    assert admin.status() == "expired"
+    assert admin.get("state/consents") == before
+    admin.ask("PUT", "clock", {"real": True})
+    assert admin.status() == "valid"
+
+
+def test_a_session_that_begins_with_setting_its_clock_has_it_set(admin: Admin) -> None:
+    new = admin.named("new")
+    new.ask("PUT", "clock", {"frozen": "2040-01-01"})
+
+    assert new.get("clock")["today"] == "2040-01-01"
+    assert new.status() == "expired"
+
+
+def test_the_day_that_dates_count_from_is_kept_by_setting_the_clock_first(admin: Admin) -> None:
+    ci = admin.named("ci")
+    ci.ask("PUT", "clock", {"frozen": "2030-01-01"})
+
+    assert ci.get("state/_session/time")["anchor"] == REAL.today().isoformat()
+    assert ci.get("state/consents") == admin.get("state/consents")

@@ -1,0 +1,166 @@
+"""The page for who opens the base URL."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.doors import Bank
+from tests.support.engine_client import Client, an_engine, cassette
+from xs2a_sandbox import __version__
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.control.front_page import Addresses, FrontPage, asks_for_html
+from xs2a_sandbox.http import Headers, Request
+
+ADDRESSES = Addresses("http://127.0.0.1:1", "http://127.0.0.1:2", "https://127.0.0.1:3", Path("/conf/ca.pem"))
+HTML = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+def a_client(**options: Any) -> Client:
+    engine = an_engine(**options)
+    engine.introduce(FrontPage(ADDRESSES, "curl it"))
+    return Client(engine)
+
+
+@pytest.mark.parametrize("path", ["/", "/_sandbox", "/_sandbox/", "/s/ci/_sandbox/", "/?x=1"])
+def test_a_browser_is_shown_where_everything_is(path: str) -> None:
+    answer = a_client().get(path, door="direct", host="127.0.0.1", headers=HTML)
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    text = answer.body.decode()
+    for part in ("http://127.0.0.1:1", "http://127.0.0.1:2", "https://127.0.0.1:3", "/_sandbox/ca.pem", "/conf/ca.pem"):
+        assert part in text
+    for part in ("curl it", "quickstart.md", __version__):
+        assert part in text
+    assert answer.headers["vary"] == "Accept"
+
+
+def test_nothing_of_it_comes_from_elsewhere_and_nothing_runs() -> None:
+    answer = a_client().get("/", door="direct", host="127.0.0.1", headers=HTML)
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    text = answer.body.decode()
+    assert "<script" not in text
+    assert " style=" not in text
+    assert 'src="' not in text
+    assert 'href="http' not in text
+
+
+@pytest.mark.parametrize("headers", [{}, {"Accept": "*/*"}, {"Accept": "application/json"}])
+def test_a_program_gets_json(headers: dict[str, str]) -> None:
+    for path in ("/", "/_sandbox/"):
+        answer = a_client().get(path, door="direct", host="127.0.0.1", headers=headers)
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+        assert answer.json() == {
+            "name": "xs2a-sandbox",
+            "version": __version__,
+            "proxy": "http://127.0.0.1:1",
+            "direct": "http://127.0.0.1:2",
+            "tls": "https://127.0.0.1:3",
+            "ca": "http://127.0.0.1:2/_sandbox/ca.pem",
+            "ca_file": "/conf/ca.pem",
+            "banks": [],
+            "try": "curl it",
+            "documentation": "docs/index.md",
+        }
+
+
+@pytest.mark.parametrize(
+    ("accept", "html"),
+    [
+        ("text/html", True),
+        ("application/json, TEXT/HTML;q=0.1", True),
+        ("text/html;q=0", False),
+        ("text/html; q=0.0, */*", False),
+        ("text/*", False),
+        ("", False),
+    ],
+)
+def test_who_asks_for_html(accept: str, html: bool) -> None:
+    assert asks_for_html(Request("GET", "/", Headers([("Accept", accept)]))) is html
+
+
+@pytest.mark.parametrize("door", ["proxy", "tls", "process"])
+@pytest.mark.parametrize("path", ["/", "/_sandbox/"])
+def test_it_is_shown_at_the_base_url_alone(door: Any, path: str) -> None:
+    answer = a_client().get(path, door=door, host="127.0.0.1", headers=HTML)
+    assert answer.status == 404
+    assert answer.error["code"] == "RESOURCE_UNKNOWN"
+
+
+@pytest.mark.parametrize("host", ["bank.example", "", "evil.example"])
+def test_another_name_is_not_the_sandbox_s(host: str) -> None:
+    assert a_client().get("/", door="direct", host=host, headers=HTML).status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_it_is_only_read(method: str) -> None:
+    assert a_client().request(method, "/", door="direct", host="127.0.0.1").status == 404
+
+
+def test_its_head() -> None:
+    answer = a_client().request("HEAD", "/", door="direct", host="127.0.0.1", headers=HTML)
+    assert (answer.status, answer.body) == (200, b"")
+
+
+def test_a_rule_for_that_path_comes_first(tmp_path: Path) -> None:
+    layers = cassette(
+        tmp_path,
+        """
+        rules:
+          - id: root
+            match: {method: GET, path: /, query: {mine: "1"}}
+            respond: {body: {mine: true}}
+          - id: own
+            match: {method: GET, path: /_sandbox}
+            respond: {body: {mine: true}}
+        """,
+    )
+    client = a_client(layers=layers)
+    assert client.get("/?mine=1", door="direct", host="127.0.0.1", headers=HTML).json() == {"mine": True}
+    assert b"<h1>" in client.get("/", door="direct", host="127.0.0.1", headers=HTML).body
+    assert b"<h1>" in client.get("/_sandbox", door="direct", host="127.0.0.1", headers=HTML).body
+
+
+def test_with_a_base_path_the_root_is_still_the_sandbox_s() -> None:
+    client = a_client(base_path="/psd2")
+    assert b"<h1>" in client.get("/", door="direct", host="127.0.0.1", headers=HTML).body
+
+
+@pytest.mark.parametrize("mode", ["spy", "record"])
+def test_where_a_bank_is_asked_the_root_is_the_bank_s(mode: Any) -> None:
+    """And /_sandbox/ never is."""
+    with Bank() as bank:
+        client = a_client(real=RealBank(url=f"http://127.0.0.1:{bank.port}", mode=mode, private=True))
+        assert client.get("/", door="direct", host="127.0.0.1", headers=HTML).body == b"REAL BANK"
+        assert bank.connections == 1
+        assert b"<h1>" in client.get("/_sandbox/", door="direct", host="127.0.0.1", headers=HTML).body
+        assert bank.connections == 1
+
+
+def test_visits_are_not_in_the_journal() -> None:
+    client = a_client()
+    client.get("/", door="direct", host="127.0.0.1", headers=HTML)
+    client.get("/_sandbox/", door="direct", host="127.0.0.1")
+    assert len(client.engine.journal) == 0
+
+
+def test_before_it_is_introduced_there_is_none() -> None:
+    assert Client(an_engine()).get("/", door="direct", host="127.0.0.1", headers=HTML).status == 404
+
+
+def test_who_is_elsewhere_is_told_nothing_of_this_machine_s_files() -> None:
+    page = FrontPage(ADDRESSES, "curl --cacert /conf/ca.pem", local=False)
+    for headers in ([("Accept", "text/html")], []):
+        assert b"/conf" not in page.answer(Request("GET", "/", Headers(headers))).body
+
+
+def test_a_real_bank_is_named() -> None:
+    asked = FrontPage(ADDRESSES, None, [RealBank(url="https://api.bank.example", mode="spy")])
+    text = asked.answer(Request("GET", "/", Headers([("Accept", "text/html")]))).body.decode()
+    assert "https://api.bank.example" in text
+    assert "no real bank" not in text
+    assert json.loads(asked.answer(Request("GET", "/")).body)["banks"] == [
+        {"url": "https://api.bank.example", "mode": "spy"}
+    ]

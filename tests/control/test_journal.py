@@ -1,0 +1,239 @@
+"""The journal through the control interface."""
+
+import json as jsonlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import NO_BODY, Answer, Client, an_engine
+from xs2a_sandbox.control import journal
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.journal.log_line import Exchange
+
+TOKEN = "a-token-for-these-tests"
+
+
+@pytest.fixture
+def engine() -> Engine:
+    engine = an_engine()
+    engine.admin_token = TOKEN
+    return engine
+
+
+@pytest.fixture
+def client(engine: Engine) -> Client:
+    return Client(engine)
+
+
+def ask(client: Client, method: str, path: str, json: Any = NO_BODY) -> Answer:
+    return client.request(method, f"/_sandbox/journal{path}", json=json, headers={"Authorization": f"Bearer {TOKEN}"})
+
+
+def got(client: Client, path: str) -> Any:
+    answer = ask(client, "GET", path)
+    assert answer.status == 200, answer.body
+    return answer.json()
+
+
+def refused(answer: Answer, status: int, error: str) -> Mapping[str, Any]:
+    value: Mapping[str, Any] = answer.json()
+    assert (answer.status, value["error"]) == (status, error), value
+    return value
+
+
+def filled(client: Client) -> Client:
+    client.get("/v1/accounts")
+    client.post("/v1/consents", json={"access": {}, "note": "SECRET"}, headers={"PSU-ID": "SECRET"})
+    client.named("me").get("/v1/consnts")
+    return client
+
+
+def test_nobody_reads_it_without_the_token(client: Client) -> None:
+    for method, path in (("GET", ""), ("GET", "/1"), ("DELETE", ""), ("POST", "/assert")):
+        assert client.request(method, f"/_sandbox/journal{path}").status == 401
+
+
+@pytest.mark.parametrize("door", ["proxy", "tls"])
+def test_it_is_not_there_through_the_proxy(client: Client, door: Any) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    assert client.request("GET", "/_sandbox/journal", headers=headers, door=door).status == 404
+
+
+def test_it_lists_the_exchanges_of_all_sessions(client: Client) -> None:
+    value = got(filled(client), "")
+    assert (value["found"], value["kept"]) == (3, 3)
+    assert [(one["number"], one["session"], one["method"], one["status"]) for one in value["exchanges"]] == [
+        (1, "default", "GET", 400),
+        (2, "default", "POST", 400),
+        (3, "me", "GET", 404),
+    ]
+    assert value["exchanges"][2]["nearest"][0].startswith("near: operation")
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("method=POST", [2]),
+        ("path=/v1/*", [1, 2, 3]),
+        ("path=/v1/accounts", [1]),
+        ("status=404", [3]),
+        ("source=sandbox&method=GET&limit=1", [3]),
+        ("session=me", [3]),
+        ("session=default", [1, 2]),
+        ("since=1", [2, 3]),
+        ("limit=2", [2, 3]),
+        ("limit=0", []),
+        ("rule=none", []),
+    ],
+)
+def test_it_can_be_filtered(client: Client, query: str, numbers: list[int]) -> None:
+    assert [one["number"] for one in got(filled(client), f"?{query}")["exchanges"]] == numbers
+
+
+@pytest.mark.parametrize("query", ["metod=GET", "status=ok", "since=-1", "limit=1.5", "plain=false", "status=²"])
+def test_a_filter_that_there_is_not_is_refused(client: Client, query: str) -> None:
+    refused(ask(client, "GET", f"?{query}"), 400, "query-invalid")
+
+
+def test_a_named_session_sees_its_own(client: Client) -> None:
+    filled(client)
+    assert [one["number"] for one in got(client.named("me"), "")["exchanges"]] == [3]
+    assert ask(client.named("me"), "DELETE", "").json() == {"forgotten": 1}
+    assert [one["number"] for one in got(client, "")["exchanges"]] == [1, 2]
+
+
+def test_one_exchange_is_shown_whole_once_somebody_says_how_to_redact(engine: Engine, client: Client) -> None:
+    def show(entry: Entry, personal: bool) -> Entry:
+        return replace(entry, body=entry.body.replace(b"SECRET", b"hidden"), headers=Headers([("PSU-ID", "hidden")]))
+
+    engine.journal.show = show
+    value = got(filled(client), "/2")
+    assert value["request"] == {"headers": [["PSU-ID", "hidden"]], "body": {"access": {}, "note": "hidden"}}
+    assert value["answer"]["status"] == 400
+    assert value["answer"]["body"]["tppMessages"][0]["code"] == "FORMAT_ERROR"
+    assert (value["origin"], value["cut"], value["fault"]) == ("http://bank.example", False, None)
+
+
+@pytest.mark.parametrize("path", ["", "/2"])
+def test_nothing_unredacted_is_shown_unless_it_is_asked_for(client: Client, path: str) -> None:
+    filled(client)
+    assert b"SECRET" not in ask(client, "GET", path).body
+    plain = ask(client, "GET", f"{path}?plain=true")
+    assert plain.status == 200
+    assert (b"SECRET" in plain.body) == bool(path)
+
+
+def test_bodies_that_are_no_json_are_text_or_base64(engine: Engine, client: Client) -> None:
+    for body in (b"plain text", b"\xff\xfe"):
+        client.post("/v1/consents", body=body)
+    assert got(client, "/1?plain=true")["request"]["text"] == "plain text"
+    assert got(client, "/2?plain=true")["request"]["base64"] == "//4="
+
+
+@pytest.mark.parametrize(("path", "status"), [("/7", 404), ("/x", 400), ("/-1", 400), ("/assert", 400)])
+def test_an_exchange_that_there_is_not(client: Client, path: str, status: int) -> None:
+    refused(ask(client, "GET", path), status, "exchange-unknown" if status == 404 else "query-invalid")
+
+
+def test_it_is_emptied(client: Client) -> None:
+    assert ask(filled(client), "DELETE", "").json() == {"forgotten": 3}
+    assert got(client, "") == {"exchanges": [], "found": 0, "kept": 0}
+
+
+@pytest.mark.parametrize(
+    ("body", "numbers"),
+    [
+        ({}, [1, 2, 3]),
+        ({"match": {"method": "POST", "path": "/v1/consents"}}, [2]),
+        ({"match": {"body": {"note": "SECRET"}}, "times": 1}, [2]),
+        ({"match": {"headers": {"psu-id": "SECRET"}}}, [2]),
+        ({"match": {"method": "DELETE"}, "times": 0}, []),
+        ({"match": {"since": 1}, "times": {"min": 2, "max": 2}}, [2, 3]),
+        ({"match": {"status": 404}, "times": {"max": 3}}, [3]),
+    ],
+)
+def test_what_holds_can_be_asserted(client: Client, body: Any, numbers: list[int]) -> None:
+    answer = ask(filled(client), "POST", "/assert", body)
+    assert (answer.status, answer.json()) == (200, {"found": len(numbers), "numbers": numbers})
+
+
+def test_what_does_not_hold_is_answered_with_what_was_there(client: Client) -> None:
+    body = {"match": {"method": "POST", "path": "/v1/consents", "body": {"note": "other"}}}
+    value = refused(ask(filled(client), "POST", "/assert", body), 409, "journal-mismatch")
+    assert value["message"] == 'expected at least once, found 0: POST /v1/consents body={"note":"other"}'
+    assert value["found"] == []
+    assert (value["nearest"][0]["number"], value["nearest"][0]["differs"]) == (2, ["body"])
+    assert "SECRET" not in str(value)
+    value = refused(ask(client, "POST", "/assert", {"times": 1}), 409, "journal-mismatch")
+    assert [one["number"] for one in value["found"]] == [1, 2, 3]
+
+
+def test_an_assertion_is_about_the_session_that_is_named(client: Client) -> None:
+    assert ask(filled(client).named("me"), "POST", "/assert", {"times": 1}).json()["numbers"] == [3]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        {"metch": {}},
+        {"match": []},
+        {"match": {"metod": "GET"}},
+        {"match": {"method": 1}},
+        {"match": {"status": "200"}},
+        {"match": {"status": True}},
+        {"match": {"headers": {"a": 1}}},
+        {"match": {"query": []}},
+        {"times": -1},
+        {"times": "1"},
+        {"times": {}},
+        {"times": {"least": 1}},
+        {"times": {"min": None}},
+        {"times": True},
+    ],
+)
+def test_an_assertion_that_makes_no_sense_is_refused(client: Client, body: Any) -> None:
+    refused(ask(client, "POST", "/assert", body), 400, "body-invalid")
+
+
+def test_exchanges_are_only_read(client: Client) -> None:
+    answer = ask(client, "POST", "/1", {})
+    refused(answer, 405, "method-not-offered")
+    assert answer.headers["allow"] == "GET, HEAD"
+    assert ask(client, "PUT", "").status == 405
+
+
+def test_looking_at_it_leaves_nothing_in_it(client: Client) -> None:
+    filled(client)
+    got(client, "")
+    assert got(client, "")["kept"] == 3
+
+
+def test_a_broken_answer_is_shown_with_its_fault(engine: Engine, client: Client) -> None:
+    from xs2a_sandbox.journal.log_line import Exchange
+
+    exchange = Exchange("default", "GET", "/", 200, 1.0, "rule", "broken")
+    engine.journal.add(Request("GET", "/"), Response(fault="reset"), exchange)
+    assert got(client, "/1")["fault"] == "reset"
+
+
+@pytest.mark.parametrize("body", [b"", b'{"a":[1,"x"],"b":null}', b"not json", b"\xff\x00"])
+def test_what_was_shown_whole_can_be_read_again(body: bytes) -> None:
+    engine = an_engine()
+    exchange = Exchange("ci", "POST", "/v1/x", 200, 1.0, "rule", "r", warnings=("odd",))
+    response = Response(200, (("X-A", "1"), ("X-A", "2")), body, "truncate")
+    engine.journal.add(Request("POST", "/s/ci/v1/x?y=1", Headers([("X-B", "3")]), body), response, exchange)
+    (entry,) = engine.journal
+    shown = jsonlib.loads(to_json(journal.whole(entry, entry)))
+    again = journal.read(shown)
+    assert again.path == "/v1/x"
+    assert again.headers.pairs == entry.headers.pairs
+    assert again.answer_headers.pairs == entry.answer_headers.pairs
+    assert abs(again.time - entry.time) < timedelta(milliseconds=1)
+    same = {name: getattr(entry, name) for name in ("time", "headers", "answer_headers", "milliseconds")}
+    assert replace(again, **same) == entry

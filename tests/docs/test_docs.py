@@ -1,0 +1,426 @@
+"""What the documentation says is so.
+
+A block after `<!-- runs -->` is run against a sandbox; a block after `<!-- prints -->` is what the one before it prints
+(`…` stands for anything). Ports, and the folder `~/.xs2a-sandbox`, are replaced by those of the test. A block after
+`<!-- from FILE -->` stands in that file, line for line.
+"""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.doors import DEADLINE
+from xs2a_sandbox.authoring import lint, lint_answers, new_case
+from xs2a_sandbox.authoring import lint as unused
+from xs2a_sandbox.authoring.examples import examples, run
+from xs2a_sandbox.bank import testdata
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette.expressions import ERROR_ROOTS, FILTERS, FUNCTIONS, RESULT_ROOTS, ROOTS
+from xs2a_sandbox.cassette.matchers import STRENGTH
+from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.compare import masking
+from xs2a_sandbox.compare.difference import KINDS
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.engine import build
+from xs2a_sandbox.redaction import rules
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+GENERATED = {"conformance.md"}
+PAGES = {"README.md": (ROOT / "README.md").read_text()}
+PAGES |= {page.relative_to(DOCS).as_posix(): page.read_text() for page in sorted(DOCS.glob("**/*.md"))}
+
+_BLOCK = re.compile(r"(?:^<!-- (runs|prints|from \S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TEXT = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    page: str
+    number: int
+    mark: str
+    language: str
+    text: str
+    prints: str | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.page}-{self.number}"
+
+
+def blocks(page: str) -> list[Block]:
+    found = [Block(page, n, *groups) for n, groups in enumerate(_BLOCK.findall(PAGES[page]))]
+    following = [*found[1:], None][: len(found)]
+    return [
+        Block(b.page, b.number, b.mark, b.language, b.text, after.text if after and after.mark == "prints" else None)
+        for b, after in zip(found, following, strict=True)
+    ]
+
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+
+
+def those(*languages: str, first: str = "") -> list[Any]:
+    chosen = [b for b in BLOCKS if b.language in languages and b.text.startswith(first)]
+    return [pytest.param(block, id=block.id) for block in chosen]
+
+
+def prose(page: str) -> str:
+    return _TEXT.sub("", PAGES[page])
+
+
+def named(page: str) -> set[str]:
+    """All that stands between backticks outside of blocks, in one piece and word by word."""
+    spans = re.findall(r"`([^`\n]+)`", prose(page))
+    return {*spans, *(word for span in spans for word in re.split(r"[ :,(){}\[\]|]+", span))}
+
+
+# Blocks
+
+
+@pytest.mark.parametrize("block", [p for p in those("yaml", first="cassette:") if p.values[0].page != "lint.md"])
+def test_cassettes_load_and_their_examples_hold(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "case.yaml").write_text(block.text)
+    engine = build.build(Settings(state="memory:", confdir=tmp_path, cassettes=(tmp_path,)))
+    own = [entry for entry in examples(engine.interface) if entry.owner.origin.document.file.parent == tmp_path]
+    assert {f"{entry.owner.id} {entry.number}": run(engine, entry) for entry in own} == {
+        f"{entry.owner.id} {entry.number}": [] for entry in own
+    }
+
+
+@pytest.mark.parametrize("first", ["case", "command"])
+def test_the_readmes_case_and_its_command_go_together(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(state="memory:", confdir=tmp_path)
+    (block,) = [b for b in blocks("README.md") if b.language == "yaml" and b.text.startswith("cassette:")]
+    (words,) = re.findall(r"`xs2a-sandbox new-case (\S+) (\S+) --status (\d+)`", PAGES["README.md"])
+    file = tmp_path / "cassettes/cases/tax.yaml"
+    file.parent.mkdir(parents=True)
+    if first == "case":
+        file.write_text(block.text)
+    new_case.write(settings, words[0], words[1], int(words[2]))
+    file.write_text(block.text)
+    assert [str(p) for p in lint.check(settings)] == []
+
+
+def test_the_pages_about_cassettes_have_examples_that_run() -> None:
+    for page, count in (("README.md", 1), ("cassettes.md", 8)):
+        assert sum("examples:" in b.text for b in blocks(page) if b.language == "yaml") >= count
+
+
+@pytest.mark.parametrize("block", [p for p in those("yaml", first="testdata:") if p.values[0].page != "lint.md"])
+def test_test_data_load_over_the_bundled(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(block.text)
+    testdata.load([ROOT / "cassettes" / "testdata.yaml", tmp_path / "mine.yaml"])
+
+
+@pytest.mark.parametrize("block", those("yaml", first="redaction:"))
+def test_rules_of_redaction_load(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(block.text)
+    assert rules.read(tmp_path / "rules.yaml") != rules.DEFAULT
+
+
+@pytest.mark.parametrize("block", those("yaml", first="ignore:"))
+def test_ignore_rules_can_be_read(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "ignore.yaml").write_text(block.text)
+    assert masking.read([tmp_path / "ignore.yaml"])
+
+
+def test_every_kind_of_difference_is_in_its_page() -> None:
+    for kind in KINDS:
+        assert re.search(rf"^\| `{kind}`.*\|", PAGES["compare.md"], re.MULTILINE), kind
+
+
+def test_no_yaml_goes_unchecked() -> None:
+    checked = ("cassette:", "redaction:", "testdata:")
+    others = [b for b in BLOCKS if b.language == "yaml" and not b.text.startswith(checked)]
+    # What is no cassette, in lint's example of that, a file for Docker Compose, and ignore rules.
+    assert {b.text.partition(":")[0] for b in others} <= {"rules", "services", "ignore"}
+
+
+@pytest.mark.parametrize("code", re.findall(r"^### (\S+)$", PAGES["lint.md"], re.MULTILINE))
+def test_lint_examples_have_the_problem_they_show(code: str, tmp_path: Path) -> None:
+    section = PAGES["lint.md"].partition(f"\n### {code}\n")[2].partition("\n#")[0]
+    for text in re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
+        file = tmp_path / "example.yaml"
+        file.write_text(text)
+        path = file if text.startswith("testdata:") else tmp_path
+        problems = lint.check(Settings(state="memory:", confdir=tmp_path), [path])
+        assert {problem.code for problem in problems} == {code}, [str(problem) for problem in problems]
+    assert len(section.split()) > 5
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """A real one, started as a user starts it, in an empty home; its confdir, and what it says of itself."""
+    home = tmp_path_factory.mktemp("home")
+    flags = ["--proxy-port", "0", "--port", "0", "--tls-port", "0", "--state", "memory:", "--log-format", "json"]
+    command = [sys.executable, "-m", "xs2a_sandbox", "serve", *flags, "--confdir", str(home / "sandbox")]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("XS2A_SANDBOX_")}
+    process = subprocess.Popen(command, cwd=home, env=environ, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    try:
+        told = process.stdout.readline()
+        assert told, "the sandbox did not start"
+        # The pipe must not fill up.
+        reader = threading.Thread(target=process.stdout.read)
+        reader.start()
+        yield home / "sandbox", json.loads(told)
+    finally:
+        process.terminate()
+        assert process.wait(2 * DEADLINE) == 0
+    reader.join(DEADLINE)
+
+
+@pytest.mark.parametrize("block", [p for p in those("sh", "python") if p.values[0].mark == "runs"])
+def test_it_runs(block: Block, sandbox: tuple[Path, Mapping[str, str]], tmp_path: Path) -> None:
+    confdir, addresses = sandbox
+
+    def here(text: str) -> str:
+        for usual, real in (
+            ("http://127.0.0.1:8080", addresses["proxy"]),
+            ("http://127.0.0.1:8081", addresses["direct"]),
+            ("https://127.0.0.1:8443", addresses["tls"]),
+            ("~/.xs2a-sandbox", str(confdir)),
+        ):
+            text = text.replace(usual, real)
+        return text
+
+    shell = ["bash", "-euo", "pipefail", "-c"] if block.language == "sh" else [sys.executable, "-c"]
+    if shutil.which(shell[0]) is None or (block.language == "sh" and shutil.which("curl") is None):
+        pytest.skip("needs bash and curl")
+    # An error that the bank answers fails the example, too.
+    (tmp_path / ".curlrc").write_text("silent\nshow-error\nfail-with-body\n")
+    environ = {n: v for n, v in os.environ.items() if not n.lower().endswith("_proxy")} | {"CURL_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [*shell, here(block.text)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=3 * DEADLINE
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if block.prints is not None:
+        expected = ".*".join(re.escape(part) for part in here(block.prints).strip().split("…"))
+        assert re.fullmatch(expected, done.stdout.strip()), done.stdout
+
+
+@pytest.mark.parametrize("block", [pytest.param(b, id=b.id) for b in BLOCKS if b.mark.startswith("from ")])
+def test_it_stands_in_the_program(block: Block) -> None:
+    lines = (DOCS / block.mark.removeprefix("from ")).read_text().splitlines()
+    count = len(block.text.splitlines())
+    parts = ["\n".join(lines[start : start + count]) for start in range(len(lines) - count + 1)]
+    assert block.text.rstrip("\n") in [textwrap.dedent(part) for part in parts]
+
+
+def test_every_program_for_clients_is_one_that_the_tests_run() -> None:
+    """But that for .NET, which says so."""
+    other = [b for b in blocks("clients.md") if b.language not in ("sh", "text") and not b.mark]
+    assert [b.language for b in other] == ["csharp"]
+    assert "not tested here" in PAGES["clients.md"].partition("## .NET")[2].partition("## ")[0]
+
+
+def test_what_is_marked_can_run() -> None:
+    marked = [b for b in BLOCKS if b.mark == "runs"]
+    assert {b.page for b in marked} >= {"README.md", "quickstart.md", "clients.md"}
+    assert {b.language for b in marked} == {"sh", "python"}
+    assert len([b for b in BLOCKS if b.mark == "prints"]) == len([b for b in marked if b.prints is not None])
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    first = blocks("README.md")[0]
+    assert PAGES["README.md"].index("```") < 40
+    assert [line.split("#")[0].strip() for line in first.text.splitlines()] == ["make run", "make test"]
+
+
+# Completeness
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
+def test_every_setting_is_in_the_command_line_page(setting: Any) -> None:
+    (row,) = [line for line in PAGES["command-line.md"].splitlines() if line.startswith(f"| `{setting.name}` |")]
+    if setting.flag:
+        assert re.search(rf"`{setting.flag}[ `]", row)
+        assert f"`{setting.variable}`" in row
+    else:
+        assert "In the file only" in row
+        assert setting.variable not in row
+
+
+COMMANDS = "serve record compare testdata lint explain new-case coverage init reset state clock journal".split()
+COMMANDS += "import derive export".split()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_flag_is_in_the_command_line_page(command: str) -> None:
+    assert f"\n## {command}\n" in PAGES["command-line.md"]
+    assert flags_of(command) <= flags_in(PAGES["command-line.md"])
+
+
+def keys(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return {key for inner in schema for key in keys(inner)}
+    if not isinstance(schema, dict):
+        return set()
+    properties = schema.get("properties")
+    return {
+        *(properties if isinstance(properties, dict) else ()),
+        *(k for inner in schema.values() for k in keys(inner)),
+    }
+
+
+FORMATS = {"cassette": "cassettes.md", "ignore": "compare.md", "redaction": "redaction.md", "testdata": "testdata.md"}
+
+
+@pytest.mark.parametrize(("name", "page"), FORMATS.items())
+def test_every_key_of_the_format_is_in_its_page(name: str, page: str) -> None:
+    schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
+    assert keys(schema) - named(page) == set()
+
+
+def test_every_matcher_root_function_and_filter_is_in_the_page() -> None:
+    assert set(STRENGTH) | ROOTS | RESULT_ROOTS | ERROR_ROOTS | FILTERS <= named("cassettes.md")
+    assert all(re.search(rf"`{function}\(", PAGES["cassettes.md"]) for function in FUNCTIONS)
+
+
+@pytest.mark.parametrize("operator", STRENGTH)
+def test_the_strengths_are_those_of_the_table(operator: str) -> None:
+    (row,) = [
+        line for line in PAGES["cassettes.md"].splitlines() if re.match(rf"\| [^|]*`{operator}`[^|]*\|.*\| \d", line)
+    ]
+    assert row.rstrip(" |").endswith(f"| {STRENGTH[operator]}")
+
+
+def test_the_filters_are_all_there_are() -> None:
+    (line,) = re.findall(r"^Filters: (.*?)Except for", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", line)) == FILTERS
+
+
+def test_the_handlers_are_all_there_are() -> None:
+    (listed,) = re.findall(r"^Handlers: (.*?)\. The", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
+    assert re.findall(r"`([\w.]+)`", listed) == sorted(HANDLERS)
+
+
+def errors() -> list[tuple[str, Mapping[str, Any]]]:
+    return list(yaml_reader.read(ROOT / "cassettes" / "xs2a-1.84" / "errors.yaml").value["errors"].items())
+
+
+@pytest.mark.parametrize(("name", "error"), errors(), ids=[name for name, _ in errors()])
+def test_every_error_is_in_its_page(name: str, error: Mapping[str, Any]) -> None:
+    (row,) = [line for line in PAGES["errors.md"].splitlines() if line.startswith(f"| `{name}` |")]
+    _, _, status, code, number, when, _ = row.split("|")
+    numbers = error["number"].values() if isinstance(error["number"], dict) else [error["number"]]
+    assert (status.strip(), code.strip()) == (str(error["status"]), f"`{error['code']}`")
+    assert re.findall(r"XS2A\w+", number) == list(dict.fromkeys(numbers))
+    assert len(when.split()) > 2
+
+
+def test_no_error_is_only_in_its_page() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \|", PAGES["errors.md"], re.MULTILINE)
+    assert sorted(rows) == sorted(name for name, _ in errors())
+
+
+def codes() -> set[str]:
+    """The codes of problems in the source: the first argument of these calls that looks like one."""
+    callers = {"problem", "Problem", "complain", "Complaint", "note", "stop"}
+    found = set()
+    for file in (ROOT / "addons" / "xs2a_sandbox").rglob("*.py"):
+        for call in [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]:
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            if name in callers and texts and re.fullmatch("[a-z]+(-[a-z]+)*", texts[0]):
+                found.add(texts[0])
+    return found | {lint_answers.ANSWER_SCHEMA, lint_answers.TEMPLATE, unused.UNUSED_TESTDATA}
+
+
+def test_every_code_is_in_the_lint_page() -> None:
+    assert {"ambiguous", "unknown-key", "duplicate-id", "unquoted-expression", "expression", "tag"} <= codes()
+    assert set(re.findall(r"^### (\S+)$", PAGES["lint.md"], re.MULTILINE)) == codes()
+
+
+def test_every_folder_is_in_the_architecture_page() -> None:
+    package = ROOT / "addons" / "xs2a_sandbox"
+    folders = {f"{file.parent.relative_to(package)}/" for file in package.glob("*/__init__.py")}
+    assert len(folders) > 15
+    assert folders - named("architecture.md") == set()
+
+
+def test_the_architecture_page_names_files_that_are_there() -> None:
+    package = ROOT / "addons" / "xs2a_sandbox"
+    files = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", PAGES["architecture.md"]))
+    assert len(files) > 40
+    homes = (package, package / "bank", package / "recording", package / "compare", ROOT)
+    assert [name for name in sorted(files) if not any((home / name).exists() for home in homes)] == []
+
+
+def test_the_bundled_bank_is_the_one_described() -> None:
+    content = yaml_reader.read(ROOT / "cassettes" / "testdata.yaml").value
+    listed = set(re.findall(r"^\| `([A-Z0-9]+|[0-9a-f-]{36})` \|", PAGES["testdata.md"], re.MULTILINE))
+    assert listed == {*content["accounts"], *content["consents"]}
+
+
+# Truth
+
+
+def flags_of(command: str) -> set[str]:
+    shown = CliRunner().invoke(cli, [command, "--help"] if command else ["--help"], prog_name="xs2a-sandbox")
+    return flags_in(shown.output)
+
+
+def flags_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w<!-])--[a-z][a-z-]+", text))
+
+
+OTHERS = {
+    "--add-host": "docker",
+    "--cacert": "curl",
+    "--cert": "curl",
+    "--key": "curl",
+    "--listen-host": "mitmdump",
+    "--proxy-server": "chromium",
+    "--rm": "docker",
+    "--user": "docker",
+    "--user-data-dir": "chromium",
+}
+"""Flags of other programs that the documentation speaks of."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_mentions_a_flag_that_there_is_not(page: str) -> None:
+    known = {flag for command in ("", *COMMANDS) for flag in flags_of(command)}
+    assert flags_in(PAGES[page]) - known - set(OTHERS) == set()
+
+
+def anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", _TEXT.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in GENERATED])
+def test_internal_links_resolve(page: str) -> None:
+    folder = ROOT if page == "README.md" else (DOCS / page).parent
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"https?://", link):
+            continue
+        name, _, anchor = link.partition("#")
+        file = (folder / name).resolve() if name else folder / Path(page).name
+        assert file.is_file(), link
+        assert not anchor or anchor in anchors(file.read_text()), link
+
+
+def test_the_index_leads_to_every_page() -> None:
+    links = set(re.findall(r"\]\(([\w/-]+\.md)", PAGES["index.md"]))
+    assert set(PAGES) - {"README.md", "index.md"} <= links

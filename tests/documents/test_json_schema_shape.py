@@ -1,0 +1,102 @@
+"""What a schema says of members: which are filled with null, which are not listed."""
+
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.documents.json_schema import Node, filling, listing
+
+
+def a_node(schema: dict[str, Any], **others: Any) -> Node:
+    """`others` are the files that it may refer to, by name."""
+    named = {name: f"https://x.invalid/schemas/{name}.schema.json" for name in others}
+    files = {named[name]: {"$id": named[name], **one} for name, one in others.items()}
+    document = {"$id": "https://x.invalid/schemas/main.schema.json", **schema}
+    return Node(document, document, files.__getitem__)
+
+
+def test_order_is_the_schemas_and_strangers_follow_as_they_came() -> None:
+    node = a_node({"properties": {"a": {}, "b": {"type": "string"}, "c": {"type": ["string", "null"]}}})
+    strangers = [f"z{number}" for number in range(20)]
+
+    filled = filling(node)({**dict.fromkeys(strangers, 1), "b": "x"})
+
+    assert list(filled) == ["a", "b", "c", *strangers]
+    assert (filled["a"], filled["c"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("member", "nullable"),
+    [
+        ({}, True),
+        ({"type": "null"}, True),
+        ({"type": ["object", "null"]}, True),
+        ({"enum": ["a", None]}, True),
+        ({"const": None}, True),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
+        ({"$ref": "other.schema.json#/$defs/maybe"}, True),
+        ({"$ref": "#/$defs/maybe"}, True),
+        ({"type": "string"}, False),
+        ({"type": ["string", "array"]}, False),
+        ({"enum": ["a"]}, False),
+        ({"const": "a"}, False),
+        ({"anyOf": [{"type": "string"}]}, False),
+        ({"$ref": "other.schema.json#/$defs/surely"}, False),
+    ],
+)
+def test_only_what_may_be_null_is_filled(member: Any, nullable: bool) -> None:
+    defs = {"maybe": {"type": ["string", "null"]}, "surely": {"type": "string"}}
+    node = a_node({"properties": {"m": member}, "$defs": defs}, other={"$defs": defs})
+
+    assert filling(node)({}) == ({"m": None} if nullable else {})
+    assert filling(node)({"m": "kept"}) == {"m": "kept"}
+
+
+def test_filling_goes_down_but_makes_nothing_up() -> None:
+    inner = {"type": ["object", "null"], "properties": {"x": {}}}
+    node = a_node({"properties": {"one": inner, "many": {"type": "array", "items": inner}}})
+
+    assert filling(node)({"one": {}, "many": [{}, None, {"x": 1}]}) == {
+        "one": {"x": None},
+        "many": [{"x": None}, None, {"x": 1}],
+    }
+    assert filling(node)({}) == {"one": None}
+    assert filling(node)({"one": None, "many": "odd"}) == {"one": None, "many": "odd"}
+    for odd in (None, [], "x", 1):
+        assert filling(node)(odd) == odd
+
+
+def test_what_was_given_is_not_touched() -> None:
+    node = a_node({"properties": {"a": {}, "b": {"type": "object", "properties": {"c": {}}}}})
+    given: dict[str, Any] = {"b": {}}
+
+    filling(node)(given)
+
+    assert given == {"b": {}}
+
+
+def test_a_schema_without_members_fills_nothing() -> None:
+    for schema in ({}, {"type": "string"}, {"type": "array", "items": {"type": "string"}}):
+        given = {"a": [1]}
+        assert filling(a_node(schema))(given) is given
+
+
+def test_the_first_branch_that_has_members_is_filled() -> None:
+    node = a_node({"anyOf": [{"type": "null"}, {"properties": {"x": {}}}]})
+
+    assert filling(node)({}) == {"x": None}
+    assert filling(node)(None) is None
+
+
+def test_members_that_are_not_listed_have_their_pointers() -> None:
+    account = {"properties": {"iban": {}}}
+    node = a_node({"properties": {"one": {"$ref": "other.schema.json"}, "many": {"items": account}}}, other=account)
+    unlisted = listing(node)
+
+    assert unlisted({"one": {"iban": 1, "size": 2}, "many": [{}, {"size": 3}], "more": {"deep": 1}}) == [
+        "/one/size",
+        "/many/1/size",
+        "/more",
+    ]
+    assert unlisted({"one": [{"size": 1}], "many": {"size": 1}}) == []
+    assert listing(a_node({"type": "object"}))({"any": 1}) == []

@@ -1,0 +1,158 @@
+"""What a JSON Schema finds wrong, in words."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.documents import schema_errors as complaint
+from xs2a_sandbox.documents.schema_errors import did_you_mean, explain
+from xs2a_sandbox.documents.yaml_reader import complaints, parse
+
+FILE = Path("cases/file.yaml")
+
+SCHEMA = {
+    "type": "object",
+    "required": ["cassette"],
+    "additionalProperties": False,
+    "properties": {
+        "cassette": {"const": 1},
+        "title": {"type": "string"},
+        "kind": {"enum": ["simulate", "record", "compare"]},
+        "port": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 65535}, {"const": "off"}]},
+        "matcher": {
+            "oneOf": [
+                {"type": ["string", "number"]},
+                {"type": "object", "additionalProperties": False, "properties": {"regex": {"type": "string"}}},
+                {
+                    "type": "object",
+                    "required": ["kind", "size"],
+                    "properties": {"kind": {"const": "big"}, "size": {"type": "integer"}},
+                },
+            ]
+        },
+        "rule": {"oneOf": [{"required": ["respond"]}, {"required": ["sequence"]}]},
+        "iban": {"type": "string", "format": "iban"},
+        "codes": {"propertyNames": {"pattern": "^[0-9]{3}$"}, "maxProperties": 2},
+        "list": {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string", "pattern": "^x"}},
+        "wait": {"type": "string", "pattern": "^[0-9]+(ms|s)$", "description": "A duration such as 5s; or none."},
+        "code": {"type": "string", "pattern": "^[0-9]+$", "description": "Digits in quotes."},
+        "body": {"propertyNames": {"pattern": "^/", "description": "A JSON Pointer such as /a/b."}},
+    },
+}
+
+
+def said(text: str, schema: Any = SCHEMA) -> list[tuple[int, int, str, str]]:
+    return [(p.line, p.column, p.code, p.text) for p in complaints(parse(text, FILE), schema)]
+
+
+class TestComplaints:
+    def test_none(self):
+        text = "cassette: 1\nport: off\nmatcher: {kind: big, size: 3}\nlist: [x, xy]\niban: DE89370400440532013000\n"
+        assert said(text) == []
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("titel: x", (2, 1, "unknown-key", "unknown key titel; did you mean title?")),
+            ("title: 1", (2, 8, "wrong-type", "must be text, not 1; quote it to make it text")),
+            ("title: [1]", (2, 8, "wrong-type", "must be text, not a list")),
+            ("title:", (2, 7, "wrong-type", "must be text, not null")),
+            (
+                "kind: recrod",
+                (2, 7, "wrong-value", 'must be "simulate", "record" or "compare", not "recrod"; did you mean record?'),
+            ),
+            ("port: of", (2, 7, "wrong-value", 'must be a whole number or "off", not "of"; did you mean off?')),
+            ("port: 70000", (2, 7, "wrong-value", "must be at most 65535, not 70000")),
+            ("port: 1.5", (2, 7, "wrong-value", 'must be a whole number or "off", not 1.5')),
+            ("matcher: [1]", (2, 10, "wrong-type", "must be text, a number or a mapping, not a list")),
+            ("matcher: {regx: x}", (2, 11, "unknown-key", "unknown key regx; did you mean regex?")),
+            ("matcher: {regex: 1}", (2, 18, "wrong-type", "must be text, not 1; quote it to make it text")),
+            ("matcher: {kind: big, size: x}", (2, 28, "wrong-type", 'must be a whole number, not "x"')),
+            ("matcher: {kind: big}", (2, 10, "missing-key", "the key size is missing in matcher")),
+            ("rule: {}", (2, 7, "missing-key", "one of the keys respond or sequence is missing in rule")),
+            (
+                "rule: {respond: 1, sequence: 2}",
+                (2, 20, "wrong-value", "only one of respond and sequence may be given"),
+            ),
+            ("iban: DE00", (2, 7, "wrong-value", 'must be a valid iban, not "DE00"')),
+            ("codes: {a: 1}", (2, 9, "wrong-value", 'the key a must match ^[0-9]{3}$, not "a"')),
+            ("codes: {200: 1, 201: 1, 202: 1}", (2, 8, "wrong-value", "must have at most 2 keys")),
+            ("list: []", (2, 7, "wrong-value", "must have at least one entry")),
+            ("list: [x, x]", (2, 7, "wrong-value", "has the same entry twice")),
+            ("wait: 5 seconds", (2, 7, "wrong-value", 'must be a duration such as 5s, not "5 seconds"')),
+            ("wait: 5", (2, 7, "wrong-type", "must be a duration such as 5s, not 5")),
+            ("code: 5", (2, 7, "wrong-type", "must be text, not 5; quote it to make it text")),
+            (
+                "body: {amount: 1}",
+                (
+                    2,
+                    8,
+                    "wrong-value",
+                    'the key amount must be a JSON Pointer such as /a/b, not "amount"; did you mean /amount?',
+                ),
+            ),
+            ("list: [x, y]", (2, 11, "wrong-value", 'must match ^x, not "y"')),
+        ],
+    )
+    def test_what_and_where(self, text, found):
+        assert said(f"cassette: 1\n{text}\n") == [found]
+
+    def test_missing_key_at_the_top_and_all_at_once(self):
+        assert said("title: 1\nkind: x\n") == [
+            (1, 1, "missing-key", "the key cassette is missing"),
+            (1, 8, "wrong-type", "must be text, not 1; quote it to make it text"),
+            (2, 7, "wrong-value", 'must be "simulate", "record" or "compare", not "x"'),
+        ]
+
+    def test_an_unknown_key_without_a_near_one_lists_the_possible(self):
+        found = said("a: 1", {"additionalProperties": False, "properties": {"x": {}, "yy": {}}})
+        assert found == [(1, 1, "unknown-key", "unknown key a; possible here: x, yy")]
+
+    def test_references_to_the_other_schemas(self, tmp_path, monkeypatch):
+        (tmp_path / "deep").mkdir()
+        shared = {"$id": "https://example.org/schemas/shared.schema.json", "$defs": {"id": {"type": "integer"}}}
+        (tmp_path / "shared.schema.json").write_text(json.dumps(shared))
+        (tmp_path / "deep/own.schema.json").write_text('{"type": "boolean"}')
+        monkeypatch.setattr(complaint, "bundled", lambda name: tmp_path)
+        complaint._registry.cache_clear()
+        try:
+            schema = {
+                "$id": "https://example.org/schemas/top.schema.json",
+                "properties": {"a": {"$ref": "shared.schema.json#/$defs/id"}},
+            }
+            assert said("a: x", schema) == [(1, 4, "wrong-type", 'must be a whole number, not "x"')]
+            assert said("x", {"$ref": "deep/own.schema.json"})[0][2] == "wrong-type"
+        finally:
+            complaint._registry.cache_clear()
+
+    def test_never_the_validators_own_words(self):
+        everything = {
+            "not": {"type": "string"},
+            "if": {"type": "string"},
+            "then": {"minLength": 9, "multipleOf": 3},
+            "contains": {"const": 1},
+            "dependentRequired": {"a": ["b"]},
+        }
+        assert said("abc", everything)[0][3] == "has a form that is not allowed here"
+        assert said("abc", everything)[1][3] == 'must have at least 9 characters, not "abc"'
+        assert said("[2]", everything)[0][3] == "lacks an entry that must be there"
+        assert said("a: 1", everything)[0][3] == "a needs the key b beside it"
+        assert said("7", {"multipleOf": 2})[0][3] == "does not satisfy multipleOf: 2"
+
+
+def test_what_fits_has_no_complaint():
+    assert explain({"a": "DE89370400440532013000"}, {"properties": {"a": {"format": "iban"}}}) == set()
+
+
+def test_a_complaint_about_a_key_says_so():
+    (found,) = explain({"a": 1}, {"additionalProperties": False, "properties": {"b": {}}})
+    assert (found.pointer, found.code, found.key) == (("a",), "unknown-key", True)
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("titel", "; did you mean title?"), ("TITLE", ""), ("colour", ""), ("", "")]
+)
+def test_only_what_is_near_is_meant(word, hint):
+    assert did_you_mean(word, ["title", "kind", 1, None]) == hint

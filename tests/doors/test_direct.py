@@ -1,0 +1,271 @@
+import asyncio
+import json
+import re
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.doors import DEADLINE, Loop, echo, is_refusal, opened, read_all, talk, wait_until
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.messages import MAX_BODY
+
+
+def make(answer: Any = echo) -> DirectDoor:
+    return DirectDoor(answer, host="127.0.0.1", port=0)
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[DirectDoor]:
+    with opened(make) as (door, _):
+        yield door
+
+
+def url(door: DirectDoor, path: str = "/v1") -> str:
+    return f"http://127.0.0.1:{door.port}{path}"
+
+
+def test_a_request_arrives_as_it_was_sent(door: DirectDoor) -> None:
+    head = (
+        b"POST /s/a/v1/a%2Fb?q=1&q=%20+ HTTP/1.1\r\nHost: Bank.example:81\r\nX-A: 1\r\nX-A: \xe4\r\n"
+        b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"
+    )
+    answer = talk(door.port, head).partition(b"\r\n\r\n")
+    seen = httpx.Response(200, content=answer[2]).json()
+    assert (seen["method"], seen["target"], seen["body"]) == ("POST", "/s/a/v1/a%2Fb?q=1&q=%20+", "{}")
+    assert (seen["host"], seen["scheme"], seen["door"], seen["user"]) == ("bank.example", "http", "direct", None)
+    assert [value for name, value in seen["headers"] if name.lower() == "x-a"] == ["1", "\xe4"]
+    assert answer[0].lower().count(b"\r\nx-two: ") == 2
+    assert b"uvicorn" not in answer[0].lower()
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "length"), [("HEAD", 200, "5"), ("GET", 204, None), ("GET", 304, None), ("GET", 200, "5")]
+)
+def test_framing(method: str, status: int, length: str | None) -> None:
+    async def answer(_: Request) -> Response:
+        return Response(status, (), b"hello" if status == 200 else b"")
+
+    with opened(lambda: make(answer)) as (door, _), httpx.Client(trust_env=False) as http:
+        for _ in range(2):
+            response = http.request(method, url(door))
+            assert response.status_code == status
+            assert response.headers.get("Content-Length") == length
+            assert "Transfer-Encoding" not in response.headers
+            assert response.content == (b"hello" if (method, status) == ("GET", 200) else b"")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_reaches_the_engine_cut(door: DirectDoor, chunked: bool) -> None:
+    body = b"a" * (3 * MAX_BODY)
+    with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+        response = http.post(url(door), content=iter([body]) if chunked else body)
+        assert len(response.json()["body"]) == MAX_BODY + 1
+        assert http.post(url(door), content=b"{}").json()["body"] == "{}"
+
+
+def test_large_header_blocks_pass(door: DirectDoor) -> None:
+    with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+        seen = http.get(url(door), headers={"X-Large": "a" * 60_000}).json()
+    assert max(len(value) for _, value in seen["headers"]) == 60_000
+
+
+def test_expect_100_continue(door: DirectDoor) -> None:
+    with socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection:
+        connection.sendall(b"POST /v1 HTTP/1.1\r\nHost: b\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(b"{}")
+        assert b"HTTP/1.1 200 " in connection.recv(1000)
+
+
+def test_an_upgrade_is_answered_like_any_request(door: DirectDoor) -> None:
+    answer = talk(
+        door.port,
+        b"GET /v1/ws HTTP/1.1\r\nHost: b\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    )
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b'"target":"/v1/ws"' in answer
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+@pytest.mark.parametrize("pieces", ["at once", "head first", "byte by byte"])
+def test_the_body_of_a_request_that_asks_for_an_upgrade_arrives(door: DirectDoor, framing: str, pieces: str) -> None:
+    """Java's HttpClient and curl --http2 send it with every request in plain HTTP."""
+    head = (
+        b"POST /v1/a%20b?q=1 HTTP/1.1\r\nHost: b\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+        b"HTTP2-Settings: AAEAAEAAAAIAAAAA\r\n"
+    )
+    if framing == "length":
+        head, body = head + b"Content-Length: 13\r\n\r\n", b'{"two": "\r\n"}'
+    else:
+        head, body = head + b"Transfer-Encoding: chunked\r\n\r\n", b'8\r\n{"two": \r\n5\r\n"\r\n"}\r\n0\r\n\r\n'
+    whole = head + body + b"GET /v1/next HTTP/1.1\r\nHost: b\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in {"at once": [whole], "head first": [head, body + whole[len(head + body) :]]}.get(
+            pieces, [whole[index : index + 1] for index in range(len(whole))]
+        ):
+            connection.sendall(piece)
+        answer = read_all(connection)
+    decode = json.JSONDecoder().raw_decode
+    first, second = (decode(answer[start.start() :].decode())[0] for start in re.finditer(rb'{"method"', answer))
+    assert answer.count(b"HTTP/1.1 200 ") == 2
+    assert (first["method"], first["target"], first["body"]) == ("POST", "/v1/a%20b?q=1", '{"two": "\r\n"}')
+    assert ["upgrade", "h2c"] in first["headers"]
+    assert (second["method"], second["target"], second["body"]) == ("GET", "/v1/next", "")
+
+
+def test_connect_belongs_to_the_proxy(door: DirectDoor) -> None:
+    answer = talk(door.port, b"CONNECT bank.example:443 HTTP/1.1\r\nHost: bank.example:443\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"--proxy-port" in answer
+
+
+def test_an_engine_that_fails_is_a_500() -> None:
+    async def answer(_: Request) -> Response:
+        raise RuntimeError
+
+    with opened(lambda: make(answer)) as (door, _), httpx.Client(trust_env=False) as http:
+        response = http.get(url(door))
+    assert response.status_code == 500
+    assert response.headers["X-Sandbox-Source"] == "sandbox"
+    assert is_refusal(response.content)
+
+
+def test_an_engine_that_is_silent_is_a_504() -> None:
+    async def answer(_: Request) -> Response:
+        await asyncio.Event().wait()
+        return Response()
+
+    with (
+        opened(lambda: DirectDoor(answer, host="127.0.0.1", port=0, timeout=0.05)) as (door, _),
+        httpx.Client(trust_env=False) as http,
+    ):
+        response = http.get(url(door))
+    assert response.status_code == 504
+    assert is_refusal(response.content)
+
+
+def test_answers_are_not_held_back_by_nagle(door: DirectDoor) -> None:
+    with httpx.Client(trust_env=False) as http:
+        http.get(url(door))
+        before = monotonic()
+        for _ in range(25):
+            http.get(url(door))
+    assert monotonic() - before < 25 * 0.035
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("drop", rb""),
+        ("truncate", rb"HTTP/1\.1 200 .*content-length: 11\r\n(.*\r\n)?\r\nhello"),
+        ("malformed", rb"(?!HTTP).+"),
+    ],
+)
+def test_faults(fault: str, expected: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(_: Request) -> Response:
+        return Response(200, (), b"hello world", fault=fault)
+
+    with opened(lambda: make(answer)) as (door, _):
+        received = talk(door.port, b"GET /v1 HTTP/1.1\r\nHost: b\r\n\r\n")
+    assert re.fullmatch(expected, received, re.DOTALL)
+    assert not caplog.records
+
+
+def test_reset_is_a_reset() -> None:
+    async def answer(_: Request) -> Response:
+        return Response(fault="reset")
+
+    with (
+        opened(lambda: make(answer)) as (door, _),
+        socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as connection,
+    ):
+        connection.sendall(b"GET /v1 HTTP/1.1\r\nHost: b\r\n\r\n")
+        with pytest.raises(ConnectionResetError):
+            connection.recv(100)
+
+
+async def _event() -> asyncio.Event:
+    return asyncio.Event()
+
+
+def test_drain_lets_a_request_finish() -> None:
+    with Loop() as loop, ThreadPoolExecutor(1) as pool:
+        begun, go = loop.run(_event()), loop.run(_event())
+
+        async def answer(_: Request) -> Response:
+            begun.set()
+            await go.wait()
+            return Response(200, (), b"x" * 500_000)
+
+        async def start() -> DirectDoor:
+            door = make(answer)
+            await door.start()
+            return door
+
+        door = loop.run(start())
+        with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+            pending = pool.submit(http.get, url(door))
+            loop.run(begun.wait())
+            draining = loop.start(door.drain())
+            wait_until(lambda: not door._server.servers[0].is_serving())
+            assert _refuses(door.port)
+            assert not draining.done()
+            loop.loop.call_soon_threadsafe(go.set)
+            assert len(pending.result(DEADLINE).content) == 500_000
+            draining.result(DEADLINE)
+
+
+def test_drain_waits_no_longer_than_its_grace() -> None:
+    with Loop() as loop, ThreadPoolExecutor(1) as pool:
+        begun = loop.run(_event())
+
+        async def answer(_: Request) -> Response:
+            begun.set()
+            await asyncio.Event().wait()
+            return Response()
+
+        async def start() -> DirectDoor:
+            door = make(answer)
+            await door.start()
+            return door
+
+        door = loop.run(start())
+        with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
+            pending = pool.submit(http.get, url(door))
+            loop.run(begun.wait())
+            before = monotonic()
+            loop.run(door.drain(0.2))
+            assert monotonic() - before < DEADLINE / 2
+            answer = pending.result(DEADLINE)
+            assert (answer.status_code, answer.headers["Connection"]) == (503, "close")
+            assert is_refusal(answer.content)
+
+
+def _refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=DEADLINE).close()
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    return False
+
+
+def test_a_busy_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port} on 127.0.0.1 is in use .* --port PORT"):
+            asyncio.run(DirectDoor(echo, host="127.0.0.1", port=port).start())
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "999.1.1.1"])
+def test_a_host_that_is_not_here(host: str) -> None:
+    with pytest.raises(ConfigError, match=f"^--host {host} is no address of this machine: .* --host 127.0.0.1"):
+        asyncio.run(DirectDoor(echo, host=host, port=0).start())

@@ -1,0 +1,390 @@
+import asyncio
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+
+import pytest
+
+from tests.support.doors import DEADLINE, basic, is_refusal, read_all, trusting
+from tests.support.roads import HOST, OVER_TLS, ROADS, Roads, body, open_roads, status, target
+from xs2a_sandbox.doors import door
+from xs2a_sandbox.doors.wrong_protocol import HTTP2, SOCKS4, SOCKS5, TLS
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET
+from xs2a_sandbox.http.origin import hostname
+
+REQUEST = Request("GET", "/v1/accounts")
+
+
+def ask(answer: Callable[[Request], Awaitable[Response]], seconds: float = 5.0) -> Response:
+    return asyncio.run(door.ask(answer, REQUEST, seconds))
+
+
+def raising(error: BaseException) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(_: Request) -> Response:
+        raise error
+
+    return answer
+
+
+def test_the_engine_s_answer_is_handed_on() -> None:
+    expected = Response(204)
+
+    async def answer(request: Request) -> Response:
+        assert request is REQUEST
+        return expected
+
+    assert ask(answer) is expected
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError(), AssertionError(), TimeoutError(), asyncio.CancelledError()], ids=repr
+)
+def test_a_failure_is_a_500(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
+    response = ask(raising(error))
+    assert response.status == 500
+    assert is_refusal(response.body)
+    assert ("X-Sandbox-Source", "sandbox") in response.headers
+    assert "failed on GET /v1/accounts" in caplog.text
+
+
+def test_a_wrong_answer_is_a_500(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(_: Request) -> Response:
+        return "hello"  # type: ignore[return-value]
+
+    assert ask(answer).status == 500
+    assert "answered with str" in caplog.text
+
+
+def test_silence_is_a_504() -> None:
+    async def answer(_: Request) -> Response:
+        await asyncio.Event().wait()
+        return Response()
+
+    response = ask(answer, 0.01)
+    assert response.status == 504
+    assert is_refusal(response.body)
+
+
+def in_pieces(*pieces: bytes | Exception) -> Response:
+    async def rest() -> AsyncGenerator[bytes]:
+        for piece in pieces:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+    return Response(200, (), b"begin ", rest=rest())
+
+
+@pytest.mark.parametrize(
+    ("rest", "status", "told"),
+    [
+        ([b"end"], 200, []),
+        ([b"x", BankError("bank-garbled", bank="b", reason="too short")], 502, [(502, "XS2A981E")]),
+        ([b"x" * (door.TOO_LONG // 2)] * 3, 502, [(502, "XS2A988E")]),
+    ],
+    ids=["whole", "broken", "endless"],
+)
+def test_an_answer_that_does_not_come_whole_is_told(
+    rest: list[bytes | Exception], status: int, told: list[tuple[int, str]]
+) -> None:
+    heard: list[tuple[int, str]] = []
+
+    def tell(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+        assert request is REQUEST
+        heard.append((response.status, response.body.decode().partition("XS2A")[2][:4]))
+
+    async def main() -> Response:
+        return await door.whole(REQUEST, in_pieces(*rest), asyncio.Semaphore(1), tell)
+
+    assert asyncio.run(main()).status == status
+    assert heard == [(status, number.removeprefix("XS2A")) for status, number in told]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_the_end_of_the_process_is_nobody_s_to_answer(error: type[BaseException]) -> None:
+    with pytest.raises(error):
+        ask(raising(error()))
+
+
+def test_a_cancelled_request_stays_cancelled() -> None:
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def answer(_: Request) -> Response:
+            begun.set()
+            await asyncio.Event().wait()
+            return Response()
+
+        task = asyncio.create_task(door.ask(answer, REQUEST, 5))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("response", "method", "expected"),
+    [
+        (Response(200, (("A", "1"),), b"abc"), "GET", [("A", "1"), ("Content-Length", "3")]),
+        (
+            Response(200, (("content-length", "9"), ("Keep-Alive", "x")), b"abc"),
+            "GET",
+            [("Content-Length", "3")],
+        ),
+        (Response(200, (("Connection", "close"),)), "GET", [("Content-Length", "0")]),
+        (Response(200, (), b"abc"), "HEAD", [("Content-Length", "3")]),
+        (Response(200, (("Content-Length", "7"),)), "HEAD", [("Content-Length", "7")]),
+        (Response(200, (("A", "1"),)), "HEAD", [("A", "1")]),
+        (Response(204, (("Content-Length", "0"), ("A", "1"))), "GET", [("A", "1")]),
+        (Response(304), "GET", []),
+    ],
+)
+def test_framing(response: Response, method: str, expected: list[tuple[str, str]]) -> None:
+    assert door.framed(response, method) == expected
+
+
+@pytest.mark.parametrize(
+    ("authority", "expected"),
+    [
+        ("Bank.Example:443", "bank.example"),
+        ("bank", "bank"),
+        ("[::1]:81", "::1"),
+        ("127.0.0.1:1", "127.0.0.1"),
+        ("", ""),
+    ],
+)
+def test_hostname(authority: str, expected: str) -> None:
+    assert hostname(authority) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (basic("ci-42", "x:y"), b"ci-42:x:y"),
+        ("basic  YTpi ", b"a:b"),
+        ("", b""),
+        ("Bearer YTpi", b""),
+        ("Basic !!!", b""),
+        ("Basic \xe4", b""),
+        ("Basic", b""),
+    ],
+)
+def test_credentials(header: str, expected: bytes) -> None:
+    assert door.credentials(header) == expected
+
+
+@pytest.fixture(scope="module")
+def roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
+    with open_roads(tmp_path_factory.mktemp("conf")) as roads:
+        yield roads
+
+
+def request(road: str, method: str = "GET", path: str = "/v1", *headers: str, then: str = "close") -> bytes:
+    lines = [b"%s %s HTTP/1.1" % (method.encode(), target(road, path)), f"Host: {HOST}".encode()]
+    lines += [line.encode("latin-1") for line in (*headers, f"Connection: {then}")]
+    return b"\r\n".join([*lines, b"", b""])
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_trailers_are_dropped_and_their_request_answered(roads: Roads, road: str) -> None:
+    head = request(
+        road, "POST", "/v1/x", "Transfer-Encoding: chunked", "Trailer: X-Late", "X-Soon: 1", then="keep-alive"
+    )
+    chunks = b"3;name=value\r\n{\r\n\r\n1\r\n}\r\n0\r\nX-Late: 1\r\nX-Soon: 2\r\n\r\n"
+    with roads.taken(road) as way:
+        client = http.client.HTTPConnection(HOST)
+        client.sock = way
+        for _ in range(2):
+            way.sendall(head + chunks)
+            answer = http.client.HTTPResponse(way, method="POST")
+            answer.begin()
+            seen = json.loads(answer.read())
+            assert (answer.status, seen["body"]) == (200, "{\r\n}")
+            assert [value for name, value in seen["headers"] if name.lower() in ("x-soon", "x-late")] == ["1"]
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("body", ["", "{}"])
+def test_the_absolute_form_is_answered(roads: Roads, road: str, body: str) -> None:
+    """axios sends it for https, where others open a tunnel."""
+    lines = ["POST" if body else "GET", " https://bank.example/v1/x?y HTTP/1.1\r\nHost: bank.example\r\n"]
+    answer = roads.sent(
+        road, f"{''.join(lines)}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
+    )
+    seen = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert (seen["target"], seen["host"], seen["body"]) == ("/v1/x?y", "bank.example", body)
+    if road in ("proxy", "tls-proxy", *OVER_TLS):
+        assert seen["scheme"] == "https"
+
+
+HELLO = bytes.fromhex("1603010005010000010300")
+SPOKEN = {
+    "SOCKS5": (b"\5\1\0", SOCKS5.answer),
+    "SOCKS4": (b"\4\1\1\xbb\x7f\0\0\1\0", SOCKS4.answer),
+    "HTTP/2 without TLS": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", HTTP2.answer),
+    "TLS": (HELLO, TLS.answer),
+}
+
+
+@pytest.mark.parametrize("protocol", SPOKEN)
+@pytest.mark.parametrize("road", ["direct", "proxy", "tunnel", "tls-tunnel", "tls without TLS"])
+def test_a_wrong_protocol_is_answered_in_its_own_words(
+    roads: Roads, road: str, protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    said, answer = SPOKEN[protocol]
+    if protocol == "TLS" and road in ("proxy", "tunnel", "tls without TLS"):
+        return  # It is spoken there.
+    if road == "tls without TLS":
+        with socket.create_connection(("127.0.0.1", roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
+            way.sendall(said)
+            assert read_all(way) == answer
+    else:
+        assert roads.sent(road, said) == answer
+    (line,) = (message for message in caplog.messages if " speaks " in message)
+    assert f"speaks {protocol} to " in line
+    assert any(advice in line for advice in ("use http://", "use https://", "set it as an HTTP proxy", "is spoken"))
+
+
+def test_plain_http_at_the_tls_port_is_told_to_use_tls(roads: Roads, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_connection(("127.0.0.1", roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
+        way.sendall(request("tls"))
+        answer = read_all(way)
+    assert status(answer) == 400
+    assert is_refusal(answer.partition(b"\r\n\r\n")[2])
+    assert b"use https://" in answer
+    (line,) = caplog.messages
+    assert "speaks plain HTTP to the port of --tls-port" in line
+
+
+def test_a_real_tls_client_at_the_plain_port_gives_up(roads: Roads) -> None:
+    with (
+        socket.create_connection(("127.0.0.1", roads.direct.port), timeout=DEADLINE) as way,
+        pytest.raises(ssl.SSLError, match="HANDSHAKE_FAILURE"),
+    ):
+        trusting(roads.ca_file).wrap_socket(way, server_hostname=HOST)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_connect_belongs_to_the_proxy(roads: Roads, road: str) -> None:
+    answer = roads.sent(
+        road, b"CONNECT bank.example:443 HTTP/1.1\r\nHost: bank.example:443\r\nConnection: close\r\n\r\n", b"x\r\n\r\n"
+    )
+    if road in ("proxy", "tls-proxy"):
+        assert answer.startswith(b"HTTP/1.1 200 ")
+    else:
+        assert status(answer) == 400
+        assert b"--proxy-port" in answer
+
+
+@pytest.mark.parametrize(
+    ("wish", "warned"), [("websocket", True), ("h2c", False), ("TLS/1.2", False), ("morse; code=1", True)]
+)
+@pytest.mark.parametrize("road", ROADS)
+def test_an_unknown_upgrade_is_answered_and_said(
+    roads: Roads, road: str, wish: str, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = roads.sent(
+        road, request(road, "POST", "/v1/x", f"Upgrade: {wish}", "Content-Length: 2", then="Upgrade, close"), b"{}"
+    )
+    assert status(answer) == 200
+    assert body(answer)["body"] == "{}"
+    assert len([message for message in caplog.messages if f"upgrade to {wish}" in message]) == warned
+
+
+@pytest.mark.parametrize("raw", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"\0\1\2\r\n\r\n"])
+@pytest.mark.parametrize("road", ROADS)
+def test_what_is_no_http_is_refused_in_our_words(roads: Roads, road: str, raw: bytes) -> None:
+    answer = roads.sent(road, raw)
+    assert status(answer) == 400
+    assert is_refusal(answer.partition(b"\r\n\r\n")[2])
+    assert b"Connection: close" in answer
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        ("Content-Length: 2", "Transfer-Encoding: chunked"),
+        ("Content-Length: 2", "Content-Length: 3"),
+        ("Content-Length: x",),
+        ("Transfer-Encoding: bogus",),
+    ],
+)
+@pytest.mark.parametrize("road", ROADS)
+def test_what_two_readers_read_differently_is_refused_in_our_words(
+    roads: Roads, road: str, framing: tuple[str, ...]
+) -> None:
+    answer = roads.sent(road, request(road, "POST", "/v1", *framing), b"0\r\n\r\n")
+    assert status(answer) == 400
+    assert is_refusal(answer.partition(b"\r\n\r\n")[2])
+    assert b"mitmproxy" not in answer
+
+
+MEGABYTE = b"a" * 1024 * 1024
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize(
+    ("begin", "more", "expected"),
+    [
+        ("GET /", MEGABYTE, 414),
+        ("GET / HTTP/1.1\r\nHost: b\r\nX-Large: ", MEGABYTE, 431),
+        ("GET / HTTP/1.1\r\nHost: b\r\n", b"X-Many: 1\r\n" * 100_000, 431),
+        ("POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n1;", MEGABYTE, 431),
+        ("POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Late: ", MEGABYTE, 431),
+        ("POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 99999999999\r\n\r\n", b"", 413),
+    ],
+    ids=["line", "one header", "headers", "chunk line", "trailer", "announced"],
+)
+def test_what_has_no_end_is_refused_while_it_comes(
+    roads: Roads, road: str, begin: str, more: bytes, expected: int
+) -> None:
+    if road in ("proxy", "tls-proxy"):
+        begin = begin.replace(" /", f" http://{HOST}/", 1)
+    answer = roads.sent(road, begin.encode(), *([more] * 5))
+    assert status(answer) == expected
+    assert is_refusal(answer.partition(b"\r\n\r\n")[2])
+    assert b"Connection: close" in answer
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_what_is_within_the_limits_passes(roads: Roads, road: str) -> None:
+    path = "/" + "p" * (MAX_TARGET - 1)
+    head = request(road, "POST", path, "X-Large: " + "h" * (MAX_HEADERS - 200), f"Content-Length: {MAX_BODY}")
+    seen = body(roads.sent(road, head, b"b" * MAX_BODY))
+    assert (seen["target"], len(seen["body"])) == (path, MAX_BODY)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize("road", ROADS)
+def test_a_body_beyond_what_is_swallowed_gets_its_413(
+    roads: Roads, road: str, announced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when its client reads nothing before all of it is sent."""
+    monkeypatch.setattr(door, "TOO_LONG", 4 * MAX_BODY)
+    if announced and road != "direct":
+        return  # mitmproxy has the limit in its options; see test_what_has_no_end_is_refused_while_it_comes.
+    framing = f"Content-Length: {8 * MAX_BODY}" if announced else "Transfer-Encoding: chunked"
+    pieces = [b"a" * MAX_BODY if announced else b"100000\r\n" + b"a" * MAX_BODY + b"\r\n"] * 8
+    with roads.taken(road) as way:
+        way.sendall(request(road, "POST", "/v1", framing))
+        for piece in pieces:
+            way.sendall(piece)
+        answer = read_all(way)
+    assert status(answer) == 413
+    assert is_refusal(answer.partition(b"\r\n\r\n")[2])
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_body_that_is_swallowed_is_not_kept(roads: Roads, road: str) -> None:
+    """The engine sees that it is too large, and the connection can be used again."""
+    large = request(road, "POST", "/v1", f"Content-Length: {6 * MAX_BODY}", then="keep-alive")
+    answer = roads.sent(road, large, *([b"a" * MAX_BODY] * 6), request(road, "GET", "/v1/next"))
+    first, second = answer.split(b"HTTP/1.1 200 ")[1:]
+    assert len(json.loads(first.partition(b"\r\n\r\n")[2])["body"]) == MAX_BODY + 1
+    assert b'"target":"/v1/next"' in second

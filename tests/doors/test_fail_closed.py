@@ -1,0 +1,373 @@
+"""Nothing that fails inside the sandbox may let a request out to the bank."""
+
+import asyncio
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from mitmproxy.exceptions import AddonHalt, OptionsError
+
+from tests.support.doors import DEADLINE, START, Bank, is_refusal, opened, read_all, wait_until
+from xs2a_sandbox.doors import mitmproxy_addon as addon
+from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.http import Request, Response
+
+FAILURES: dict[str, Callable[[], BaseException]] = {
+    "RuntimeError": RuntimeError,
+    "AssertionError": AssertionError,
+    "TimeoutError": TimeoutError,
+    "CancelledError": asyncio.CancelledError,
+    "AddonHalt": AddonHalt,
+    "OptionsError": lambda: OptionsError("x"),
+    "ExceptionGroup": lambda: ExceptionGroup("x", [ValueError()]),
+    "BaseException": BaseException,
+}
+WRONG = {"none": None, "text": "hello", "pair": (200, b""), "class": Response}
+ROADS = ["plain", "tunnel", "tls"]
+
+
+async def fail(request: Request) -> Response:
+    """Fails as the last segment of the path says."""
+    how = request.target.rpartition("/")[2]
+    if how in FAILURES:
+        raise FAILURES[how]()
+    if how in WRONG:
+        return WRONG[how]  # type: ignore[return-value]
+    if how == "silent":
+        await asyncio.Event().wait()
+    return Response(200, (("X-Sandbox-Source", "rule"),), b"the sandbox")
+
+
+@pytest.fixture(scope="module")
+def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ensure_ca(tmp_path_factory.mktemp("conf")).parent
+
+
+@pytest.fixture(scope="module")
+def doors(confdir: Path) -> Iterator[ProxyDoors]:
+    with opened(lambda: ProxyDoors(fail, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir)) as (doors, _):
+        doors.sandbox.timeout = 0.2
+        yield doors
+
+
+@pytest.fixture
+def bank() -> Iterator[Bank]:
+    with Bank() as bank:
+        yield bank
+        assert bank.connections == 0
+
+
+@contextmanager
+def connection(doors: ProxyDoors, bank: Bank, road: str, confdir: Path) -> Iterator[tuple[Any, str]]:
+    """A connection on which requests for the bank can be written, and what stands before their path."""
+    port = doors.tls_port if road == "tls" else doors.proxy_port
+    with ExitStack() as stack:
+        raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE))
+        if road == "tunnel":
+            tunnel(raw, bank)
+        if road != "plain":
+            context = ssl.create_default_context(cafile=str(confdir / "mitmproxy-ca-cert.pem"))
+            raw = stack.enter_context(context.wrap_socket(raw, server_hostname="127.0.0.1"))
+        yield raw, f"http://127.0.0.1:{bank.port}" if road == "plain" else ""
+
+
+def tunnel(raw: socket.socket, bank: Bank) -> None:
+    raw.sendall(f"CONNECT 127.0.0.1:{bank.port} HTTP/1.1\r\nHost: 127.0.0.1:{bank.port}\r\n\r\n".encode())
+    assert b" 200 " in raw.recv(1000)
+
+
+def exchange(
+    doors: ProxyDoors, bank: Bank, road: str, confdir: Path, path: str, *headers: str, body: bytes = b""
+) -> bytes:
+    """The whole answer. Fails when the connection is neither answered nor closed in time."""
+    with connection(doors, bank, road, confdir) as (client, prefix):
+        lines = [f"POST {prefix}{path} HTTP/1.1", f"Host: 127.0.0.1:{bank.port}", *headers, "", ""]
+        client.sendall("\r\n".join(lines).encode() + body)
+        return read_all(client)
+
+
+def refused(answer: bytes, status: int) -> bool:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return (
+        head.startswith(f"HTTP/1.1 {status} ".encode())
+        and b"\r\nX-Sandbox-Source: sandbox" in head
+        and is_refusal(body)
+    )
+
+
+CLOSE = ("Content-Length: 0", "Connection: close")
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("failure", [*FAILURES, *WRONG])
+def test_a_failing_engine(doors: ProxyDoors, bank: Bank, confdir: Path, road: str, failure: str) -> None:
+    assert refused(exchange(doors, bank, road, confdir, f"/v1/{failure}", *CLOSE), 500)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_silent_engine(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+    assert refused(exchange(doors, bank, road, confdir, "/v1/silent", *CLOSE), 504)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_the_next_request_is_answered_again(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+    exchange(doors, bank, road, confdir, "/v1/RuntimeError", *CLOSE)
+    assert exchange(doors, bank, road, confdir, "/v1/well", *CLOSE).endswith(b"\r\n\r\nthe sandbox")
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_large_body(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+    body = b"a" * (5 * 1024 * 1024)
+    headers = (f"Content-Length: {len(body)}", "Connection: close")
+    assert refused(exchange(doors, bank, road, confdir, "/v1/RuntimeError", *headers, body=body), 500)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_body_beyond_every_limit(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+    answer = exchange(doors, bank, road, confdir, "/v1/well", "Content-Length: 99999999999")
+    assert refused(answer, 413)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_chunked_body_with_trailers(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+    body = b"2\r\n{}\r\n0\r\nX-Trailer: 1\r\n\r\n"
+    headers = ("Transfer-Encoding: chunked", "Trailer: X-Trailer", "Connection: close")
+    assert exchange(doors, bank, road, confdir, "/v1/well", *headers, body=body).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_two_megabytes_of_headers(doors: ProxyDoors, bank: Bank, confdir: Path, road: str) -> None:
+    assert refused(exchange(doors, bank, road, confdir, "/v1/well", "X-Large: " + "a" * 2_000_000, *CLOSE), 431)
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("path", ["well", "RuntimeError"])
+def test_a_websocket_upgrade(doors: ProxyDoors, bank: Bank, confdir: Path, road: str, path: str) -> None:
+    answer = exchange(
+        doors,
+        bank,
+        road,
+        confdir,
+        f"/v1/{path}",
+        "Content-Length: 0",
+        "Connection: Upgrade, close",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    )
+    assert answer.startswith(b"HTTP/1.1 200 ") if path == "well" else refused(answer, 500)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x00\x01\x02\x03 not HTTP\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.0\r\n",
+        b"\x05\x01\x00",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("inside", [True, False], ids=["tunnel", "door"])
+def test_bytes_that_are_not_http(doors: ProxyDoors, bank: Bank, raw: bytes, inside: bool) -> None:
+    with socket.create_connection(("127.0.0.1", doors.proxy_port), timeout=DEADLINE) as client:
+        if inside:
+            tunnel(client, bank)
+        client.sendall(raw)
+        client.shutdown(socket.SHUT_WR)
+        assert b"REAL BANK" not in read_all(client)
+
+
+@pytest.fixture
+def careless(doors: ProxyDoors, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Sets options of mitmproxy as if the addon did not refuse them: the guard has to hold alone."""
+    monkeypatch.setattr(addon, "FORCED", {})
+    monkeypatch.setattr(addon, "REFUSED", ())
+    options = doors._master.options
+    before: dict[str, Any] = {}
+
+    def update(**values: Any) -> None:
+        before.update({name: getattr(options, name) for name in values})
+        options.update(**values)
+
+    yield update
+    options.update(**before)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("connection_strategy", "eager"),
+        ("stream_large_bodies", "1k"),
+        ("ignore_hosts", [".*"]),
+        ("allow_hosts", ["elsewhere"]),
+        ("tcp_hosts", [".*"]),
+        ("rawtcp", True),
+        ("websocket", True),
+        ("validate_inbound_headers", False),
+    ],
+)
+@pytest.mark.parametrize("road", ["plain", "tunnel"])
+def test_stray_options_open_no_door(
+    doors: ProxyDoors, bank: Bank, confdir: Path, careless: Callable[..., None], option: str, value: Any, road: str
+) -> None:
+    careless(**{option: value})
+    body = b"a" * 5000
+    try:
+        answer = exchange(
+            doors, bank, road, confdir, "/v1/well", "Content-Length: 5000", "Connection: close", body=body
+        )
+    except (ssl.SSLError, ConnectionError, AssertionError):
+        return  # The tunnel was refused or closed.
+    assert b"REAL BANK" not in answer
+
+
+@pytest.mark.parametrize("option", [{"rawtcp": True}, {"ignore_hosts": [".*"]}, {"tcp_hosts": [".*"]}])
+def test_a_raw_tunnel_leads_nowhere(
+    doors: ProxyDoors, bank: Bank, careless: Callable[..., None], option: dict[str, Any]
+) -> None:
+    careless(**option)
+    with socket.create_connection(("127.0.0.1", doors.proxy_port), timeout=DEADLINE) as client:
+        tunnel(client, bank)
+        client.sendall(b"\x00\x01 anything\r\n\r\n")
+        assert b"REAL BANK" not in read_all(client)
+
+
+SCRIPT = """
+from xs2a_sandbox.doors.mitmproxy_addon import Script
+
+async def fail(request):
+    raise RuntimeError("no answer")
+
+addons = [Script(fail)]
+"""
+
+
+@contextmanager
+def tool(name: str, script: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """mitmdump or mitmweb with a script, and what it says."""
+    command = [str(Path(sys.executable).with_name(name)), "-s", str(script), "--listen-host", "127.0.0.1"]
+    command += ["--listen-port", "0", "--set", f"confdir={script.parent / 'mitmproxy'}"]
+    if name == "mitmweb":
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            command += ["--no-web-open-browser", "--web-port", str(free.getsockname()[1])]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
+    said: list[str] = []
+
+    def listen() -> None:
+        said.extend(process.stdout or ())
+
+    # list.extend shows its progress to other threads line by line.
+    listener = Thread(target=listen)
+    listener.start()
+    try:
+        yield process, said
+    finally:
+        process.terminate()
+        process.wait(DEADLINE)
+        listener.join(DEADLINE)
+
+
+def proxy_port(said: list[str]) -> int:
+    """The port, once the tool says that it listens there."""
+
+    def found() -> re.Match[str] | None:
+        return re.search(r"proxy listening at 127\.0\.0\.1:(\d+)", "".join(said))
+
+    wait_until(lambda: found() is not None, START)
+    port = found()
+    assert port
+    return int(port[1])
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def ask(port: int, bank: Bank) -> list[bytes]:
+    """The answers to a plain request and to one in a tunnel."""
+    target = f"127.0.0.1:{bank.port}"
+    answers = []
+    with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as client:
+        client.sendall(f"GET http://{target}/v1 HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n".encode())
+        answers.append(read_all(client))
+    with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as client:
+        client.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+        first = client.recv(1000)
+        if b" 200 " in first:
+            client.sendall(f"GET /v1 HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n".encode())
+            first = read_all(client)
+        answers.append(first)
+    return answers
+
+
+@pytest.mark.parametrize("name", ["mitmdump", "mitmweb"])
+def test_the_stock_tools(name: str, script: Path, bank: Bank) -> None:
+    with tool(name, script) as (_, said):
+        assert all(refused(answer, 500) for answer in ask(proxy_port(said), bank))
+
+
+def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> None:
+    options = [
+        "connection_strategy=eager",
+        "rawtcp=true",
+        "websocket=true",
+        "upstream_cert=true",
+        "keep_host_header=false",
+    ]
+    with tool("mitmdump", script, *(word for option in options for word in ("--set", option))) as (_, said):
+        assert all(refused(answer, 500) for answer in ask(proxy_port(said), bank))
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *(
+            ("mitmdump", option)
+            for option in ("stream_large_bodies=1k", "allow_hosts=x", "tcp_hosts=.*", "map_local=|.*|/tmp")
+        ),
+        ("mitmweb", "ignore_hosts=.*"),
+    ],
+)
+def test_dangerous_options_stop_the_stock_tools_with_one_message(script: Path, name: str, option: str) -> None:
+    with tool(name, script, "--set", option) as (process, said):
+        assert process.wait(START) == 1
+        words = f"xs2a-sandbox cannot work with the option {option.partition('=')[0]}="
+        wait_until(lambda: words in "".join(said), START)
+        assert "Traceback" not in "".join(said)
+        assert "listening" not in "".join(said)
+
+
+def test_a_script_that_breaks_while_it_runs(script: Path, bank: Bank) -> None:
+    with tool("mitmdump", script) as (_, said):
+        port = proxy_port(said)
+        script.write_text("def")
+        os.utime(script, (4e9, 4e9))
+        wait_until(lambda: "SyntaxError" in "".join(said), START)
+        assert all(b"HTTP/1.1 502 " in answer for answer in ask(port, bank))
+
+
+@pytest.mark.parametrize("name", ["mitmdump", "mitmweb"])
+def test_a_mistake_stops_the_stock_tools(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XS2A_SANDBOX_PORT", "silly")
+    monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path))
+    shim = tmp_path / "xs2a.py"
+    shim.write_bytes((Path(addon.__file__).parents[2] / "xs2a.py").read_bytes())
+    with tool(name, shim) as (process, said):
+        assert process.wait(START) == 1
+        wait_until(lambda: "xs2a-sandbox: " in "".join(said) and "silly" in "".join(said), START)
+        assert "Traceback" not in "".join(said)

@@ -1,0 +1,350 @@
+"""Every failure says why: in the log of a real `serve`, behind every door, in words and as JSON, and in the journal."""
+
+import json
+import re
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import choices
+from string import ascii_lowercase
+from threading import Thread
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.support.doors import DEADLINE, talk, trusting, wait_until
+from tests.support.serving import Serving, served
+
+DOORS = ("proxy", "tunnel", "tls", "direct")
+SECRET = "canary-7f3a-secret"
+CASSETTE = """\
+cassette: 1
+rules:
+  - id: writes-a-header
+    match: {method: GET, path: "/v1/header/{rest*}"}
+    respond: {headers: {X-Made: "{{ query.made }}"}, body: {}}
+  - id: waits
+    match: {method: GET, path: /v1/waits}
+    respond: {status: 503, body: {tppMessages: [{category: ERROR, code: SERVICE_BLOCKED, text: "call the desk"}]}}
+"""
+
+
+@pytest.fixture(scope="module", params=["text", "json"])
+def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    home = tmp_path_factory.mktemp(request.param)
+    (home / "cassettes" / "cases").mkdir(parents=True)
+    (home / "cassettes" / "cases" / "broken.yaml").write_text(CASSETTE)
+    with served(home, "--log-format", request.param, entry="tests.support.failing") as serving:
+        yield serving
+
+
+@pytest.fixture(params=DOORS)
+def ask(request: pytest.FixtureRequest, sandbox: Serving) -> Iterator[Callable[..., httpx.Response]]:
+    """Asks through one door."""
+    options: dict[str, Any] = {"verify": trusting(sandbox.ca_file), "trust_env": False, "timeout": DEADLINE}
+    base = {"proxy": "http://bank.example", "tunnel": "https://bank.example"}.get(request.param)
+    base = base or getattr(sandbox, request.param)
+    if request.param in ("proxy", "tunnel"):
+        options["proxy"] = sandbox.proxy
+    with httpx.Client(base_url=base, **options) as http:
+
+        def send(path: str, **headers: str) -> httpx.Response:
+            usual = {"X-Request-ID": str(uuid4()), "Authorization": f"Bearer {SECRET}"}
+            return http.get(path, headers=usual | {name.replace("_", "-"): value for name, value in headers.items()})
+
+        yield send
+
+
+def is_json(sandbox: Serving) -> bool:
+    return sandbox.out[0].startswith("{")
+
+
+def reason(sandbox: Serving, part: str) -> str:
+    """The reason in the one line with this in it."""
+    line = sandbox.line(part)
+    if is_json(sandbox):
+        return str(json.loads(line)["reason"])
+    found = re.search(r' reason=("(?:[^"\\]|\\.)*")$', line)
+    assert found, line
+    return str(json.loads(found[1]))
+
+
+def journal_reason(sandbox: Serving, path: str) -> str:
+    headers = {"Authorization": f"Bearer {sandbox.token}"}
+    with httpx.Client(base_url=sandbox.direct, headers=headers, trust_env=False) as http:
+        found = http.get("/_sandbox/journal", params={"path": path, "plain": "true"}).json()
+        (one,) = found["exchanges"]
+        assert http.get(f"/_sandbox/journal/{one['number']}").json()["reason"] == one["reason"]
+    return str(one["reason"])
+
+
+def a_path(*words: str) -> str:
+    """One that nobody else asks for, so that its line is found."""
+    return "/".join(("/v1", *words, a_word()))
+
+
+def a_word() -> str:
+    """Without digits: it looks like nobody's account."""
+    return "".join(choices(ascii_lowercase, k=16))
+
+
+def test_a_broken_engine(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    path = a_path("accounts")
+    assert ask(path, X_Break="engine").status_code == 500
+    assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: RuntimeError: the engine is broken, …"
+    assert journal_reason(sandbox, path) == reason(sandbox, path)
+    assert SECRET not in sandbox.said
+
+
+def test_a_broken_engine_leaves_its_traceback_once(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    raised = "RuntimeError: the engine is broken, "
+    path, before = a_path("engine-fails"), sandbox.warnings.count(raised)
+    ask(path, X_Break="engine")
+    reason(sandbox, path)
+    wait_until(lambda: sandbox.warnings.count(raised) == before + 1)
+    assert SECRET not in sandbox.said
+
+
+def test_a_broken_door(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    path, before = a_path("door"), sandbox.warnings.count("LookupError: the door is broken")
+    answer = ask(path, X_Break="door")
+    assert answer.status_code == 500
+    assert "its log says why" in answer.json()["tppMessages"][0]["text"]
+    assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: LookupError: the door is broken"
+    assert journal_reason(sandbox, path) == reason(sandbox, path)
+    wait_until(lambda: sandbox.warnings.count("LookupError: the door is broken") == before + 1)
+
+
+def test_a_broken_handler(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    id = a_word()
+    state = f"{sandbox.direct}/_sandbox/state/consents/{id}"
+    put = httpx.put(
+        state, json={"consentStatus": "valid"}, headers={"Authorization": f"Bearer {sandbox.token}"}, trust_env=False
+    )
+    assert put.status_code == 201
+    assert ask(f"/v1/consents/{id}").status_code == 500
+    wait_until(lambda: sum(f"/v1/consents/{id}" in line for line in sandbox.out) == 1)
+    assert reason(sandbox, f"/v1/consents/{id}") == "INTERNAL_SERVER_ERROR: KeyError: 'accounts', in consent-content"
+    assert journal_reason(sandbox, f"/v1/consents/{id}") == reason(sandbox, f"/v1/consents/{id}")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_traceback_follows_once_and_in_one_piece(tmp_path: Path, form: str) -> None:
+    with served(tmp_path, "--log-format", form) as sandbox:
+        headers = {"Authorization": f"Bearer {sandbox.token}", "X-Request-ID": str(uuid4())}
+        with httpx.Client(base_url=sandbox.direct, headers=headers, trust_env=False) as http:
+            http.put("/_sandbox/state/consents/abc", json={"consentStatus": "valid"})
+            assert http.get("/v1/consents/abc").status_code == 500
+        sandbox.line("/v1/consents/abc")
+        sandbox.warning("KeyError: 'accounts'")
+        assert sandbox.stop() == 0
+    if form == "json":
+        (line,) = sandbox.err
+        entry = json.loads(line)
+        assert (entry["level"], entry["message"]) == ("error", "the sandbox failed on GET /v1/consents/abc")
+        trace = entry["traceback"].splitlines()
+    else:
+        assert sandbox.err[0].endswith(" error the sandbox failed on GET /v1/consents/abc\n")
+        trace = "".join(sandbox.err[1:]).splitlines()
+    assert trace[0] == "Traceback (most recent call last):"
+    assert trace[-1] == "KeyError: 'accounts'"
+    assert "handlers/consents.py" in trace[-4] + trace[-3]
+    assert sum(line.startswith("Traceback") for line in trace) == 1
+
+
+def test_an_expression_that_cannot_be_sent(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    path = a_path("header")
+    assert ask(f"{path}?made=a%0d%0ab").status_code == 500
+    assert reason(sandbox, path) == (
+        "INTERNAL_SERVER_ERROR: InvalidResponse: the header X-Made holds a line break, NUL or characters outside"
+        " Latin-1, in writes-a-header"
+    )
+    assert journal_reason(sandbox, path) == reason(sandbox, path)
+
+
+def test_silence(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    path = a_path("silence")
+    assert ask(path, X_Break="silence").status_code == 504
+    assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: XS2A991E: the sandbox had no answer in time"
+    assert journal_reason(sandbox, path) == reason(sandbox, path)
+
+
+def test_a_requirement_that_is_not_met(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    path = a_path("consents")
+    assert ask(path, X_Request_ID="7").status_code == 400
+    assert reason(sandbox, path) == "FORMAT_ERROR: XS2A901E: the header X-Request-ID must be a UUID"
+    assert journal_reason(sandbox, path) == reason(sandbox, path)
+
+
+def test_what_a_rule_says(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
+    before = sum("/v1/waits" in line for line in sandbox.out)
+    assert ask("/v1/waits").status_code == 503
+    wait_until(lambda: sum("/v1/waits" in line for line in sandbox.out) > before)
+    assert "SERVICE_BLOCKED: call the desk" in [line for line in sandbox.out if "/v1/waits" in line][-1]
+
+
+def test_every_line_of_a_failure_ends_with_its_reason(sandbox: Serving) -> None:
+    """All that the tests above have asked for, whatever it was."""
+    lines = sandbox.out[1:] if is_json(sandbox) else [line for line in sandbox.out if re.match(r"\d{4}-", line)]
+    for line in lines:
+        if is_json(sandbox):
+            entry = json.loads(line)
+            assert bool(entry["reason"]) == (entry["status"] >= 400), entry
+        elif (status := re.search(r" (\d{3}) [\d.]+ms ", line)) and int(status[1]) >= 400:
+            assert re.search(r' reason=".+"$', line), line
+
+
+@pytest.mark.parametrize(
+    ("door", "raw", "expected"),
+    [
+        ("direct", b"GARBAGE\r\n\r\n", "FORMAT_ERROR: XS2A989E: this is no HTTP: Invalid method encountered"),
+        ("proxy", b"GARBAGE\r\n\r\n", "FORMAT_ERROR: XS2A989E: this is no HTTP: Bad HTTP request line"),
+        (
+            "proxy",
+            b"GET http://b/ HTTP/1.1\r\nno colon\r\n\r\n",
+            "FORMAT_ERROR: XS2A989E: this is no HTTP: Invalid header line",
+        ),
+    ],
+)
+def test_what_is_no_http(sandbox: Serving, door: str, raw: bytes, expected: str) -> None:
+    before = len(sandbox.out)
+    answer = talk(int(getattr(sandbox, door).rpartition(":")[2]), raw)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    wait_until(lambda: any(expected in line for line in sandbox.out[before:]))
+    (line,) = [line for line in sandbox.out[before:] if expected in line]
+    if not is_json(sandbox):
+        assert f' default - - 400 0.0ms sandbox - reason="{expected}"' in line
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "expected"),
+    [
+        (
+            "Content-Length: 1\r\nTransfer-Encoding: chunked",
+            400,
+            "FORMAT_ERROR: XS2A989E: this is no HTTP: message with both transfer-encoding and content-length headers",
+        ),
+        ("Ho st: b", 400, "FORMAT_ERROR: XS2A989E: this is no HTTP: invalid header name"),
+    ],
+)
+def test_what_the_proxy_s_library_refuses(sandbox: Serving, head: str, status: int, expected: str) -> None:
+    path = a_path("refused")
+    raw = f"GET http://bank.example{path} HTTP/1.1\r\nHost: bank.example\r\n{head}\r\n\r\n"
+    answer = talk(int(sandbox.proxy.rpartition(":")[2]), raw.encode())
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert reason(sandbox, path) == expected
+
+
+def test_a_body_that_cannot_be_read_is_said_and_not_quoted(sandbox: Serving) -> None:
+    path = a_path("chunks")
+    head = f"POST http://bank.example{path} HTTP/1.1\r\nHost: bank.example\r\nTransfer-Encoding: chunked\r\n\r\n"
+    talk(int(sandbox.proxy.rpartition(":")[2]), head.encode(), f"{SECRET}\r\n".encode())
+    assert reason(sandbox, path) == "FORMAT_ERROR: XS2A989E: this is no HTTP: illegal chunk header"
+    assert SECRET not in sandbox.said
+
+
+def test_a_client_that_does_not_trust_the_ca(sandbox: Serving) -> None:
+    tls, proxy = sandbox.tls, sandbox.proxy
+    for arguments, name in ((["-x", proxy, "https://distrust.example/v1/x"], " for distrust.example"), ([tls], "")):
+        before = len(sandbox.err)
+        done = subprocess.run(["curl", "--silent", *arguments], timeout=60, check=False)
+        assert done.returncode == 60
+        wait_until(lambda: len(sandbox.err) > before)  # noqa: B023
+        (line,) = sandbox.err[before:]
+        expected = f"does not trust the sandbox's certificate{name}: let it trust {sandbox.ca_file} (docs/clients.md"
+        assert expected in line
+
+
+def test_a_client_that_leaves_in_the_handshake(sandbox: Serving) -> None:
+    with socket.create_connection(("127.0.0.1", int(sandbox.tls.rpartition(":")[2]))) as connection:
+        context = trusting(sandbox.ca_file)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        handshake = context.wrap_bio(incoming, outgoing, server_hostname="leaver.example")
+        with pytest.raises(ssl.SSLWantReadError):
+            handshake.do_handshake()
+        connection.sendall(outgoing.read())
+        connection.recv(100)
+    sandbox.warning("left in the middle of the TLS handshake for leaver.example; if it always does")
+
+
+def test_a_proxy_that_asks_who_is_there(tmp_path: Path) -> None:
+    with served(tmp_path, "--proxy-auth", f"ci:{SECRET}") as sandbox:
+        with httpx.Client(proxy=sandbox.proxy, trust_env=False) as http:
+            assert http.get("http://bank.example/v1/unasked").status_code == 407
+        stranger = httpx.Client(proxy=sandbox.proxy.replace("//", "//x:wrong-1@"), trust_env=False)
+        with stranger, pytest.raises(httpx.ProxyError):
+            stranger.get("https://bank.example/v1/x")
+        said = "PROXY_AUTHENTICATION_REQUIRED: XS2A992E: this proxy asks for the user name and password of --proxy-auth"
+        assert sandbox.line("GET /v1/unasked 407 ").endswith(f' reason="{said}"')
+        assert sandbox.line("CONNECT bank.example:443 407 ").endswith(f' reason="{said}"')
+        assert SECRET not in sandbox.said
+        assert "wrong-1" not in sandbox.said
+
+
+def test_a_bank_that_fails(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        bank = {"url": f"http://127.0.0.1:{port}", "hosts": ["127.0.0.1"], "mode": "spy", "read_timeout": "0.2s"}
+        gone = {"url": "http://127.0.0.1:9", "hosts": ["gone.example"], "mode": "spy"}
+        banks = {"banks": [bank, gone]}
+        with served(tmp_path, settings=banks) as sandbox, httpx.Client(proxy=sandbox.proxy, trust_env=False) as http:
+            assert http.get(f"http://127.0.0.1:{port}/v1/late").status_code == 504
+            late = sandbox.line(" 504 ")
+            assert f"SERVICE_UNAVAILABLE: XS2A982E: the bank 127.0.0.1:{port} is too slow: read timeout" in late
+            assert http.get("http://gone.example/v1/gone").status_code == 502
+            line = sandbox.line(" 502 ")
+            assert "SERVICE_UNAVAILABLE: XS2A981E: the bank 127.0.0.1:9 cannot be reached: " in line
+
+
+@contextmanager
+def breaking_off() -> Iterator[int]:
+    """The port of a bank that announces two megabytes and sends one and a half."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(2 * 1024 * 1024))
+            self.end_headers()
+            self.wfile.write(b"x" * (3 * 512 * 1024))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join(DEADLINE)
+
+
+def test_a_bank_that_breaks_off(tmp_path: Path) -> None:
+    with breaking_off() as port:
+        bank = {"url": f"http://127.0.0.1:{port}", "hosts": ["127.0.0.1"], "mode": "spy"}
+        with served(tmp_path, settings={"banks": [bank]}) as sandbox:
+            with httpx.Client(proxy=sandbox.proxy, trust_env=False) as http:
+                assert http.get(f"http://127.0.0.1:{port}/v1/large").status_code == 502
+            line = sandbox.line(" 502 ")
+            assert "SERVICE_UNAVAILABLE: XS2A981E: the bank broke off in the middle of its answer" in line
+            with pytest.raises(httpx.RemoteProtocolError):
+                httpx.get(f"{sandbox.direct}/v1/large", trust_env=False)
+            assert "its answer ends before its announced length" in sandbox.warning("warning an answer broke off: ")
+
+
+def test_the_command_shows_the_same_reason(sandbox: Serving) -> None:
+    httpx.get(f"{sandbox.direct}/v1/acounts", trust_env=False)
+    expected = "RESOURCE_UNKNOWN: XS2A910E: resource /v1/acounts unknown; path: 'acounts' should be 'accounts'"
+    assert reason(sandbox, "/v1/acounts") == expected
+    port = sandbox.direct.rpartition(":")[2]
+    command = ["-m", "xs2a_sandbox", "journal", "--port", port, "--confdir", str(sandbox.confdir)]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60, check=True)
+    assert f' reason="{expected}"\n' in done.stdout

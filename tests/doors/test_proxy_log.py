@@ -1,0 +1,94 @@
+import logging
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.doors.proxy_log import ProxyLog, broke_off, unquoted
+from xs2a_sandbox.http import Request
+
+CA = Path("/home/you/ca.pem")
+ALERT = "[('SSL routines', '', 'tlsv1 alert unknown ca')]"
+FAILED = "Client TLS handshake failed. "
+
+
+def passed(message: str, level: int = logging.INFO) -> tuple[str, str] | None:
+    """How a record comes out: its level and its text; None for one that is dropped."""
+    record = logging.LogRecord("mitmproxy.proxy.server", level, "", 0, message, None, None)
+    record.client = ("127.0.0.1", 4711)
+    kept = ProxyLog(CA).filter(record)
+    return (record.levelname, record.getMessage()) if kept else None
+
+
+@pytest.mark.parametrize("words", ["does not", "may not"])
+def test_a_certificate_that_is_not_trusted(words: str) -> None:
+    message = f"{FAILED}The client {words} trust the proxy's certificate for bank.example ({ALERT})"
+    assert passed(message, logging.WARNING) == (
+        "WARNING",
+        "the client at 127.0.0.1:4711 does not trust the sandbox's certificate for bank.example: "
+        f"let it trust {CA} (docs/clients.md says how)",
+    )
+
+
+def test_a_client_that_names_no_host_is_not_told_where_the_door_leads() -> None:
+    told = passed(f"{FAILED}The client does not trust the proxy's certificate for 127.0.0.1:9 (x)", logging.WARNING)
+    assert told
+    assert "certificate: let" in told[1]
+
+
+def test_an_alert_after_the_handshake() -> None:
+    told = passed(f"TLS Error: {ALERT}", logging.WARNING)
+    assert told
+    assert "does not trust the sandbox's certificate: let it trust" in told[1]
+
+
+def test_what_is_only_information_there_is_a_warning_here() -> None:
+    message = (
+        f"{FAILED}The client disconnected during the handshake. If this happens consistently for bank.example, "
+        "this may indicate that the client does not trust the proxy's certificate."
+    )
+    told = passed(message)
+    assert told
+    assert told[0] == "WARNING"
+    assert "left in the middle of the TLS handshake for bank.example" in told[1]
+
+
+def test_what_is_no_http_2_ends_a_connection() -> None:
+    told = passed("127.0.0.1:4711: HTTP/2 protocol error: Received duplicate pseudo-header field b'geheim'")
+    assert told == (
+        "WARNING",
+        "the client at 127.0.0.1:4711 is left without an answer: "
+        "HTTP/2 protocol error: Received duplicate pseudo-header field",
+    )
+
+
+@pytest.mark.parametrize("message", ["client connect", "client disconnect", "server connect 127.0.0.1:9", "x: y"])
+def test_the_rest_is_noise(message: str) -> None:
+    assert passed(message) is None
+
+
+def test_what_is_not_known_is_said_as_it_is() -> None:
+    told = passed("mitmproxy has crashed!", logging.ERROR)
+    assert told == ("ERROR", "the client at 127.0.0.1:4711: mitmproxy has crashed!")
+
+
+def test_what_it_does_not_answer_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    text = "HTTP/1 protocol error: illegal chunk header: bytearray(b'geheim')"
+    broke_off(text, Request("GET", "/v1/x?a=geheim"))
+    broke_off("Connection killed.", Request("GET", "/v1/x"))
+    broke_off("Client disconnected.", Request("GET", "/v1/x"))
+    assert caplog.messages == ["no answer to GET /v1/x: illegal chunk header"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Bad HTTP request line: b'GET geheim'", "Bad HTTP request line"),
+        ("invalid content-length header: 'geheim'", "invalid content-length header"),
+        ("illegal chunk header: bytearray(b'geheim')", "illegal chunk header"),
+        ("multiple content-length headers: ['geheim']", "multiple content-length headers"),
+        ('invalid header name: b"g\'eheim"', "invalid header name"),
+        ("message with both transfer-encoding and content-length headers",) * 2,
+    ],
+)
+def test_what_mitmproxy_quotes_may_be_a_secret(text: str, shown: str) -> None:
+    assert unquoted(text) == shown

@@ -1,0 +1,225 @@
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.doors import DEADLINE, Loop, echo, trusting
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors import serving
+from xs2a_sandbox.doors.serving import Addresses, serve
+from xs2a_sandbox.errors import ConfigError, UserMistake
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.journal.journal import Journal
+
+
+class FakeEngine:
+    public_url = "unset"
+    on_exchange: Any = None
+    journal = Journal()
+    banks: Any = None
+
+    def __init__(self, answer: Any = echo) -> None:
+        self.answer = answer
+
+    def refused(self, *_: Any) -> None:
+        """Nobody is told."""
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine()
+    monkeypatch.setattr(serving, "build", lambda settings, redact: engine)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("conf")
+
+
+def settings(confdir: Path, **values: Any) -> Settings:
+    return Settings(**{"port": 0, "proxy_port": 0, "tls_port": 0, "confdir": confdir, "state": "memory:"} | values)
+
+
+@contextmanager
+def served(configured: Settings) -> Iterator[Addresses]:
+    with Loop() as loop:
+        found: list[Addresses] = []
+
+        async def main() -> tuple[asyncio.Event, "asyncio.Task[None]"]:
+            stop, ready = asyncio.Event(), asyncio.Event()
+
+            def told(addresses: Addresses) -> None:
+                found.append(addresses)
+                ready.set()
+
+            serving_task = asyncio.create_task(serve(configured, ready=told, stop=stop))
+            await asyncio.wait(
+                [serving_task, waiting := asyncio.create_task(ready.wait())], return_when="FIRST_COMPLETED"
+            )
+            waiting.cancel()
+            if serving_task.done():
+                await serving_task
+            return stop, serving_task
+
+        stop, serving_task = loop.run(main())
+
+        async def end() -> None:
+            stop.set()
+            await serving_task
+
+        try:
+            yield found[0]
+        finally:
+            loop.run(end())
+
+
+def refuses(url: str) -> bool:
+    address = httpx.URL(url)
+    try:
+        socket.create_connection((address.host, address.port), timeout=DEADLINE).close()
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    return False
+
+
+def test_all_doors_lead_to_the_engine(engine: FakeEngine, confdir: Path) -> None:
+    with served(settings(confdir)) as addresses:
+        assert addresses.tls
+        assert addresses.ca_file == confdir / "mitmproxy-ca-cert.pem"
+        assert engine.public_url == addresses.direct
+        context = trusting(addresses.ca_file)
+        with httpx.Client(verify=context, trust_env=False) as http:
+            assert http.get(f"{addresses.direct}/v1").json()["door"] == "direct"
+            assert http.get(f"{addresses.tls}/v1").json()["door"] == "tls"
+        with httpx.Client(proxy=addresses.proxy, verify=context, trust_env=False) as http:
+            assert http.get("http://bank.example/v1").json()["door"] == "proxy"
+            assert http.get("https://bank.example/v1").json()["door"] == "proxy"
+    assert refuses(addresses.direct)
+    assert refuses(addresses.proxy)
+    assert refuses(addresses.tls)
+
+
+def test_settings_reach_the_doors(engine: FakeEngine, confdir: Path) -> None:
+    configured = settings(confdir, tls_port=None, public_url="https://sandbox.example/x", proxy_auth="ci:x")
+    with served(configured) as addresses:
+        assert addresses.tls is None
+        assert engine.public_url == "https://sandbox.example/x"
+        with httpx.Client(proxy=addresses.proxy, trust_env=False) as http:
+            assert http.get("http://bank.example/v1").status_code == 407
+
+
+@pytest.mark.parametrize("busy", ["port", "proxy_port", "tls_port"])
+def test_a_busy_port_leaves_nothing_listening(
+    engine: FakeEngine, confdir: Path, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listening: list[int] = []
+    drain = serving.DirectDoor.drain
+
+    async def noted(door: serving.DirectDoor, grace: float = 10.0) -> None:
+        listening.append(door.port)
+        await drain(door, grace)
+
+    monkeypatch.setattr(serving.DirectDoor, "drain", noted)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port} .* --{busy.replace('_', '-')} PORT"):
+            asyncio.run(serve(settings(confdir, **{busy: port})))
+    assert len(listening) == (0 if busy == "port" else 1)
+    assert all(refuses(f"http://127.0.0.1:{port}") for port in listening)
+
+
+def test_an_engine_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch, confdir: Path) -> None:
+    def build(_: Settings, redact: bool) -> None:
+        raise UserMistake("three problems in your cassettes")
+
+    monkeypatch.setattr(serving, "build", build)
+    with pytest.raises(UserMistake, match="three problems"):
+        asyncio.run(serve(settings(confdir)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_drains(engine: FakeEngine, confdir: Path, number: signal.Signals) -> None:
+    results: list[str] = []
+    threads: list[threading.Thread] = []
+    go: asyncio.Event
+
+    async def answer(request: Request) -> Response:
+        if len(results) == 0 and request.door != "process":
+            arrived.append(request.door)
+            if len(arrived) == 2:
+                os.kill(os.getpid(), number)
+                asyncio.get_running_loop().call_later(0.2, go.set)
+            await go.wait()
+        return Response(200, (), b"in time")
+
+    arrived: list[str] = []
+    engine.answer = answer
+
+    def get(**client: Any) -> None:
+        with httpx.Client(trust_env=False, timeout=DEADLINE, **client) as http:
+            results.append(http.get(urls["proxy" if client else "direct"]).text)
+
+    urls: dict[str, str] = {"proxy": "http://bank.example/v1"}
+
+    def ready(addresses: Addresses) -> None:
+        urls["direct"] = addresses.direct
+        threads.extend([threading.Thread(target=get), threading.Thread(target=get, kwargs={"proxy": addresses.proxy})])
+        for thread in threads:
+            thread.start()
+
+    async def main() -> None:
+        nonlocal go
+        go = asyncio.Event()
+        await serve(settings(confdir), ready=ready)
+
+    asyncio.run(main())
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert results == ["in time", "in time"]
+    assert signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+
+
+def test_with_nohup_a_hang_up_ends_nothing(engine: FakeEngine, confdir: Path) -> None:
+    async def main() -> None:
+        stop = asyncio.Event()
+
+        def ready(_: Addresses) -> None:
+            os.kill(os.getpid(), signal.SIGHUP)
+            asyncio.get_running_loop().call_later(0.05, lambda: (seen.append(stop.is_set()), stop.set()))
+
+        await serve(settings(confdir), ready=ready, stop=stop)
+
+    seen: list[bool] = []
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        asyncio.run(main())
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [False]
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:1"),
+        ("0.0.0.0", "http://127.0.0.1:1"),
+        ("::", "http://[::1]:1"),
+        ("::1", "http://[::1]:1"),
+        ("sandbox.local", "http://sandbox.local:1"),
+    ],
+)
+def test_addresses_can_be_typed(host: str, expected: str) -> None:
+    assert serving._url("http", host, 1) == expected

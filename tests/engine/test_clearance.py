@@ -1,0 +1,309 @@
+"""What may leave: real doors, a real bank that keeps what it is sent, and secrets that are meant for somebody else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.far_bank import FarBank
+from tests.support.way_out import PROXIED, ROADS, WayOut, status, way_out
+
+CANARY = "canary-5c1d"
+MODES = ("simulate", "spy", "record", "compare")
+ASKED = ("spy", "record", "compare")
+
+
+@pytest.fixture(scope="module", params=MODES)
+def living(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WayOut]:
+    with way_out(request.param, tmp_path_factory.mktemp(request.param), forward_host=("localhost",)) as way:
+        yield way
+
+
+@pytest.fixture
+def way(living: WayOut) -> Iterator[WayOut]:
+    living.bank.seen.clear()
+    yield living
+    assert CANARY not in sent(living), "a secret for somebody else has reached the bank"
+
+
+def sent(way: WayOut) -> str:
+    if comparing := way.engine.passage.comparing:
+        # What is under way beside the app has its say first.
+        way.loop.run(_idle(comparing))
+    return b"".join(way.bank.seen).decode("latin-1")
+
+
+async def _idle(comparing: object) -> None:
+    import asyncio
+
+    while tasks := list(comparing._tasks):  # type: ignore[attr-defined]
+        await asyncio.wait(tasks)
+
+
+SECRET = f"Authorization: Bearer {CANARY}"
+
+
+def elsewhere(way: WayOut) -> tuple[str, ...]:
+    """Hosts and ports that are not the bank's, some of them nearly."""
+    return (
+        "login.other-bank.example",
+        "127.0.0.1:9443",
+        "127.0.0.1",
+        f"127.0.0.2:{way.bank.port}",
+        f"[::1]:{way.bank.port}",
+        f"[::ffff:127.0.0.1]:{way.bank.port}",
+        f"127.0.0.1.:{way.bank.port}",
+        f"{way.bank_host}.evil.example",
+    )
+
+
+@pytest.mark.parametrize("road", PROXIED)
+@pytest.mark.parametrize("path", ["/as/token.oauth2", "/elsewhere", "/sca/x"])
+def test_what_is_for_another_host_or_port_is_not_for_the_bank(way: WayOut, road: str, path: str) -> None:
+    for host in elsewhere(way):
+        way.ask(road, path, host, SECRET, method="POST", body=f"client_secret={CANARY}".encode())
+        way.ask(road, f"{path}?code={CANARY}", host, SECRET)
+    assert not way.bank.seen
+
+
+@pytest.mark.parametrize("road", PROXIED)
+def test_the_refusal_names_the_way_out(way: WayOut, road: str) -> None:
+    mode = way.engine.banks.default.real.mode
+    if mode == "simulate":
+        return
+    answer = way.ask(road, "/elsewhere", "login.other-bank.example", SECRET)
+    assert status(answer) == 404
+    assert b"banks[].hosts" in answer
+    assert b"--forward-host login.other-bank.example" in answer
+    known = way.ask(road, "/v1/accounts", "login.other-bank.example", SECRET)
+    if mode == "record":
+        assert status(known) == 404
+        assert b"banks[].hosts" in known
+    else:
+        # Operations answer for every host, as they do in `simulate`.
+        assert status(known) == 400
+        assert b"x-sandbox-source: sandbox" in known.lower()
+
+
+@pytest.mark.parametrize("road", ["plain", "tunnel"])
+def test_what_is_for_the_bank_gets_there(way: WayOut, road: str) -> None:
+    mode = way.engine.banks.default.real.mode
+    answer = way.ask(road, "/elsewhere")
+    assert status(answer) == (200 if mode in ("spy", "record") else 404)
+    assert len(sent(way)) > 0 or mode == "simulate"
+
+
+def test_another_scheme_is_another_place(way: WayOut) -> None:
+    """The bank's address in a tunnel with TLS inside: the app means a bank that speaks TLS."""
+    way.ask("tunnel-tls", f"/elsewhere?code={CANARY}", way.bank_host, SECRET)
+    assert not way.bank.seen
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [("Host: login.other-bank.example",), ("Host: {bank}", "Host: login.other-bank.example"), ("Host: x@{bank}",)],
+)
+@pytest.mark.parametrize("road", ["plain", "tunnel"])
+def test_who_names_two_places_means_neither(way: WayOut, road: str, headers: tuple[str, ...]) -> None:
+    lines = tuple(header.format(bank=way.bank_host) for header in headers)
+    way.ask(road, f"/elsewhere?code={CANARY}", way.bank_host, *lines, SECRET, tunnel=way.bank_host)
+    way.ask("tunnel", f"/elsewhere?code={CANARY}", way.bank_host, SECRET, tunnel="login.other-bank.example:443")
+    assert not way.bank.seen
+
+
+@pytest.mark.parametrize("road", ["tls", "direct"])
+def test_at_a_base_url_no_bank_is_named_and_the_one_is_asked(way: WayOut, road: str) -> None:
+    mode = way.engine.banks.default.real.mode
+    assert status(way.ask(road, "/elsewhere")) == (200 if mode in ("spy", "record") else 404)
+    assert bool(sent(way)) == (mode != "simulate")
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Origin: https://evil.example",),
+        ("Origin: null",),
+        ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"),
+        ("Sec-Fetch-Site: same-site", "Origin: http://localhost:3000"),
+        ("Sec-Fetch-Site: cross-site", "Referer: https://evil.example/"),
+    ],
+)
+def test_web_pages_of_other_sites_do_not_get_to_the_bank(way: WayOut, road: str, headers: tuple[str, ...]) -> None:
+    mode = way.engine.banks.default.real.mode
+    answer = way.ask(road, f"/elsewhere?x={CANARY}", "", *headers, SECRET)
+    read = way.ask(road, "/v1/accounts", "", *headers, SECRET)
+    assert not sent(way)
+    # The scheme inside that tunnel makes it another place, which is said first.
+    refused = 403 if mode in ("spy", "record") and road != "tunnel-tls" else 404
+    assert status(answer) == refused
+    if refused == 403:
+        assert b"--allow-origin" in answer
+        assert b"x-sandbox-source: sandbox" in answer.lower()
+    assert status(read) == ((404 if road == "tunnel-tls" else 403) if mode == "record" else 400)
+
+
+def test_who_comes_under_a_borrowed_name_does_not_get_to_the_bank(way: WayOut) -> None:
+    mode = way.engine.banks.default.real.mode
+    port = way.direct.port
+    for host in (
+        "evil.example",
+        f"evil.example:{port}",
+        f"localhost:{port}@evil.example",
+        f"{way.bank_host}.evil.example",
+    ):
+        answer = way.ask("direct", f"/elsewhere?x={CANARY}", host, SECRET)
+        assert status(answer) == (403 if mode in ("spy", "record") else 404), host
+    browser = "Sec-Fetch-Site: same-origin"
+    assert status(way.ask("tls", "/elsewhere", "evil.example:8443", browser)) in (403, 404)
+    assert not sent(way)
+
+
+def test_the_admin_token_does_not_get_to_the_bank(way: WayOut) -> None:
+    for road in ROADS:
+        for path in ("/elsewhere", "/_sandbx/reset", "/sandbox/state", "/v1/accounts"):
+            way.ask(road, path, "", "Authorization: Bearer the-admin-token")
+            way.ask(road, f"{path}?token=the-admin-token")
+    assert "the-admin-token" not in sent(way)
+
+
+@pytest.mark.parametrize("mode", ASKED)
+def test_pages_of_ones_own_web_app_get_to_the_bank(mode: str, tmp_path: Path) -> None:
+    with way_out(mode, tmp_path, allow_origin=("http://localhost:3000", "http://sandbox:8081")) as way:
+        page = ("Origin: http://localhost:3000", "Sec-Fetch-Site: cross-site")
+        for road in ("plain", "tunnel", "tls", "direct"):
+            before = len(sent(way))
+            way.ask(road, "/elsewhere", "", *page)
+            assert len(sent(way)) > before, road
+        before = len(sent(way))
+        way.ask("direct", "/elsewhere", "sandbox:8081")
+        assert len(sent(way)) > before
+
+
+def test_where_the_bank_is_not_asked_beside_the_sandbox_that_is_told(tmp_path: Path) -> None:
+    with way_out("compare", tmp_path) as way:
+        accounts = ("X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721",)
+        assert status(way.ask("direct", "/v1/accounts", "", *accounts, "Origin: https://evil.example")) == 400
+        assert status(way.ask("plain", "/v1/accounts", "login.other-bank.example", *accounts)) == 400
+        assert not sent(way)
+        comparing = way.engine.passage.comparing
+        assert comparing
+        assert {line.strip() for line in comparing.report.end()} >= {
+            "skipped 1: from a web page of another site, or with the admin token",
+            "skipped 1: for another host or port than the bank's",
+        }
+
+
+@pytest.mark.parametrize(
+    ("answer", "path", "expected"), [("bank", "/v1/accounts", 403), ("sandbox", "/v1/accounts", 400)]
+)
+def test_the_banks_side_of_a_comparison_is_refused(answer: str, path: str, expected: int, tmp_path: Path) -> None:
+    with way_out("compare", tmp_path, answer_from=answer) as way:
+        assert status(way.ask("direct", path, "", "Origin: https://evil.example")) == expected
+        elsewhere = way.ask("plain", path, "login.other-bank.example")
+        assert status(elsewhere) == (404 if answer == "bank" else 400)
+        assert (b"banks[].hosts" in elsewhere) == (answer == "bank")
+        assert not sent(way)
+
+
+def test_web_pages_of_other_sites_are_not_passed_on_either(tmp_path: Path) -> None:
+    with way_out("record", tmp_path, forward_host=("localhost",)) as way, FarBank() as login:
+        host = f"localhost:{login.port}"
+        assert status(way.ask("plain", "/token", host, "Origin: https://evil.example")) == 403
+        assert status(way.ask("plain", "/_sandbox/reset", host)) == 404
+        assert login.connections == 0
+
+
+OWN = [
+    "/_sandbox/stat",
+    "/_sandbox/reset/",
+    "/_sandbox/sca/../../elsewhere",
+    "/s/mine/_sandbox/nothing",
+    "//_sandbox/reset",
+    "/x/../_sandbox/reset",
+    "/psd2/_sandbox/reset",
+    "/%5fsandbox/nothing",
+    "/%255fsandbox/reset",
+    "/_SANDBOX/reset",
+    "/x%2f_sandbox/reset",
+    "/_sandbox;a/reset",
+]
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_nothing_below_sandbox_goes_anywhere(way: WayOut, road: str) -> None:
+    for path in OWN:
+        for host in ("", f"localhost:{way.bank.port}"):
+            answer = way.ask(road, path, host, SECRET, method="POST")
+            assert status(answer) in (400, 401, 403, 404, 405), (path, answer)
+    assert not way.bank.seen
+    assert not sent(way)
+
+
+def banks(*hosts: str) -> object:
+    return lambda bank: yaml.safe_dump({"banks": [{"url": bank.url, "hosts": list(hosts)}]})
+
+
+@pytest.mark.parametrize("mode", ASKED)
+def test_hosts_that_are_named_for_it_are_the_banks(mode: str, tmp_path: Path) -> None:
+    hosts = ("api.bank.example", "beside.bank.example:8443", "[::1]:9")
+    with way_out(mode, tmp_path, write=banks(*hosts)) as way:  # type: ignore[arg-type]
+        for road, host in [
+            ("plain", "api.bank.example"),
+            ("tunnel-tls", "api.bank.example:443"),
+            ("plain", "beside.bank.example:8443"),
+            ("tunnel-tls", "beside.bank.example:8443"),
+            ("plain", "[::1]:9"),
+        ]:
+            before = len(sent(way))
+            assert status(way.ask(road, "/elsewhere", host)) == (404 if mode == "compare" else 200), (road, host)
+            assert len(sent(way)) > before, (road, host)
+        way.bank.seen.clear()
+        for road, host in [
+            ("plain", "api.bank.example:8080"),
+            ("tunnel-tls", "api.bank.example:8443"),
+            ("plain", "beside.bank.example"),
+            ("plain", "beside.bank.example:9443"),
+            ("plain", "[::1]"),
+        ]:
+            answer = way.ask(road, f"/elsewhere?code={CANARY}", host, SECRET)
+            assert status(answer) == 404, (road, host)
+            assert b"banks[].hosts" in answer
+        assert CANARY not in sent(way)
+
+
+@pytest.mark.parametrize("road", PROXIED)
+def test_where_only_named_banks_are_recorded_nothing_is_made_up_for_others(road: str, tmp_path: Path) -> None:
+    with way_out("record", tmp_path, write=banks("api.bank.example"), bank="") as way:  # type: ignore[arg-type]
+        for path in ("/v1/accounts", "/elsewhere"):
+            answer = way.ask(road, path, "login.other-bank.example", SECRET)
+            assert status(answer) == 404
+            assert b"banks[].hosts" in answer
+        assert not way.bank.seen
+
+
+def test_two_banks_at_one_host_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    def write(bank: FarBank) -> str:
+        return yaml.safe_dump(
+            {"banks": [{"url": f"{bank.url}/{name}", "hosts": [f"{name}.test"], "mode": "record"} for name in "ab"]}
+        )
+
+    with way_out("spy", tmp_path, write=write, bank="") as way:
+        for name in "ab":
+            assert status(way.ask("plain", f"/{name}/v1/accounts")) == 200
+            assert way.bank.head[0] == f"GET /{name}/v1/accounts HTTP/1.1".encode()
+
+
+def test_a_host_to_forward_to_is_the_only_one_that_is_named(tmp_path: Path) -> None:
+    """`localhost` is forwarded to, whatever its port; who names another place beside it means neither."""
+    with way_out("record", tmp_path, forward_host=("localhost",)) as way, FarBank() as login:
+        host = f"localhost:{login.port}"
+        assert status(way.ask("plain", "/token", host, SECRET)) == 200
+        assert status(way.ask("tunnel", "/token", host, SECRET)) == 200
+        assert len(login.seen) == 2
+        for tunnel in (f"localhost:{login.port + 1}", "login.other-bank.example:443"):
+            assert status(way.ask("tunnel", "/token", host, SECRET, tunnel=tunnel)) == 404
+        assert status(way.ask("plain", "/token", host, "Host: login.other-bank.example", SECRET)) == 404
+        assert len(login.seen) == 2
+        assert not way.bank.seen

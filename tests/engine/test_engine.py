@@ -1,0 +1,586 @@
+"""The engine, in process: what it adds to what the cassettes say."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Answer, Client, an_engine, cassette
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.engine import engine as engine_module
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http.messages import Door
+from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.state import Document, MemoryStore
+from xs2a_sandbox.state.store import Key
+
+STATUS = f"/v1/consents/{facts.consent()}/status"
+LIST = "/v1/accounts"
+
+
+class Unlucky(MemoryStore):
+    """Somebody else is faster, or the disk is away, `times` times."""
+
+    def __init__(self, times: int, *, away: str | None = None) -> None:
+        super().__init__()
+        self.times, self.away, self.commits, self.reads = times, away, 0, 0
+
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        self.reads += 1
+        if self.away == "read" and self.reads <= self.times:
+            raise StoreUnavailable("the disk is away")
+        return super().read(session, collection, id)
+
+    def commit(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        self.commits += 1
+        if self.away != "read" and self.commits <= self.times:
+            if self.away == "commit":
+                raise StoreUnavailable("the disk is away")
+            return False
+        return super().commit(session, reads, lists, writes)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_RETRY_SECONDS", 0.0)
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(an_engine())
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Callable[..., Client]:
+    def make(text: str, **options: Any) -> Client:
+        return Client(an_engine(layers=cassette(tmp_path, text), **options))
+
+    return make
+
+
+def create(client: Client) -> Answer:
+    return client.post("/v1/consents", json=bodies.consent())
+
+
+def is_own(answer: Answer, status: int, code: str) -> bool:
+    """An error of the sandbox itself, in the shape of spec 7."""
+    return (
+        (answer.status, answer.error["code"], answer.source) == (status, code, "sandbox")
+        and answer.error["category"] == "ERROR"
+        and answer.error["text"].startswith("{sensitive} XS2A9")
+        and "x-sandbox-rule" not in answer.headers
+        and answer.headers["content-type"] == "application/json"
+    )
+
+
+# -- commits
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("away", [None, "commit"])
+def test_a_conflict_is_tried_again(away: str | None) -> None:
+    store = Unlucky(engine_module.COMMIT_TRIES - 1, away=away)
+
+    assert create(Client(an_engine(store))).status == 200
+    assert store.commits == engine_module.COMMIT_TRIES == 8
+    assert store.counts() == {"consents": 1}
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("away", [None, "commit", "read"])
+def test_after_eight_times_it_is_busy(away: str | None) -> None:
+    store = Unlucky(10**6, away=away)
+    client = Client(an_engine(store))
+
+    answer = create(client)
+
+    assert is_own(answer, 503, "SERVICE_UNAVAILABLE")
+    assert answer.headers["x-request-id"]
+    assert store.counts() == {}
+    store.times = 0
+    assert create(client).status == 200
+
+
+@pytest.mark.usefixtures("hurried")
+def test_the_handler_runs_again_and_sees_what_changed() -> None:
+    """Two requests race to delete one payment: exactly one 204."""
+
+    class Raced(MemoryStore):
+        other: Callable[[], Any] | None = None
+
+        def commit(self, *arguments: Any) -> bool:
+            if other := self.other:
+                self.other = None
+                other()
+            return super().commit(*arguments)
+
+    store = Raced()
+    client = Client(an_engine(store))
+    payment = client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA)).json()["_Left"]["self"]["href"]
+    answers: list[Answer] = []
+
+    async def race() -> None:
+        store.other = lambda: answers.append(_finish(client.send("DELETE", payment)))
+        answers.append(await client.send("DELETE", payment))
+
+    asyncio.run(race())
+
+    assert sorted(answer.status for answer in answers) == [204, 405]
+
+
+def _finish(work: Any) -> Any:
+    """Runs a coroutine that waits for nothing, inside of a running loop."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("it waited")
+
+
+def test_fifty_deletions_at_once(client: Client) -> None:
+    payment = client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA)).json()["_Left"]["self"]["href"]
+
+    async def race() -> list[Answer]:
+        return await asyncio.gather(*(client.send("DELETE", payment) for _ in range(50)))
+
+    assert sorted(a.status for a in asyncio.run(race())) == [204, *[405] * 49]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_delay_of_a_lost_try_does_not_slow_the_error(cases: Callable[..., Client]) -> None:
+    client = cases(
+        """
+        rules:
+          - id: slow
+            match: {operation: consent-status}
+            respond: {delay: 60s, body: {}}
+            effects: [{set: "state.notes['n']", to: {}}]
+        """,
+        store=Unlucky(10**6),
+    )
+
+    async def within() -> Answer:
+        return await asyncio.wait_for(client.send("GET", STATUS), 10)
+
+    assert is_own(asyncio.run(within()), 503, "SERVICE_UNAVAILABLE")
+
+
+# -- what is written
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "options"),
+    [
+        ("GET", STATUS, {"headers": {"X-Request-ID": None}}),
+        ("POST", "/v1/consents", {"json": {}}),
+        ("POST", "/v1/consents", {"body": b"{"}),
+        ("POST", f"/v1/{bodies.SEPA}", {"json": bodies.payment(bodies.SEPA, debtor=facts.foreign_iban())}),
+        ("POST", f"/v1/{bodies.SEPA}", {"json": bodies.payment(bodies.SEPA), "headers": {"PSU-IP-Address": None}}),
+        ("GET", "/nowhere", {}),
+        ("PATCH", "/v1/consents", {}),
+        ("DELETE", "/v1/consents/unknown", {}),
+        ("GET", LIST, {"consent": facts.consent("expired")}),
+        ("GET", "/_sandbox/ready", {}),
+    ],
+)
+def test_what_fails_leaves_no_trace(client: Client, method: str, target: str, options: dict[str, Any]) -> None:
+    client.named("ci").request(method, target, **options)
+
+    assert client.engine.store.counts() == {}
+
+
+def test_reading_writes_nothing(client: Client) -> None:
+    """Not even the day that a new session's dates count from: it is kept with what is first changed."""
+    for _ in range(3):
+        assert client.named("ci").get(LIST, consent=facts.consent()).status == 200
+        assert client.get(LIST, consent=facts.consent()).status == 200
+
+    assert client.engine.store.counts() == {}
+
+    assert client.named("ci").post("/v1/consents", json=bodies.consent()).status == 200
+    assert client.engine.store.counts("ci") == {"_session": 1, "consents": 1}
+
+
+@pytest.mark.parametrize("failure", [ValueError("secret"), RecursionError(), MemoryError(), KeyError("x"), OSError(28)])
+def test_a_handler_that_raises(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
+) -> None:
+    def fail(call: Call) -> dict[str, Any]:
+        call.state.put("notes", "half", {"done": True})
+        raise failure
+
+    monkeypatch.setitem(HANDLERS, "consents.status", fail)
+
+    answer = client.get(STATUS)
+
+    assert is_own(answer, 500, "INTERNAL_SERVER_ERROR")
+    assert "secret" not in answer.body.decode()
+    assert "x-request-id" in answer.headers
+    assert client.engine.store.counts() == {}
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
+def test_what_ends_the_process_is_not_an_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    def end(call: Call) -> dict[str, Any]:
+        raise error
+
+    monkeypatch.setitem(HANDLERS, "consents.status", end)
+
+    with pytest.raises(error):
+        client.get(STATUS)
+
+
+def test_a_rule_that_looks_at_the_body_leaves_it_to_the_operation_to_refuse_it(cases: Callable[..., Client]) -> None:
+    rule = "rules: [{id: mine, match: {operation: create-consent, body: {/access/x: y}}, respond: {status: 418}}]"
+
+    answer = cases(rule).post("/v1/consents", body=b'{"access": ')
+
+    assert answer.status == 400
+    assert "the body must be JSON: Expecting value at line 1 column 12" in answer.error["text"]
+
+
+def test_a_rule_comes_before_a_page_of_our_own(cases: Callable[..., Client]) -> None:
+    client = cases(
+        """
+        rules:
+          - {id: mine, match: {path: /sca/consents, query: {consent_id: mine}}, respond: {text: a page}}
+        """,
+    )
+
+    assert client.get("/sca/consents?consent_id=mine").body == b"a page"
+    assert b"a test system" in client.get("/sca/consents?consent_id=other").body
+
+
+@pytest.mark.parametrize("door", ["proxy", "tls"])
+def test_own_pages_that_are_asked_for_through_the_proxy_are_told_where_they_are(client: Client, door: Door) -> None:
+    answer = client.get("/_sandbox/state/consents", door=door, host="127.0.0.1")
+
+    assert answer.status == 404
+    assert "NO_PROXY=127.0.0.1" in answer.json()["sandbox"]["message"]
+    assert "NO_PROXY" not in client.get("/_other", door=door).body.decode()
+
+
+def test_effects_commit_with_the_answer(cases: Callable[..., Client]) -> None:
+    client = cases(
+        """
+        rules:
+          - id: note
+            match: {operation: consent-status}
+            respond: {body: {seen: "{{ state.notes | length }}"}}
+            effects: [{set: "state.notes['{{ uuid() }}']", to: {at: "{{ now() }}"}}]
+          - id: refuse
+            match: {operation: consent-content}
+            respond: {error: consent-invalid, values: {id: x, status: odd}}
+            effects: [{set: "state.refused['once']", to: {}}]
+          - id: broken
+            match: {operation: account-list}
+            respond: {headers: {X-Back: "{{ query.back }}"}, body: {}}
+            effects: [{set: "state.broken['once']", to: {}}]
+        """
+    )
+    client.get(STATUS)
+    client.get(STATUS)
+    assert client.engine.store.counts() == {"notes": 2}
+
+    assert client.get(f"/v1/consents/{facts.consent()}").status == 401
+    assert client.engine.store.counts() == {"notes": 2, "refused": 1}
+
+    assert client.get(f"{LIST}?back=a%0D%0Ab", consent=facts.consent()).status == 500
+    assert client.engine.store.counts() == {"notes": 2, "refused": 1}
+
+
+@pytest.mark.parametrize("value", ["a%0D%0AX-Evil:%201", "a%0Ab", "a%00b", "%E2%82%AC"])
+def test_an_expression_cannot_split_the_answer(cases: Callable[..., Client], value: str) -> None:
+    client = cases(
+        """
+        rules:
+          - id: echo
+            match: {operation: account-list}
+            respond: {headers: {X-Back: "{{ query.back }}"}, body: {}}
+        """
+    )
+
+    answer = client.get(f"{LIST}?back={value}", consent=facts.consent())
+
+    assert is_own(answer, 500, "INTERNAL_SERVER_ERROR")
+    assert "x-evil" not in answer.headers
+    assert "x-back" not in answer.headers
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\x00b", "€"])
+@pytest.mark.parametrize("name", ["X-Request-ID", "X-Other", "X-Sandbox-Session"])
+def test_a_header_that_would_split_the_answer(client: Client, name: str, value: str) -> None:
+    answer = client.get(STATUS, headers={name: value})
+
+    assert is_own(answer, 400, "FORMAT_ERROR")
+    assert ("x-request-id" in answer.headers) == (name != "X-Request-ID")
+
+
+def test_headers_that_are_too_large_get_their_id_back(client: Client) -> None:
+    answer = client.get(STATUS, headers={"X-Large": "x" * 70_000})
+
+    assert is_own(answer, 431, "FORMAT_ERROR")
+    assert "x-request-id" in answer.headers
+
+
+@pytest.mark.parametrize("status", ["{{ 99 }}", "{{ 600 }}", "{{ query.status }}", "{{ none }}", "{{ true }}"])
+def test_a_status_that_is_none(cases: Callable[..., Client], status: str) -> None:
+    client = cases(
+        f"""
+        rules:
+          - id: odd
+            match: {{operation: consent-status}}
+            respond: {{status: "{status}", body: {{}}}}
+        """
+    )
+
+    assert is_own(client.get(f"{STATUS}?status=200"), 500, "INTERNAL_SERVER_ERROR")
+
+
+# -- sequences
+
+SEQUENCE = """
+rules:
+  - id: turns
+    match: {operation: consent-status}
+    sequence:
+      - {status: 201, body: {n: 1}}
+      - {error: consent-invalid, values: {id: x, status: odd}}
+      - {status: 203, body: {n: 3}}
+    on_exhausted: """
+
+
+@pytest.mark.parametrize(
+    ("on_exhausted", "statuses"),
+    [
+        ("repeat_last", [201, 401, 203, 203, 203]),
+        ("restart", [201, 401, 203, 201, 401]),
+        ("fail", [201, 401, 203, 500, 500]),
+    ],
+)
+def test_a_sequence(cases: Callable[..., Client], on_exhausted: str, statuses: list[int]) -> None:
+    client = cases(SEQUENCE + on_exhausted)
+
+    answers = [client.get(STATUS) for _ in statuses]
+
+    assert [answer.status for answer in answers] == statuses
+    assert [answer.source for answer in answers] == ["sandbox" if status == 500 else "rule" for status in statuses]
+
+
+def test_a_sequence_is_counted_by_session_and_path(cases: Callable[..., Client]) -> None:
+    client = cases(SEQUENCE + "repeat_last")
+    other = f"/v1/consents/{facts.consent('expired')}/status"
+
+    assert [client.get(path).status for path in (STATUS, other, STATUS, other)] == [201, 201, 401, 401]
+    assert [client.named("b").get(path).status for path in (STATUS, STATUS)] == [201, 401]
+    assert client.get(STATUS).status == 203
+
+
+def test_a_request_that_is_refused_takes_no_turn(cases: Callable[..., Client]) -> None:
+    client = cases(SEQUENCE + "repeat_last")
+
+    assert client.get(STATUS, headers={"X-Request-ID": "none"}).status == 400
+    assert client.request("PUT", STATUS).status == 405
+    assert client.get(STATUS).status == 201
+
+
+def test_parallel_requests_take_one_turn_each(cases: Callable[..., Client]) -> None:
+    client = cases(
+        """
+        rules:
+          - id: turns
+            match: {operation: consent-status}
+            sequence: [{status: 201, body: {}}, {status: 202, body: {}}, {status: 203, body: {}}]
+            on_exhausted: fail
+        """
+    )
+
+    async def ask() -> list[Answer]:
+        return await asyncio.gather(*(client.send("GET", STATUS) for _ in range(4)))
+
+    assert sorted(answer.status for answer in asyncio.run(ask())) == [201, 202, 203, 500]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_try_that_was_lost_takes_no_turn(cases: Callable[..., Client]) -> None:
+    client = cases(SEQUENCE + "repeat_last", store=Unlucky(3))
+
+    assert [client.get(STATUS).status for _ in range(2)] == [201, 401]
+
+
+# -- marks
+
+
+PLACEHOLDER = "authorization_not_yet_available"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "options", "source", "rule"),
+    [
+        ("GET", STATUS, {}, "handler", "consent-status"),
+        ("GET", "/v1/consents/unknown", {}, "handler", "consent-content"),
+        ("GET", f"/v1/{bodies.SEPA}/1/authorisations/{PLACEHOLDER}", {}, "rule", "placeholder-authorisation"),
+        ("GET", STATUS, {"headers": {"X-Request-ID": None}}, "sandbox", None),
+        ("POST", "/v1/consents", {"json": {}}, "sandbox", None),
+        ("POST", "/v1/consents", {"json": bodies.consent(access={})}, "handler", "create-consent"),
+        ("GET", "/nowhere", {}, "sandbox", None),
+        ("PATCH", "/v1/consents", {}, "sandbox", None),
+        ("GET", "/_sandbox/health", {}, "sandbox", None),
+    ],
+)
+@pytest.mark.parametrize("shown", [True, False])
+def test_the_marks_say_where_an_answer_comes_from(
+    method: str, target: str, options: dict[str, Any], source: str, rule: str | None, shown: bool
+) -> None:
+    answer = Client(an_engine(debug_headers=shown)).request(method, target, **options)
+
+    assert answer.headers.get("x-sandbox-source") == (source if shown else None)
+    assert answer.headers.get("x-sandbox-rule") == (rule if shown else None)
+
+
+def test_a_rule_is_named_also_when_it_answers_with_an_error(cases: Callable[..., Client]) -> None:
+    client = cases(
+        """
+        rules:
+          - id: refuse
+            match: {operation: consent-status}
+            respond: {error: format-error, values: {expected: better}}
+        """
+    )
+
+    answer = client.get(STATUS)
+
+    assert (answer.status, answer.source, answer.headers["x-sandbox-rule"]) == (400, "rule", "refuse")
+
+
+def test_what_came_nearest(client: Client) -> None:
+    found = client.get("/v1/consent/x/state").json()
+
+    assert found["sandbox"]["nearest"][0]["operation"] == "consent-status"
+    assert found["tppMessages"][0]["code"] == "RESOURCE_UNKNOWN"
+    assert "sandbox" not in Client(an_engine(debug_headers=False)).get("/v1/consent/x/state").json()
+
+
+@pytest.mark.parametrize("target", [STATUS, "/nowhere", "/_sandbox/health", "/sca/consents"])
+def test_head_has_no_body(client: Client, target: str) -> None:
+    assert client.request("HEAD", target).body == b""
+
+
+# -- sessions
+
+
+def test_fifty_sessions_at_once(client: Client) -> None:
+    async def one(number: int) -> list[int]:
+        mine = client.named(f"s{number}")
+        made = await mine.send("POST", f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA, amount=f"{number}.50"))
+        path = made.json()["_Left"]["self"]["href"]
+        record = await mine.send("GET", path)
+        assert record.json()["instructedAmount"]["amount"] == f"{number}.50"
+        stranger = await client.named(f"s{number + 1}").send("GET", path)
+        deleted = await mine.send("DELETE", f"/v1/consents/{facts.consent()}")
+        return [made.status, stranger.status, deleted.status, (await mine.send("GET", STATUS)).status]
+
+    async def many() -> list[list[int]]:
+        return await asyncio.gather(*(one(number) for number in range(1, 51)))
+
+    assert asyncio.run(many()) == [[200, 404, 204, 403]] * 50
+    assert client.get(STATUS).status == 200
+
+
+# -- settings
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("bank.example", 200), ("BANK.example", 200), ("other.example", 404), ("", 404)]
+)
+def test_hosts(host: str, status: int) -> None:
+    client = Client(an_engine(real=RealBank(hosts=("Bank.Example", "second.example"))))
+
+    answer = client.get(STATUS, door="proxy", host=host)
+
+    assert answer.status == status
+    if status == 404:
+        assert "hosts" in answer.json()["sandbox"]["message"]
+
+
+@pytest.mark.parametrize("door", ["direct", "tls", "process"])
+def test_hosts_are_of_no_matter_to_a_base_url(door: Any) -> None:
+    assert (
+        Client(an_engine(real=RealBank(hosts=("bank.example",)))).get(STATUS, door=door, host="127.0.0.1").status == 200
+    )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "status"),
+    [("", 404), ("/psd2/rest", 200), ("/s/ci/psd2/rest", 200), ("/psd2", 404), ("/other", 404)],
+)
+def test_base_path(prefix: str, status: int) -> None:
+    client = Client(an_engine(base_path="/psd2/rest"))
+
+    answer = client.get(prefix + STATUS)
+
+    assert answer.status == status
+    if status == 404:
+        assert "base_path" in answer.json()["sandbox"]["message"]
+
+
+@pytest.mark.parametrize("prefix", ["", "/psd2", "/a/b/c", "/s/ci/a", "/v1", "/v2/v1"])
+def test_without_one_any_prefix_goes(client: Client, prefix: str) -> None:
+    assert client.get(prefix + STATUS).status == 200
+
+
+# -- being watched
+
+
+def test_whoever_listens_is_told(client: Client) -> None:
+    told: list[Exchange] = []
+    client.engine.on_exchange = told.append
+
+    client.named("ci").get(f"{STATUS}?secret=1")
+    client.post("/v1/consents", json=bodies.consent(extra=1))
+
+    assert [(e.session, e.method, e.path, e.status, e.source, e.rule) for e in told] == [
+        ("ci", "GET", STATUS, 200, "handler", "consent-status"),
+        ("default", "POST", "/v1/consents", 200, "handler", "create-consent"),
+    ]
+    assert not told[0].warnings
+    assert ["/extra" in warning for warning in told[1].warnings] == [True]
+
+
+def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
+    case = "rules: [{id: mine, match: {path: /mine}, respond: {error: payment-unknown, values: {name: x}}}]"
+    client = Client(an_engine(layers=cassette(tmp_path, case)))
+    told: list[Exchange] = []
+    client.engine.on_exchange = told.append
+
+    client.get("/nowhere")
+    client.get("/mine")
+    client.get("/v1/consents/0cae8c3e-1111-4222-8333-444455556666/status")
+    client.get(STATUS)
+
+    assert [(e.error, e.rule) for e in told] == [
+        ("path-unknown", None),
+        ("payment-unknown", "mine"),
+        ("consent-unknown", "consent-status"),
+        (None, "consent-status"),
+    ]
+
+
+def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
+    def fail(exchange: Exchange) -> None:
+        raise BrokenPipeError
+
+    client.engine.on_exchange = fail
+
+    assert client.get(STATUS).status == 200

@@ -1,0 +1,329 @@
+"""A sandbox in mode compare, with real doors, beside a bank that is another sandbox behind one."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.compare.test_comparison import Renamed, journey, step
+from tests.support.doors import DEADLINE, Loop, trusting, wait_until
+from tests.support.engine_client import an_engine
+from tests.support.far_bank import FarBank, hang
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.engine import Engine, live_comparison
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.engine.live_comparison import UNDER_WAY
+from xs2a_sandbox.http import Request, Response
+
+Ask = Callable[[Request], Awaitable[Response]]
+DOORS = ("direct", "proxy")
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+CONSENTS = {
+    "access": {"availableAccounts": "allAccounts"},
+    "recurringIndicator": True,
+    "validUntil": "9999-12-31",
+    "frequencyPerDay": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ensure_ca(tmp_path_factory.mktemp("conf")).parent
+
+
+@dataclass
+class Sandbox:
+    """Its two doors, and what it has said."""
+
+    engine: Engine
+    direct: DirectDoor
+    proxy: ProxyDoors
+    loop: Loop
+    confdir: Path
+    said: list[str]
+
+    def asker(self, client: httpx.AsyncClient) -> Ask:
+        async def ask(request: Request) -> Response:
+            headers = [pair for pair in request.headers if request.body or pair[0] != "Content-Type"]
+            # An absolute link is followed as it is.
+            url = request.target if "://" in request.target else self.url(client) + request.target
+            got = await client.request(request.method, url, headers=headers, content=request.body)
+            return Response(got.status_code, tuple(got.headers.items()), got.content)
+
+        return ask
+
+    def url(self, client: httpx.AsyncClient) -> str:
+        return "https://bank.example" if client.trust_env else f"http://127.0.0.1:{self.direct.port}"
+
+    def does(self, work: Callable[[Ask], Awaitable[Any]], door: str = "direct") -> Any:
+        """What an app does, at that door."""
+
+        async def main() -> Any:
+            proxy = f"http://127.0.0.1:{self.proxy.proxy_port}" if door == "proxy" else None
+            context = trusting(self.confdir / "mitmproxy-ca-cert.pem")
+            # `trust_env` without anything in the environment changes nothing, and tells the two apart.
+            options: Any = {"proxy": proxy, "verify": context, "timeout": DEADLINE, "trust_env": door == "proxy"}
+            async with httpx.AsyncClient(**options) as client:
+                return await work(self.asker(client))
+
+        return asyncio.run(main())
+
+    def gets(self, target: str, *headers: tuple[str, str], door: str = "direct") -> Response:
+        return self.does(lambda ask: ask(step("GET", target, None, *headers).request), door)  # type: ignore[no-any-return]
+
+    def sends(self, method: str, target: str, body: Any, door: str = "direct") -> Response:
+        return self.does(lambda ask: ask(step(method, target, body).request), door)  # type: ignore[no-any-return]
+
+    def ends(self) -> list[str]:
+        """Everything that was said, once the last comparison is done."""
+        assert self.engine.passage.comparing
+        self.loop.run(self.engine.passage.comparing.close())
+        return [*self.said, *self.engine.passage.comparing.report.end()]
+
+
+@contextmanager
+def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
+    named = (RealBank(url, hosts=("bank.example",)),)
+    options = {"bank": url, "mode": "compare", "banks": named, **options}
+    settings = Settings(state="memory:", confdir=confdir, **options)
+    with Loop() as loop:
+
+        async def start() -> Sandbox:
+            engine = build(settings)
+            direct = DirectDoor(engine.answer, host="127.0.0.1", port=0)
+            proxy = ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=None, confdir=confdir)
+            await direct.start()
+            await proxy.start()
+            engine.public_url = f"http://127.0.0.1:{direct.port}"
+            said: list[str] = []
+            assert engine.passage.comparing
+            engine.passage.comparing.report.say = said.append
+            return Sandbox(engine, direct, proxy, loop, confdir, said)
+
+        sandbox = loop.run(start())
+        try:
+            yield sandbox
+        finally:
+            loop.run(sandbox.direct.drain(1))
+            loop.run(sandbox.proxy.drain(1))
+            loop.run(sandbox.engine.close())
+
+
+@contextmanager
+def a_bank(change: Callable[[Request, Response], Response] = lambda request, response: response) -> Iterator[Any]:
+    """Another sandbox, which calls everything otherwise, at a URL; what it says goes through `change`."""
+    bank = Renamed(an_engine(), "b")
+
+    async def answer(request: Request) -> Response:
+        return change(request, await bank.answer(request))
+
+    with Loop() as loop:
+
+        async def start() -> DirectDoor:
+            door = DirectDoor(answer, host="127.0.0.1", port=0)
+            await door.start()
+            return door
+
+        door = loop.run(start())
+        bank.url = f"http://127.0.0.1:{door.port}"  # type: ignore[attr-defined]
+        bank.engine.public_url = bank.url  # type: ignore[attr-defined]
+        try:
+            yield bank
+        finally:
+            loop.run(door.drain(1))
+
+
+def asked(bank: Any, method: str = "") -> list[str]:
+    return [f"{one.method} {one.target}" for one in bank.asked if one.method.startswith(method)]
+
+
+def in_dollars(request: Request, response: Response) -> Response:
+    return replace(response, body=response.body.replace(b'"currency":"EUR"', b'"currency":"USD"'))
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("source", ["sandbox", "bank"])
+def test_a_journey_whose_identifiers_differ_shows_no_difference(source: str, door: str, confdir: Path) -> None:
+    with a_bank() as bank, comparing(bank.url, confdir, answer_from=source, allow_writes=True) as sandbox:
+        done = sandbox.does(journey, door)
+        last = sandbox.ends()
+
+    assert {response.status for _, response in done} >= {200, 201}
+    assert last[0].startswith(f"{len(done)} exchanges compared with {bank.url}, 0 differ")
+    assert "0 could not be compared, 0 skipped" in last[0]
+    sources = {dict(response.headers)["x-sandbox-source"] for _, response in done}
+    assert ("bank" in sources) == (source == "bank")
+    assert len(asked(bank, "POST")) == sum(request.method == "POST" for request, _ in done)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("source", ["sandbox", "bank"])
+def test_what_differs_is_told_at_once_and_redacted(source: str, door: str, confdir: Path) -> None:
+    with a_bank(in_dollars) as bank, comparing(bank.url, confdir, answer_from=source) as sandbox:
+        answer = sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT), door=door)
+        wait_until(lambda: bool(sandbox.said))
+        (line,) = sandbox.said
+        last = sandbox.ends()[-1]
+
+    assert (b"USD" in answer.body) == (source == "bank")
+    assert line.startswith("differs: GET /v1/accounts [account-list]: medium value at /accounts/0/currency (bank")
+    assert "1 exchanges compared" in last
+    assert ", 1 differ: 0 high," in last
+
+
+def test_the_bank_is_spared_writes_and_what_follows_from_them(confdir: Path) -> None:
+    with a_bank() as bank, comparing(bank.url, confdir) as sandbox:
+        made = json.loads(sandbox.sends("POST", "/v1/consents", CONSENTS).body)
+        own = sandbox.gets(f"/v1/consents/{made['consentId']}")
+        named = sandbox.gets("/v1/accounts", ("Consent-ID", made["consentId"]))
+        sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
+        said = sandbox.ends()
+
+    assert (own.status, named.status) == (200, 200)
+    assert set(asked(bank)) == {"GET /v1/accounts"}
+    assert said[0].startswith("not compared: ")
+    assert "1 exchanges compared" in said[1]
+    assert "0 differ" in said[1]
+    assert said[2:] == [
+        "  skipped 2: about what only one side has",
+        "  skipped 1: a write, and --allow-writes was not given",
+    ]
+
+
+def test_the_sandbox_answers_the_writes_that_the_bank_is_spared(confdir: Path) -> None:
+    with a_bank() as bank, comparing(bank.url, confdir, answer_from="bank") as sandbox:
+        made = sandbox.sends("POST", "/v1/consents", CONSENTS)
+        consent = json.loads(made.body)["consentId"]
+        own = sandbox.gets(f"/v1/consents/{consent}")
+        theirs = sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
+        said = sandbox.ends()
+
+    assert made.status == 200
+    sources = [dict(one.headers)["x-sandbox-source"] for one in (made, own, theirs)]
+    assert sources == ["handler", "handler", "bank"]
+    assert set(asked(bank)) == {"GET /v1/accounts"}
+    assert "1 exchanges compared" in said[-3]
+
+
+@pytest.mark.parametrize("source", ["sandbox", "bank"])
+def test_an_app_gets_its_answer_from_a_sandbox_whose_bank_is_down(source: str, confdir: Path) -> None:
+    with FarBank() as bank:
+        url = bank.url
+    with comparing(url, confdir, answer_from=source) as sandbox:
+        for _ in range(3):
+            answer = sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
+            assert (answer.status, dict(answer.headers)["x-sandbox-source"]) == (200, "handler")
+        said = sandbox.ends()
+
+    assert said[0].startswith("cannot compare: bank-unreachable: ")
+    assert "0 differ" in said[1]
+    assert "3 could not be compared" in said[1]
+
+
+def test_a_write_whose_answer_is_lost_is_not_answered_by_the_sandbox(confdir: Path) -> None:
+    with FarBank() as bank:
+        url = bank.url
+    with comparing(url, confdir, answer_from="bank", allow_writes=True) as sandbox:
+        assert sandbox.sends("POST", "/v1/consents", CONSENTS).status == 502
+
+
+def test_a_slow_bank_slows_nobody_and_is_not_flooded(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_comparison, "GRACE", 0.01)
+    with FarBank(hang()) as bank, comparing(bank.url, confdir) as sandbox:
+        began = monotonic()
+
+        async def many(ask: Ask) -> None:
+            for _ in range(UNDER_WAY + 3):
+                await ask(step("GET", "/v1/accounts", None, ("Consent-ID", CONSENT)).request)
+
+        sandbox.does(many)
+        assert monotonic() - began < DEADLINE
+        said = sandbox.ends()
+
+    assert len(bank.seen) == 1
+    assert said[0] == "not compared: account-list: 20 others were under way (said once, counted at the end)"
+    assert f"  skipped {UNDER_WAY}: still under way at the end" in said
+    assert "  skipped 3: 20 others were under way" in said
+
+
+def test_only_the_paths_in_mode_compare_are_compared(confdir: Path) -> None:
+    with a_bank() as bank:
+        real = RealBank(bank.url, mode="simulate", modes=(("/v1/accounts", "compare"),))
+        with comparing(bank.url, confdir, mode="simulate", banks=(real,)) as sandbox:
+            sandbox.gets(f"/v1/consents/{CONSENT}/status")
+            sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
+            last = sandbox.ends()[-1]
+
+    assert "1 exchanges compared" in last
+    assert set(asked(bank)) == {"GET /v1/accounts"}
+
+
+def test_sessions_are_journeys_of_their_own(confdir: Path) -> None:
+    with a_bank() as bank, comparing(bank.url, confdir, allow_writes=True) as sandbox:
+        for session in ("a", "b"):
+            made = sandbox.sends("POST", f"/s/{session}/v1/consents", CONSENTS)
+            sandbox.gets(f"/s/{session}/v1/consents/{json.loads(made.body)['consentId']}")
+        last = sandbox.ends()[-1]
+
+    assert "4 exchanges compared" in last
+    assert "0 differ" in last
+    assert "POST /v1/consents" in asked(bank)
+
+
+def test_ignore_rules_noise_and_report_files(confdir: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "ignore.yaml"
+    rules.write_text("ignore: 1\nrules: [{path: /accounts/*/currency, why: dollars}, {path: /x, why: nothing}]\n")
+    files = tuple(tmp_path / f"report.{kind}" for kind in ("json", "html", "xml"))
+    count = 0
+
+    def changing(request: Request, response: Response) -> Response:
+        nonlocal count
+        count += 1
+        named = response.body.replace(b'"accounts":', b'"count":%d,"accounts":' % count)
+        return in_dollars(request, replace(response, body=named))
+
+    with (
+        a_bank(changing) as bank,
+        comparing(bank.url, confdir, ignore=(rules,), report=files) as sandbox,
+    ):
+        sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
+        sandbox.sends("POST", "/v1/consents", CONSENTS)
+        said = sandbox.ends()
+
+    assert any(f"{rules}:2: ignored nothing (nothing)" in line for line in said)
+    made = json.loads(files[0].read_text())
+    assert made["redacted"]
+    assert made["skipped"] == ["create-consent"]
+    (exchange,) = made["exchanges"]
+    assert "dollars" in {one["why"] for one in exchange["masked"]}
+    assert all(file.stat().st_size for file in files)
+
+
+def test_comparing_holds_up_no_answer(confdir: Path) -> None:
+    done = threading.Event()
+    with a_bank(in_dollars) as bank, comparing(bank.url, confdir) as sandbox:
+        assert sandbox.engine.passage.comparing
+        report = sandbox.engine.passage.comparing.report
+        begun = threading.Event()
+
+        def show(compared: Any) -> None:
+            begun.set()
+            done.wait(2 * DEADLINE)
+
+        report.show = show  # type: ignore[method-assign]
+        sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
+        assert begun.wait(DEADLINE)
+        # Within the client's patience, while a comparison is at work.
+        assert sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT)).status == 200
+        done.set()
+        assert "2 exchanges compared" in sandbox.ends()[-1]

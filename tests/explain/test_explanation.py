@@ -1,0 +1,398 @@
+"""Who answers and why, never another than really does; and nothing is kept of having asked."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Client, an_engine, cassette
+from tests.support.explained import UUID, by, codes, explained, name, names, request
+from tests.support.writing import ask, engine, rule_of, rules
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.explain.explanation import described
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state import Document, MemoryStore
+
+READ = {"X-Request-ID": UUID, "Consent-ID": facts.consent()}
+
+CASES = """
+rules:
+  - id: slow-list
+    match: {operation: account-list, headers: {PSU-ID: {regex: "^corp-"}}}
+    respond: {status: 429, body: {}}
+  - id: slow-list-for-one
+    match: {operation: account-list, headers: {PSU-ID: corp-1}}
+    respond: {status: 503, body: {}}
+  - id: urgent
+    priority: 5
+    match: {operation: account-list, query: {urgent: "1"}}
+    respond: {status: 202, body: {}}
+  - id: lazy
+    match: {operation: create-consent, headers: {X-Lazy: "1"}}
+    require: none
+    respond: {status: 201, body: {}}
+  - id: strict
+    match: {operation: consent-status, headers: {X-Strict: "1"}}
+    require: {headers: {PSU-ID: {exists: true}}}
+    respond: {status: 200, body: {consentStatus: valid}}
+  - id: turns
+    match: {path: /turns}
+    sequence: [{body: {turn: 1}}, {body: {turn: 2}}]
+    effects: [{set: "state.notes['n1']", to: {seen: true}}]
+  - id: fails
+    match: {path: /fails, when: "'x' * 9999999"}
+    respond: {body: {}}
+  - id: many
+    match: {path: "/v1/accounts/{id}/{rest*}", method: [GET, POST], query: {many: {exists: true}}}
+    respond: {body: {}}
+  - id: says-unknown
+    match: {path: /says-unknown}
+    respond: {error: path-unknown}
+  - id: again
+    match: {path: /once, when: "state.notes.n1"}
+    respond: {body: {}}
+"""
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    return an_engine(layers=cassette(tmp_path_factory.mktemp("cases"), CASES))
+
+
+# -- who answers
+
+
+def test_an_operation_answers(cases: Engine) -> None:
+    found = explained(cases, "GET", "/v1/accounts", READ)
+
+    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("operation", "account-list", 200)
+    assert found["by"]["place"] == "cassettes/xs2a-1.84/accounts.yaml:7"
+    assert (found["by"]["missed"], found["by"]["lacks"], found["suggestion"]) == ([], [], None)
+    assert {"slow-list", "slow-list-for-one", "urgent"} <= set(names(found))
+
+
+def test_a_rule_answers_and_the_others_lost_by_what_they_ask(cases: Engine) -> None:
+    found = explained(cases, "GET", "/v1/accounts", {**READ, "PSU-ID": "corp-1"})
+
+    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("rule", "slow-list-for-one", 503)
+    others = {name(one): one for one in found["nearest"]}
+    assert others["slow-list"]["missed"] == []
+    assert others["slow-list"]["lost"] == "slow-list-for-one asks more of the request: strength 8, not 2"
+    assert others["urgent"]["lost"] is None
+    assert others["urgent"]["missed"][0]["text"] == "query parameter urgent is missing, must be 1"
+
+
+def test_the_rank_that_decides_is_named(tmp_path: Path) -> None:
+    bank = engine(
+        tmp_path,
+        rules({"id": "a", "match": {"path": "/x/y", "query": {"q": "1"}}, "priority": 3}),
+        rules(
+            {"id": "b", "match": {"path": "/x/y", "query": {"q": "1"}}},
+            {"id": "c", "match": {"path": "/x/{z}", "query": {"q": "1"}}},
+            {"id": "d", "match": {"path": "/x/{z}", "headers": {"A": "1"}}, "priority": -1},
+        ),
+    )
+
+    lost = {name(one): one["lost"] for one in explained(bank, "GET", "/x/y?q=1", {"A": "1"})["nearest"]}
+
+    assert lost == {
+        "a": "b stands in a later layer",
+        "c": "b has the more literal path",
+        "d": "b has the higher priority: 0, not -1",
+    }
+
+
+def test_what_the_operation_requires_is_said_in_full(cases: Engine) -> None:
+    found = explained(cases, "POST", "/v1/payments/sepa-credit-transfers", {"X-Request-ID": "1"}, {"creditorName": 1})
+
+    assert (found["decision"], name(found["by"])) == ("requirement", "initiate-payment")
+    assert (found["answer"]["status"], found["answer"]["error"]) == (400, "format-error")
+    assert found["by"]["lacks"][:2] == [
+        "the header X-Request-ID must be a UUID",
+        "the header PSU-IP-Address is missing; it must be an IP address",
+    ]
+    assert len(found["by"]["lacks"]) == 3
+    assert found["answer"]["text"] == found["by"]["lacks"][0]
+    assert codes(found) == {"request-id-invalid"}
+
+
+def test_a_rule_that_fits_loses_to_a_requirement(cases: Engine) -> None:
+    found = explained(cases, "GET", "/v1/accounts?urgent=1", {"X-Request-ID": UUID})
+
+    assert found["decision"] == "requirement"
+    assert {name(one): one["lost"] for one in found["nearest"]}[
+        "urgent"
+    ] == "the request lacks what account-list requires"
+
+
+def test_a_rule_can_do_without_the_requirement(cases: Engine) -> None:
+    found = explained(cases, "POST", "/v1/consents", {"X-Lazy": "1"})
+
+    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("rule", "lazy", 201)
+
+
+def test_what_a_rule_itself_requires(cases: Engine) -> None:
+    found = explained(cases, "GET", f"/v1/consents/{facts.consent()}/status", {"X-Request-ID": UUID, "X-Strict": "1"})
+
+    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("requirement", "strict", 400)
+    assert found["by"]["lacks"] == ["the header PSU-ID is missing"]
+
+
+def test_an_error_of_a_handler(cases: Engine) -> None:
+    found = explained(cases, "GET", "/v1/accounts", {**READ, "Consent-ID": UUID})
+
+    assert (found["decision"], name(found["by"])) == ("operation", "account-list")
+    assert found["answer"] == {"status": 403, "error": "consent-unknown", "text": f"consent {UUID} unknown"}
+    assert codes(found) == {"consent-unknown"}
+
+
+def test_a_condition_that_fails(cases: Engine) -> None:
+    found = explained(cases, "GET", "/fails")
+
+    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("failure", "fails", 500)
+    assert "cannot be computed" in found["by"]["missed"][0]["text"]
+
+
+def test_wrong_methods_and_products(cases: Engine) -> None:
+    wrong = explained(cases, "PATCH", "/v1/accounts", READ)
+    product = explained(cases, "POST", "/v1/payments/pigeon-post", READ)
+
+    assert (wrong["decision"], wrong["answer"]["status"], names(wrong)[0]) == ("nothing", 405, "account-list")
+    assert (product["decision"], product["answer"]["error"]) == ("nothing", "product-unknown")
+    assert names(product)[0] == "initiate-payment"
+    assert "method-wrong" in codes(wrong)
+    assert "product-unknown" in codes(product)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "decision"),
+    [("/sca/v1/x/turns", 200, "rule"), ("/sca/turned", 418, "rule"), ("/sca/asks", 400, "requirement")],
+)
+def test_a_rule_that_comes_before_a_page_of_the_sandbox(path: str, status: int, decision: str, tmp_path: Path) -> None:
+    rules = """
+rules:
+  - {id: x, match: {path: "/v1/x/turns"}, respond: {status: 200, body: {}}}
+  - {id: turned, match: {path: "/sca/turned"}, respond: {status: 418, body: {}}}
+  - {id: asks, match: {path: "/sca/asks"}, require: {headers: {X-Lazy: {exists: true}}}, respond: {body: {}}}
+"""
+    cassette(tmp_path, rules)
+    pages = an_engine(layers=[[tmp_path]])
+
+    explanation = pages.explain(request("GET", path, {}, None))
+
+    assert explanation.decision == decision
+    assert explanation.reply
+    assert explanation.reply.status == status
+    assert asyncio.run(pages.answer(request("GET", path, {}, None))).status == status
+
+
+@pytest.mark.parametrize("url", ["/_sandbox/health", "/_sandbox/state", "/sca/consents"])
+def test_pages_of_the_sandbox(cases: Engine, url: str) -> None:
+    found = explained(cases, "GET", url)
+
+    assert (found["decision"], found["by"], found["nearest"]) == ("sandbox", None, [])
+
+
+def test_what_the_sandbox_refuses_first(tmp_path: Path) -> None:
+    bank = an_engine(real=RealBank(hosts=("bank.example",)), base_path="/psd2")
+
+    other = explained(bank, "GET", "https://other.example/psd2/v1/accounts")
+    outside = explained(bank, "GET", "https://bank.example/v1/accounts")
+    session = explained(bank, "GET", "/s/ü/v1/accounts")
+    large = explained(bank, "POST", "/psd2/v1/consents", {}, "x" * 2_000_000)
+
+    assert "other.example is not the bank" in other["message"]
+    assert "every path begins with /psd2" in outside["message"]
+    assert [one["answer"]["status"] for one in (other, outside, session, large)] == [404, 404, 400, 413]
+    assert {one["decision"] for one in (other, outside, session, large)} == {"sandbox"}
+
+
+# -- what the 404 says
+
+
+def test_how_far_it_is(cases: Engine) -> None:
+    told = Client(cases).post("/oauth/x", json={}).json()["sandbox"]
+    found = told["nearest"][0]
+
+    assert told["decision"] == "nothing"
+    assert 0 < found["distance"] < 1
+    assert set(found) - {"rule", "operation"} == {
+        "method", "path", "place", "distance", "fitted", "missed", "lacks", "lost",
+    }  # fmt: skip
+
+
+def test_by_how_much(tmp_path: Path) -> None:
+    bank = engine(
+        tmp_path,
+        rules(
+            {
+                "id": "r",
+                "match": {
+                    "path": "/x",
+                    "body": {
+                        "/amount": {"gt": "1000"},
+                        "/day": {"lte": "2026-11-01"},
+                        "/kind": {"in": ["fast", "slow"]},
+                    },
+                    "headers": {"PSU-ID": {"exists": True}},
+                },
+            }
+        ),
+    )
+
+    told = json.loads(ask(bank, "/x", json={"amount": 900.5, "day": "2026-11-03", "kind": "slo"}).body)["sandbox"]
+
+    assert told["message"] == "rules have this path, but none of them fits; these come nearest"
+    assert [one["text"] for one in told["nearest"][0]["missed"]] == [
+        "header PSU-ID is missing",
+        "body member /amount is 900.5, must be greater than 1000: 99.5 too little",
+        'body member /day is "2026-11-03", must be at most 2026-11-01: 2 days too late',
+        'body member /kind is "slo", must be one of fast, slow',
+    ]
+    distances = {one["what"]: one["distance"] for one in told["nearest"][0]["missed"]}
+    assert distances["headers.psu-id"] == 1
+    assert distances["body/day"] < distances["body/amount"] < distances["body/kind"] < 0.5
+
+
+def test_a_rule_that_says_so_itself(cases: Engine) -> None:
+    told = Client(cases).get("/says-unknown").json()["sandbox"]
+
+    assert (told["decision"], name(told["by"]), told["suggestion"]) == ("rule", "says-unknown", None)
+
+
+def test_it_stays_small(tmp_path: Path) -> None:
+    match = {f"X-{'a' * 200}-{n}": "ü" * 500 for n in range(50)}
+    bank = engine(tmp_path, rules(*({"id": f"r{n}", "match": {"path": f"/x{n}", "headers": match}} for n in range(3))))
+
+    for path in ("/x", "/x" + "%C3%BC" * 1300, "/y" * 300):
+        told = json.loads(ask(bank, path).body)["sandbox"]
+        assert len(told["nearest"]) == 3
+        assert len(to_json(told)) <= 8 * 1024
+
+
+class NoConsents(MemoryStore):
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        if collection == "consents":
+            raise StoreUnavailable("the disk is gone")
+        return super().read(session, collection, id)
+
+
+def test_a_404_is_said_also_while_the_store_is_away() -> None:
+    answer = Client(an_engine(NoConsents())).get("/v1/acounts", consent=UUID)
+
+    assert (answer.status, names(answer.json()["sandbox"])[0]) == (404, "account-list")
+
+
+# -- nothing is kept
+
+
+def kept(store: MemoryStore) -> Any:
+    return {name: held.documents for name, held in store._sessions.items()}
+
+
+def test_explaining_changes_nothing(cases: Engine) -> None:
+    store = cases.store
+    assert isinstance(store, MemoryStore)
+    mine = Client(cases, "nothing-kept")
+    assert mine.get("/turns").json() == {"turn": 1}
+    before = json.dumps(kept(store), default=str, sort_keys=True)
+
+    for session in ("nothing-kept", "never-seen"):
+        headers = {**READ, "X-Sandbox-Session": session, "PSU-IP-Address": "192.0.2.1"}
+        assert explained(cases, "GET", "/turns", headers)["answer"]["status"] == 200
+        assert explained(cases, "DELETE", f"/v1/consents/{facts.consent()}", headers)["answer"]["status"] == 204
+        body = bodies.payment(bodies.SEPA)
+        assert explained(cases, "POST", f"/v1/{bodies.SEPA}", headers, body)["answer"]["status"] == 200
+        assert explained(cases, "GET", "/once", headers)["decision"] in ("rule", "nothing")
+        assert explained(cases, "GET", "/v1/acounts", headers)["decision"] == "nothing"
+
+    assert json.dumps(kept(store), default=str, sort_keys=True) == before
+    assert mine.get("/turns").json() == {"turn": 2}
+
+
+def test_state_decides(cases: Engine) -> None:
+    headers = {"X-Sandbox-Session": "state-decides"}
+    assert explained(cases, "GET", "/once", headers)["nearest"][0]["missed"][0]["text"].endswith("does not hold")
+
+    Client(cases, "state-decides").get("/turns")
+
+    assert name(explained(cases, "GET", "/once", headers)["by"]) == "again"
+
+
+# -- what is explained is what happens
+
+KNOWN = """
+    v1 accounts acounts consents status payments sepa-credit-transfers pigeon-post turns once fails says-unknown x s ci
+    _sandbox health sca balances transactions authorisations card-accounts
+"""
+WORDS = st.sampled_from([*KNOWN.split(), "", "ü", "a b", "{id}", facts.consent(), facts.covered(), "%", "x" * 300])
+HEADERS = {
+    "X-Request-ID": [UUID, "1", ""],
+    "Consent-ID": [facts.consent(), UUID, "abc"],
+    "PSU-IP-Address": ["192.0.2.1", "x"],
+    "PSU-ID": ["corp-1", "corp-2", "me"],
+    "X-Lazy": ["1"],
+    "X-Strict": ["1"],
+    "Content-Type": ["application/json", "text/plain"],
+    "X-Sandbox-Session": ["ci", "no session"],
+}
+BODIES = st.sampled_from([None, "{", "", [], {"a": 1}, bodies.payment(bodies.SEPA)])
+PATHS = st.one_of(
+    st.lists(WORDS, max_size=7).map(lambda words: "/" + "/".join(words)),
+    st.sampled_from(["/v1/accounts", "/v1/consents", f"/v1/{bodies.SEPA}", f"/v1/consents/{facts.consent()}/status"]),
+    st.sampled_from(["/turns", "/fails", "/once", f"/v1/accounts/{facts.covered()}/balances"]),
+    st.text(max_size=30).map("/".__add__),
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[str, str, Mapping[str, str], Any]:
+    method = draw(st.sampled_from(["GET", "GET", "POST", "DELETE", "PATCH", "BREW"]))
+    query = draw(st.sampled_from(["", "", "?urgent=1", "?many=1&withBalance=x", "?" + "&".join(["a=1"] * 50)]))
+    chosen = draw(st.lists(st.sampled_from(sorted(HEADERS)), unique=True))
+    headers = {one: draw(st.sampled_from(HEADERS[one])) for one in chosen}
+    return method, draw(PATHS).replace("?", "") + query, headers, draw(BODIES)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(requests())
+def test_the_one_named_is_the_one_that_answers(cases: Engine, described_one: Any) -> None:
+    asked = request(*described_one)
+
+    found = cases.explain(asked)
+    answer = asyncio.run(cases.answer(asked))
+
+    assert json.loads(to_json(described(found)))
+    if found.reply:
+        assert answer.status == found.reply.status
+    if rule := rule_of(answer):
+        assert (by(found), found.decision in ("rule", "operation")) == (rule, True)
+    else:
+        errors = ("requirement", "failure", "nothing", "sandbox")
+        assert found.decision in errors or (found.reply and found.reply.error in ("format-error", "path-unknown"))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(requests())
+def test_what_is_suggested_answers_that_request(
+    cases: Engine, tmp_path_factory: pytest.TempPathFactory, described_one: Any
+) -> None:
+    asked = request(*described_one)
+    suggestion = cases.explain(asked).suggestion
+    if suggestion is None:
+        return
+    layer = tmp_path_factory.mktemp("suggested")
+    (layer / "0.yaml").write_text("cassette: 1\n" + CASES)
+    (layer / "1.yaml").write_text(suggestion.yaml)
+
+    answer = asyncio.run(an_engine(layers=[[layer]]).answer(asked))
+
+    assert (answer.status, answer.body, rule_of(answer)) == (200, b"{}", Path(suggestion.file).stem)

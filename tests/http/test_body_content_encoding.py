@@ -1,0 +1,102 @@
+import gzip
+import zlib
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.body import LARGEST, decode, readable
+
+
+def named(encoding: str) -> Headers:
+    return Headers([("Content-Encoding", encoding)])
+
+
+def raw_deflate(body: bytes) -> bytes:
+    engine = zlib.compressobj(wbits=-15)
+    return engine.compress(body) + engine.flush()
+
+
+@given(st.binary(max_size=2000))
+@pytest.mark.parametrize(
+    ("encoding", "encode"),
+    [
+        ("gzip", gzip.compress),
+        ("X-GZIP", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", raw_deflate),
+        ("br", brotli.compress),
+        ("zstd", zstandard.compress),
+        ("zstd", lambda body: zstandard.compress(body[:7]) + zstandard.compress(body[7:])),
+        ("br, gzip", lambda body: gzip.compress(brotli.compress(body))),
+        ("identity", bytes),
+        ("", bytes),
+        ("gzip", lambda body: gzip.compress(body[:7]) + gzip.compress(body[7:])),
+        ("deflate, gzip", lambda body: gzip.compress(zlib.compress(body))),
+    ],
+)
+def test_what_was_encoded_comes_back(encoding, encode, body):
+    assert decode(named(encoding), encode(body)) == body
+
+
+def test_without_the_header_a_body_is_what_it_is():
+    assert decode(Headers(), b"\x1f\x8b") == b"\x1f\x8b"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("compress", b"x"),
+        ("br", b"not brotli"),
+        ("br", brotli.compress(bytes(range(256)) * 9)[:-5]),
+        ("br", brotli.compress(b"\0" * (LARGEST + 1))),
+        ("zstd", b"not zstd"),
+        ("zstd", zstandard.compress(bytes(range(256)) * 9)[:-5]),
+        ("zstd", zstandard.compress(b"x" * 1000) + zstandard.compress(bytes(range(256)) * 9)[:-5]),
+        ("zstd", zstandard.compress(b"\0" * (LARGEST + 1))),
+        ("gzip", b"not gzip"),
+        ("gzip", gzip.compress(b"x" * 1000)[:-9]),
+        ("gzip", gzip.compress(b"\0" * (LARGEST + 1))),
+    ],
+    # Compressed bodies hold the time of day, so they are no names.
+    ids=[
+        "unknown",
+        "no brotli",
+        "brotli cut off",
+        "brotli too large",
+        "no zstd",
+        "zstd cut off",
+        "second frame of zstd cut off",
+        "zstd too large",
+        "no gzip",
+        "cut off",
+        "too large",
+    ],
+)
+def test_what_cannot_be_decoded_is_none(encoding, body):
+    assert decode(named(encoding), body) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        ("gzip, deflate, br, zstd", "gzip, deflate, br, zstd"),
+        ("gzip;q=1.0, identity; q=0.5", "gzip;q=1.0, identity; q=0.5"),
+        ("", ""),
+        ("gzip, dcb, br;q=0.8, *;q=0.1", "gzip, br;q=0.8"),
+        ("*", "identity"),
+        ("dcz", "identity"),
+    ],
+)
+def test_no_more_is_asked_for_than_can_be_read(asked: str, sent: str) -> None:
+    headers = Headers([("Accept", "*/*"), ("Accept-Encoding", asked)])
+    assert readable(headers).get("accept-encoding") == sent
+    assert readable(headers).get("accept") == "*/*"
+
+
+def test_who_asks_for_no_encoding_still_does_not() -> None:
+    headers = Headers([("Accept", "*/*")])
+    assert readable(headers) is headers

@@ -1,0 +1,203 @@
+"""The journal itself: bounded, whole, and never shown as it is."""
+
+import threading
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.journal.journal import MAX_BODY, Journal, Journaled, exchange_of
+from xs2a_sandbox.journal.log_line import Exchange
+
+
+def exchange(status: int = 200, session: str = "default", milliseconds: float = 1.0) -> Exchange:
+    return Exchange(session, "GET", "/v1/accounts", status, milliseconds, "handler", "account-list", ("odd",))
+
+
+def filled(journal: Journal, *targets: str, session: str = "default") -> Journal:
+    for target in targets:
+        journal.add(Request("GET", target), Response(), exchange(session=session))
+    return journal
+
+
+def test_an_entry_holds_both_sides_of_the_exchange() -> None:
+    journal = Journal()
+    request = Request("POST", "/v1/x?a=b", Headers([("X-A", "1")]), b'{"n": 1.10}', "bank.example", "https")
+    before = Clock().now()
+    journal.add(request, Response(201, (("X-B", "2"),), b'{"ok": true}', "truncate"), exchange(201, "me"))
+    (entry,) = journal
+    assert (entry.number, entry.session, entry.origin) == (1, "me", "https://bank.example")
+    assert (entry.method, entry.target, entry.headers.get("x-a"), entry.body) == (
+        "POST",
+        "/v1/x?a=b",
+        "1",
+        request.body,
+    )
+    assert (entry.status, entry.answer_headers.get("x-b"), entry.answer_body) == (201, "2", b'{"ok": true}')
+    assert (entry.source, entry.rule, entry.milliseconds) == ("handler", "account-list", 1.0)
+    assert (entry.warnings, entry.fault, entry.cut) == (("odd",), "truncate", False)
+    assert str(entry.json["n"]) == "1.10"
+    assert entry.answer_json == {"ok": True}
+    assert abs((entry.time - before).total_seconds()) < 10
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\n"), max_size=3)
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=4))
+def test_header_fields_come_back_as_they_were(pairs: list[tuple[str, str]]) -> None:
+    journal = Journal()
+    journal.add(Request("GET", "/", Headers(pairs)), Response(), exchange())
+    (entry,) = journal
+    assert (entry.headers.pairs, entry.answer_headers.pairs) == (tuple(pairs), ())
+
+
+def test_headers_that_cannot_be_one_text_count_like_others() -> None:
+    journal = Journal(bytes=10_000)
+    for _ in range(10):
+        journal.add(Request("GET", "/", Headers([("X", "\0" * 4000)])), Response(), exchange())
+    assert len(journal) == 1
+
+
+def test_what_is_no_json_reads_as_none() -> None:
+    journal = Journal()
+    journal.add(Request("POST", "/", body=b"\xff{"), Response(body=b"[" * 100_000), exchange())
+    (entry,) = journal
+    assert (entry.json, entry.answer_json) == (None, None)
+
+
+def test_the_path_has_neither_query_nor_the_prefix_of_the_session() -> None:
+    journal = filled(Journal(), "/s/me/v1/accounts?x=y", session="me")
+    filled(journal, "/s/me/v1/accounts", session="other")
+    assert [entry.path for entry in journal] == ["/v1/accounts", "/s/me/v1/accounts"]
+
+
+def test_the_oldest_go_first_when_there_are_too_many() -> None:
+    journal = filled(Journal(count=3), "/1", "/2", "/3", "/4", "/5")
+    assert [(entry.number, entry.target) for entry in journal] == [(3, "/3"), (4, "/4"), (5, "/5")]
+
+
+@given(st.lists(st.integers(0, 3 * MAX_BODY), max_size=20), st.integers(2_000, 300_000))
+def test_it_never_holds_more_bytes_than_it_may(sizes: list[int], limit: int) -> None:
+    journal = Journal(bytes=limit)
+    for size in sizes:
+        journal.add(Request("POST", "/", body=b"x" * size), Response(body=b"y" * size), exchange())
+    held = sum(len(entry.body) + len(entry.answer_body) for entry in journal)
+    assert held <= limit
+    assert held == 0 or journal.entries()[-1].number == len(sizes)
+
+
+def test_long_bodies_are_cut_and_it_is_said() -> None:
+    journal = Journal()
+    journal.add(Request("POST", "/", body=b"x" * MAX_BODY), Response(body=b"y" * (MAX_BODY + 1)), exchange())
+    journal.add(Request("POST", "/", body=b"x" * MAX_BODY), Response(body=b"y" * MAX_BODY), exchange())
+    first, second = journal
+    assert (len(first.answer_body), first.cut) == (MAX_BODY, True)
+    assert second.cut is False
+
+
+def test_an_answer_that_goes_on_is_cut() -> None:
+    async def rest():  # type: ignore[no-untyped-def]
+        yield b"more"
+
+    journal = Journal()
+    journal.add(Request("GET", "/"), Response(body=b"begin", rest=rest()), exchange())
+    assert journal.entries()[0].cut
+
+
+def test_one_session_is_forgotten_or_all_and_numbers_go_on() -> None:
+    journal = filled(filled(Journal(), "/1", "/2"), "/3", session="other")
+    assert journal.clear("other") == 1
+    assert [entry.target for entry in journal] == ["/1", "/2"]
+    assert journal.clear() == 2
+    assert len(journal) == 0
+    assert filled(journal, "/4").entries()[0].number == 4
+
+
+def test_what_was_forgotten_no_longer_counts_against_the_bytes() -> None:
+    journal = filled(Journal(bytes=2_500), "/1", "/2")
+    journal.clear()
+    assert len(filled(journal, "/3", "/4")) == 2
+
+
+def test_an_exchange_is_found_by_its_number() -> None:
+    journal = filled(Journal(count=1), "/1", "/2")
+    found = journal.get(2)
+    assert found is not None
+    assert found.target == "/2"
+    assert journal.get(1) is None
+
+
+def test_without_a_redactor_nothing_that_could_be_secret_is_shown() -> None:
+    journal = Journal()
+    headers = Headers([("Authorization", "Bearer SECRET"), ("Content-Type", "application/json")])
+    request = Request("POST", "/v1/x?SECRET=SECRET", headers, b"SECRET")
+    journal.add(request, Response(200, (("Set-Cookie", "SECRET"),), b"SECRET"), exchange())
+    shown = journal.shown(journal.entries()[0])
+    assert "SECRET" not in repr(shown)
+    assert shown.headers.get("content-type") == "application/json"
+    assert "SECRET" in repr(journal.entries()[0])
+
+
+def test_the_redactor_is_given_an_exchange_and_its_answer_is_shown() -> None:
+    seen: list[Entry] = []
+
+    def show(entry: Entry, personal: bool) -> Entry:
+        assert personal
+        seen.append(entry)
+        return Entry(entry.started, 0, "", "", "/shown", Headers(), b"in", 0, Headers(), b"out")
+
+    journal = filled(Journal(show=show), "/v1/accounts")
+    shown = journal.shown(journal.entries()[0])
+    assert (shown.target, shown.body, shown.answer_body) == ("/shown", b"in", b"out")
+    assert (shown.number, shown.status, shown.method) == (1, 200, "GET")
+    assert [(entry.method, entry.target, entry.status) for entry in seen] == [("GET", "/v1/accounts", 200)]
+
+
+def test_as_an_exchange_it_loses_nothing_that_those_have() -> None:
+    entry = Journaled(
+        1, datetime(2026, 11, 21, tzinfo=UTC), "s", "https://b", "PUT", "/t", Headers(), b"q", 200, Headers(), b"a",
+        "rule", None, 2.5, cut=True,
+    )  # fmt: skip
+    made = exchange_of(entry)
+    assert (made.started, made.milliseconds, made.bank, made.cut) == (entry.time, 2.5, "https://b", True)
+    assert (made.method, made.target, made.body, made.status, made.answer_body) == ("PUT", "/t", b"q", 200, b"a")
+
+
+def test_threads_may_share_it() -> None:
+    journal = Journal(count=10_000, bytes=100_000_000)
+    threads = [threading.Thread(target=filled, args=(journal, *["/x"] * 500)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(entry.number for entry in journal) == list(range(1, 2001))
+
+
+def test_the_engine_writes_down_every_exchange_with_the_bank() -> None:
+    engine = an_engine()
+    client = Client(engine, "me")
+    client.get("/v1/accounts?withBalance=true")
+    client.get("/nowhere")
+    assert [(e.method, e.target, e.session, e.source) for e in engine.journal] == [
+        ("GET", "/v1/accounts?withBalance=true", "me", "sandbox"),
+        ("GET", "/nowhere", "me", "sandbox"),
+    ]
+
+
+def test_neither_control_nor_pages_are_written_down() -> None:
+    engine = an_engine()
+    client = Client(engine)
+    for target in ("/_sandbox/health", "/_sandbox/state", "/_sandbox/none", "/sca/consents?consent_id=x", "/s/a/sca/b"):
+        client.get(target)
+    assert list(engine.journal) == []
+
+
+def test_a_request_whose_session_is_refused_is_written_down_too() -> None:
+    engine = an_engine()
+    Client(engine, "no such name!").get("/v1/accounts")
+    assert [entry.status for entry in engine.journal] == [400]

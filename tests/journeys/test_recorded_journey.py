@@ -1,0 +1,452 @@
+"""A bank is recorded, and then stands in for itself: the same app gets the same answers, and none of its secrets stay.
+
+The bank was written without knowledge of how secrets are found: `recorded_bank`.
+"""
+
+import difflib
+import json
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.recorded_bank.journey import App, Step
+from tests.support.recorded_bank.planted import PLANTED, remainder
+from tests.support.recorded_bank.process import BankProcess, Listener, SandboxProcess, stopping
+from tests.support.recorded_bank.server import PREFIX
+from tests.support.recorded_bank.traces import Haystack, below, packed
+from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.redaction.redactor import unrecorded
+
+ROADS = ("proxy", "base URL")
+UNSEEN = (
+    "path of requests that the bank does not answer",
+    "answer header Location, of a redirect",
+    "answer body, GET /odd/not-gzip",
+)
+"""Secrets that this journey does not meet, or that no client can read."""
+
+KEPT = {
+    "amount", "currency", "consentStatus", "transactionStatus", "scaStatus", "status", "bookingDate", "valueDate",
+    "validUntil", "lastActionDate", "referenceDate", "balanceType", "category", "code", "frequencyPerDay",
+    "recurringIndicator", "fundsAvailable", "expires_in", "token_type", "cashAccountType", "bankTransactionCode",
+    "requestedExecutionDate", "country", "asOf",
+}  # fmt: skip
+"""Members that say nothing of anybody."""
+
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])")
+
+
+@dataclass
+class Tape:
+    """One recording, and what came of it."""
+
+    road: str
+    home: Path
+    recorded: list[Step] = field(default_factory=list)
+    replayed: list[Step] = field(default_factory=list)
+    said: str = ""
+    said_in_replay: str = ""
+
+    @property
+    def directory(self) -> Path:
+        return self.home / "rec"
+
+    @property
+    def cassettes(self) -> Path:
+        return self.directory / "cassettes"
+
+    @property
+    def raw(self) -> list[Any]:
+        (file,) = sorted((self.directory / "raw").iterdir())
+        return [json.loads(line) for line in file.read_text().splitlines()[1:]]
+
+    def pairs(self) -> Iterator[tuple[Step, Any]]:
+        """Every exchange as it was, and as it was written down."""
+        written = self.raw
+        assert len(written) == len(self.recorded)
+        return zip(self.recorded, written, strict=True)
+
+
+def an_app(road: str, bank: BankProcess, sandbox: SandboxProcess) -> App:
+    if road == "proxy":
+        return App(bank.base, bank.login, sandbox.ca, proxy=sandbox.proxy)
+    return App(f"http://localhost:{sandbox.direct_port}", f"http://127.0.0.1:{sandbox.direct_port}", sandbox.ca)
+
+
+def texts(directory: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in sorted(directory.glob("*.yaml"))}
+
+
+@dataclass
+class World:
+    tapes: Mapping[str, Tape]
+    connections: int
+    again: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Everything happens once: two recordings side by side, one of them again, then, without the bank, the replays."""
+    place = tmp_path_factory.mktemp("world")
+    tapes = {road: Tape(road, place / road.replace(" ", "-")) for road in ROADS}
+    forms = dict(zip(ROADS, ("json", "text"), strict=True))
+    bank = BankProcess(place / "bank")
+    with stopping(bank):
+
+        def recorder(tape: Tape) -> SandboxProcess:
+            flags = ("--to", "rec", "--log-format", forms[tape.road])
+            return SandboxProcess(tape.home, "record", *flags, settings=bank.settings(), confdir=tape.home / "conf")
+
+        sandboxes = {road: recorder(tape) for road, tape in tapes.items()}
+        with stopping(*sandboxes.values()):
+            for road, sandbox in sandboxes.items():
+                tapes[road].recorded = an_app(road, bank, sandbox).walk()
+                assert sandbox.stop() == 0, sandbox.said
+                tapes[road].said = sandbox.said
+        again = Tape(ROADS[0], place / "again")
+        shutil.copytree(tapes[ROADS[0]].home, again.home)
+        sandbox = recorder(again)
+        with stopping(sandbox):
+            an_app(ROADS[0], bank, sandbox).walk()
+            sandbox.stop()
+    with Listener(bank.port) as there, Listener(bank.login_port) as beside:
+        replays = {
+            road: SandboxProcess(
+                tape.home / "replay",
+                "serve",
+                *("--cassettes", str(tape.cassettes), "--log-format", forms[road]),
+                confdir=tape.home / "conf",
+            )
+            for road, tape in tapes.items()
+        }
+        with stopping(*replays.values()):
+            for road, sandbox in replays.items():
+                app = an_app(road, bank, sandbox)
+                try:
+                    app.walk()
+                except Exception as error:
+                    # What the app could not follow is told by the tests, which see how far it came.
+                    print(f"the replay for the {road} broke off: {error!r}")
+                tapes[road].replayed = app.steps
+                sandbox.stop()
+                tapes[road].said_in_replay = sandbox.said
+        connections = there.connections + beside.connections
+    return World(tapes, connections, texts(again.cassettes))
+
+
+@pytest.fixture(scope="module", params=ROADS)
+def tape(world: World, request: pytest.FixtureRequest) -> Tape:
+    return world.tapes[request.param]
+
+
+def test_the_haystack_sees_through_every_disguise() -> None:
+    for secret in PLANTED:
+        if secret.kind != "otp":
+            for disguised in packed(secret.value):
+                assert Haystack("disguised", [b"x " + disguised + b" y"]).holds(secret), (secret, disguised)
+
+
+def test_more_than_two_hundred_secrets_are_planted() -> None:
+    assert len({secret.value for secret in PLANTED}) > 300
+    assert len({secret.kind for secret in PLANTED}) > 20
+
+
+def test_the_secrets_did_go_to_the_app_and_back(tape: Tape) -> None:
+    """Else it would be no art not to find them in what was written."""
+    heads = [f"{step.target}\n{step.sent}\n{step.headers}".encode() for step in tape.recorded]
+    # The app may know less of encodings than it asked for.
+    plain = [decode(Headers(step.headers.items()), step.body) or step.body for step in tape.recorded]
+    bodies = [*(step.sent_body for step in tape.recorded), *plain]
+    seen = Haystack("exchanged", [*heads, *bodies])
+    assert {s.place for s in PLANTED if not seen.holds(s) and not s.place.startswith(UNSEEN)} == set()
+
+
+def leaks(*haystacks: Haystack) -> list[str]:
+    return [f"{s.kind} {s.value!r}, {s.place}: in {h.name}" for h in haystacks for s in PLANTED if h.holds(s)]
+
+
+def test_no_secret_is_in_the_raw_recording(tape: Tape) -> None:
+    assert not leaks(below("raw", tape.directory / "raw"))
+
+
+def test_no_secret_is_in_the_cassettes(tape: Tape) -> None:
+    assert not leaks(below("cassettes", tape.cassettes))
+
+
+def test_no_secret_is_in_what_was_printed(tape: Tape) -> None:
+    assert not leaks(Haystack("printed", [tape.said.encode()]))
+
+
+def test_no_secret_is_in_what_was_printed_while_replaying(tape: Tape) -> None:
+    assert not leaks(Haystack("printed while replaying", [tape.said_in_replay.encode()]))
+
+
+def test_no_secret_is_in_the_confdir(tape: Tape) -> None:
+    assert not leaks(below("confdir", tape.home / "conf"))
+
+
+def run(*arguments: str, cwd: Path) -> Result:
+    with chdir(cwd):
+        return CliRunner().invoke(cli, arguments)
+
+
+def test_no_secret_is_in_an_export(tape: Tape, tmp_path: Path) -> None:
+    done = run("export", str(tape.directory), "--har", str(tmp_path / "all.har"), cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    assert not leaks(below("export", tmp_path), Haystack("printed", [done.output.encode()]))
+
+
+def strings(real: Any, written: Any, place: str = "") -> Iterator[tuple[str, str, str]]:
+    """Pairs of texts that stand in the same place; members stand in the order in which they came."""
+    if isinstance(real, dict) and isinstance(written, dict) and len(real) == len(written):
+        for (name, one), (other, two) in zip(real.items(), written.items(), strict=True):
+            yield f"{place} (key)", name, other
+            yield from strings(one, two, f"{place}/{name}")
+    elif isinstance(real, list) and isinstance(written, list) and len(real) == len(written):
+        for one, two in zip(real, written, strict=True):
+            yield from strings(one, two, place)
+    elif isinstance(real, str | int) and isinstance(written, str | int) and not isinstance(real, bool):
+        yield place, str(real), str(written)
+
+
+_CUT = re.compile(r"[/?&=#]")
+_BASE = re.compile(rf"https?://(localhost|127\.0\.0\.1):\d+({PREFIX})?")
+"""What a link to the bank begins with; the sandbox may have led it to itself."""
+
+
+def pieces(real: str, written: str) -> Iterator[tuple[str, str]]:
+    """Of two URLs, or of two other texts as they are."""
+    one, two = _CUT.split(_BASE.sub("", real)), _CUT.split(_BASE.sub("", written))
+    if len(one) == len(two):
+        yield from ((unquote(a.replace("+", " ")), unquote(b.replace("+", " "))) for a, b in zip(one, two, strict=True))
+    yield real, written
+
+
+def parsed(body: bytes | str) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def pseudonyms(tape: Tape) -> dict[str, dict[str, set[str]]]:
+    """For each planted text what stands in its place, and where."""
+    planted = {secret.value for secret in PLANTED}
+    found: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for step, entry in tape.pairs():
+        answer = entry["response"]["content"].get("text", "")
+        places = [
+            ("path", step.target.removeprefix(PREFIX), entry["_target"]),
+            ("header Location", step.headers.get("Location", ""), header(entry["response"], "location")),
+            *((f"header {n}", value, header(entry["request"], n)) for n, value in step.sent.items()),
+            *strings(parsed(step.sent_body), parsed(entry["request"].get("postData", {}).get("text", ""))),
+            *strings(parsed(step.body), parsed(answer)),
+        ]
+        for place, real, written in places:
+            for a, b in pieces(real, written):
+                if a in planted and b:
+                    found[a][b].add(f"{step.name}: {place}")
+    return {real: dict(written) for real, written in found.items()}
+
+
+def header(message: Any, name: str) -> str:
+    return next((one["value"] for one in message["headers"] if one["name"].lower() == name.lower()), "")
+
+
+def is_iban(text: str) -> bool:
+    return _IBAN.fullmatch(text) is not None and remainder(text[4:] + text[:4]) == 1
+
+
+def test_one_secret_has_one_pseudonym_in_path_body_and_link(tape: Tape) -> None:
+    found = pseudonyms(tape)
+    assert len(found) > 100
+    assert not {real: written for real, written in found.items() if len(written) > 1}
+
+
+def test_two_ibans_never_share_a_pseudonym(tape: Tape) -> None:
+    found = [(real, written) for real, several in pseudonyms(tape).items() if is_iban(real) for written in several]
+    assert len(found) > 30
+    assert len({written for _, written in found}) == len({real for real, _ in found})
+
+
+def test_a_pseudonym_of_an_iban_is_an_iban_of_its_country_and_length(tape: Tape) -> None:
+    for real, several in pseudonyms(tape).items():
+        if is_iban(real):
+            for written in several:
+                assert is_iban(written), (real, several)
+                assert (written[:2], len(written)) == (real[:2], len(real))
+
+
+def test_an_account_is_the_same_in_path_body_and_link(tape: Tape) -> None:
+    from tests.support.recorded_bank.holdings import OWN
+
+    places = {place.partition(": ")[2] for several in pseudonyms(tape)[OWN].values() for place in several}
+    assert {"path", "/accounts/iban", "/accounts/_links/balances/href", "/debtorAccount/iban"} <= places
+
+
+def test_whatever_looks_like_an_iban_is_a_valid_one(tape: Tape) -> None:
+    written = below("all", tape.directory).plain
+    assert {text for text in _IBAN.findall(written) if len(text) <= 34 and not is_iban(text)} == set()
+
+
+def test_the_replay_opens_no_connection(world: World) -> None:
+    assert world.connections == 0
+
+
+def unrecorded_steps(tape: Tape) -> set[str]:
+    """Those that succeeded, of whose bodies there is only a note."""
+    texts = ((step, entry["response"]["content"].get("text", "")) for step, entry in tape.pairs())
+    return {step.name for step, text in texts if step.status < 300 and unrecorded(text.encode())}
+
+
+def test_the_same_app_goes_the_same_way(tape: Tape) -> None:
+    lost = unrecorded_steps(tape)
+    recorded = [(s.name, 404 if s.name in lost else s.status) for s in tape.recorded]
+    assert [(s.name, s.status) for s in tape.replayed] == recorded
+
+
+def test_recorded_rules_alone_answer(tape: Tape) -> None:
+    others = [s.name for s in tape.replayed if s.headers.get("X-Sandbox-Source") != "rule"]
+    assert set(others) == unrecorded_steps(tape)
+
+
+def test_what_is_not_recorded_is_said_at_once_and_by_who_replays(tape: Tape) -> None:
+    assert {"/odd/xml", "/odd/csv", "/odd/lines"} <= unrecorded_steps(tape)
+    for media in ("application/xml", "text/csv", "text/html"):
+        line = rf"GET /\w+/[\w-]+.*: the body of its answer is not recorded \({media}, \d+ bytes\)"
+        assert re.search(rf"left out: {line}", tape.said)
+    lacking = r'(?:^warning: |"warning", "message": ").* lacks GET /\w+/[\w-]+: the body of its answer'
+    assert len(re.findall(lacking, tape.said_in_replay, re.MULTILINE)) == 5
+    assert "listed in it under recorded.left_out" in tape.said_in_replay
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
+def test_no_encoding_that_the_app_asks_for_is_lost(tape: Tape, name: str) -> None:
+    (entry,) = [entry for step, entry in tape.pairs() if step.name == f"/odd/{name}"]
+    assert set(json.loads(entry["response"]["content"]["text"])) == {"name", "iban", "access_token", "weiteres"}
+
+
+VALUES = {secret.value for secret in PLANTED}
+
+
+def same_shape(real: Any, given: Any) -> bool:
+    """The names of members may be somebody's, too."""
+    if isinstance(real, dict) and isinstance(given, dict):
+        names = zip(real, given, strict=False)
+        return len(real) == len(given) and all(
+            (a == b or a in VALUES) and same_shape(real[a], given[b]) for a, b in names
+        )
+    if isinstance(real, list) and isinstance(given, list):
+        return len(real) == len(given) and all(map(same_shape, real, given))
+    return type(real) is type(given)
+
+
+def of_json(step: Step) -> Any:
+    """None where a body is not what it says, or something else."""
+    try:
+        return json.loads(step.body.decode()) if "json" in step.headers.get("Content-Type", "") else None
+    except ValueError:
+        return None
+
+
+def both(tape: Tape) -> Iterator[tuple[Step, Step]]:
+    lost = unrecorded_steps(tape)
+    pairs = zip(tape.recorded, tape.replayed, strict=False)
+    return ((one, two) for one, two in pairs if one.name not in lost)
+
+
+def test_bodies_have_the_same_shape(tape: Tape) -> None:
+    different = [
+        step.name
+        for step, replayed in both(tape)
+        if (real := of_json(step)) is not None and not same_shape(real, parsed(replayed.body))
+    ]
+    assert different == []
+
+
+def test_bodies_that_are_no_json_stay_what_they_are(tape: Tape) -> None:
+    for step, replayed in both(tape):
+        if of_json(step) is None:
+            assert bool(replayed.body) == bool(step.body), step.name
+            assert replayed.headers.get("Content-Type") == step.headers.get("Content-Type"), step.name
+
+
+def test_what_says_nothing_of_anybody_is_the_same(tape: Tape) -> None:
+    def kept(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+        if isinstance(value, dict):
+            for inner, one in value.items():
+                yield from kept(one, inner)
+        elif isinstance(value, list):
+            for one in value:
+                yield from kept(one, name)
+        elif name in KEPT:
+            yield name, value
+
+    counted = 0
+    for step, replayed in both(tape):
+        before = list(kept(parsed(step.body)))
+        assert list(kept(parsed(replayed.body))) == before, step.name
+        counted += len(before)
+    assert counted > 150
+
+
+def test_links_lead_into_the_sandbox_and_to_what_was_recorded(tape: Tape) -> None:
+    """The bank's own host at the proxy, the sandbox's where that is the base URL; the app's own has one pseudonym."""
+    (app,) = {urlsplit(s.sent["TPP-Redirect-URI"]).hostname for s in tape.recorded if "TPP-Redirect-URI" in s.sent}
+    (shaped,) = {urlsplit(url).hostname for e in tape.raw if (url := header(e["request"], "tpp-redirect-uri"))}
+    assert shaped != app
+    for step, replayed in both(tape):
+        one, two = (urlsplit(s.headers.get("Location", "")) for s in (step, replayed))
+        assert two.scheme == one.scheme, step.name
+        assert two.hostname == (shaped if one.hostname == app else one.hostname), step.name
+
+
+def test_the_cassettes_have_no_mistake(tape: Tape) -> None:
+    done = run("lint", str(tape.cassettes), cwd=tape.home / "replay")
+    assert done.exit_code == 0, done.output
+
+
+def test_cassettes_are_files_by_resource(tape: Tape) -> None:
+    assert {"consents.yaml", "accounts.yaml", "payments.yaml"} <= texts(tape.cassettes).keys()
+
+
+def changed(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[int, int]:
+    """Lines that differ, of all."""
+    differing = total = 0
+    for name in before.keys() | after.keys():
+        one, two = before.get(name, "").splitlines(), after.get(name, "").splitlines()
+        differing += sum(line[:1] == "+" for line in difflib.ndiff(one, two))
+        total += len(two)
+    return differing, total
+
+
+def test_a_second_recording_is_a_small_difference(world: World) -> None:
+    differing, total = changed(texts(world.tapes[ROADS[0]].cassettes), world.again)
+    assert differing < 0.2 * total, f"{differing} of {total} lines"
+
+
+def test_a_rule_that_was_edited_is_kept(tape: Tape, tmp_path: Path) -> None:
+    copy = tmp_path / "rec"
+    shutil.copytree(tape.directory, copy)
+    file = copy / "cassettes" / "funds-confirmations.yaml"
+    text = file.read_text()
+    assert text.count("fundsAvailable: true") == 1
+    edited = "{fundsAvailable: false} # what if it were not"
+    file.write_text(text.replace("{fundsAvailable: true}", edited))
+    done = run("derive", str(copy), "--confdir", str(tape.home / "conf"), cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "1 rule of yours kept" in done.output
+    assert edited in file.read_text()
+    others = {name: text for name, text in texts(copy / "cassettes").items() if name != file.name}
+    assert others == {name: text for name, text in texts(tape.cassettes).items() if name != file.name}

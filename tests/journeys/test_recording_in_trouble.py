@@ -1,0 +1,447 @@
+"""Whatever the bank does, and whenever the sandbox dies: what was answered is written down, and the next app is served.
+
+And whatever fails in the sandbox, in every mode: no connection goes to anybody but the bank that was named.
+"""
+
+import hashlib
+import random
+import re
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import requests
+from click.testing import CliRunner
+
+from tests.support.doors import DEADLINE, START, opened, read_all, talk, wait_until
+from tests.support.far_bank import FarBank, ok
+from tests.support.recorded_bank.planted import PLANTED
+from tests.support.recorded_bank.process import BankProcess, Listener, SandboxProcess, stopping
+from tests.support.recorded_bank.server import ELSEWHERE, HUGE, TROUBLED, huge_piece
+from tests.support.recorded_bank.traces import Haystack, below
+from xs2a_sandbox.bank import Bank
+from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.engine import Engine, build, egress
+from xs2a_sandbox.recording import har_log
+
+KILLS = 3
+ROADS = ("base URL", "proxy")
+MODES = ("simulate", "spy", "record")
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BankProcess]:
+    bank = BankProcess(tmp_path_factory.mktemp("bank"))
+    with stopping(bank):
+        yield bank
+
+
+def recorder(home: Path, bank: BankProcess) -> SandboxProcess:
+    settings = bank.settings(read_timeout="1s", total_timeout="30s")
+    return SandboxProcess(
+        home, "record", "--to", "rec", "--log-format", "json", settings=settings, confdir=home / "conf"
+    )
+
+
+@dataclass
+class Client:
+    """At one of the doors; `base` is what the bank's paths are below."""
+
+    base: str
+    session: requests.Session
+
+    def get(self, path: str) -> requests.Response:
+        return self.session.get(self.base + path, timeout=START, allow_redirects=False)
+
+
+def a_client(road: str, bank: BankProcess, sandbox: SandboxProcess) -> Client:
+    session = requests.Session()
+    session.trust_env = False
+    session.verify = sandbox.ca
+    if road == "base URL":
+        return Client(f"http://localhost:{sandbox.direct_port}", session)
+    session.proxies = {"https": sandbox.proxy}
+    return Client(bank.base, session)
+
+
+@dataclass
+class Troubled:
+    sandbox: SandboxProcess
+    home: Path
+    clients: dict[str, Client]
+
+
+@pytest.fixture(scope="module")
+def troubled(bank: BankProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Troubled]:
+    home = tmp_path_factory.mktemp("troubled")
+    sandbox = recorder(home, bank)
+    with stopping(sandbox):
+        yield Troubled(sandbox, home, {road: a_client(road, bank, sandbox) for road in ROADS})
+
+
+@pytest.fixture(params=ROADS)
+def client(troubled: Troubled, request: pytest.FixtureRequest) -> Client:
+    return troubled.clients[request.param]
+
+
+def is_well(client: Client) -> bool:
+    answer = client.get("/fast/1")
+    return answer.status_code == 200 and answer.json()["balanceAmount"]["amount"] == "1.25"
+
+
+def is_an_error(answer: requests.Response, status: int) -> bool:
+    """In the shape of section 7."""
+    (message,) = answer.json()["tppMessages"]
+    return answer.status_code == status and message["category"] == "ERROR" and "XS2A98" in message["text"]
+
+
+REFUSED = {
+    "hang": (504, "read timeout: nothing received for 1 s"),
+    "hang-inside": (504, "read timeout: nothing received for 1 s"),
+    "silent-close": (502, "it closed the connection without an answer"),
+    "reset-first": (502, "it reset the connection"),
+    "reset": (502, "it reset the connection"),
+    "short": (502, "its answer ends before its announced length"),
+    "garbage": (502, "what it sent is not HTTP"),
+    "chunks": (502, "answers what is no valid HTTP"),
+}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_a_misbehaving_bank_is_named_with_the_reason(
+    troubled: Troubled, client: Client, bank: BankProcess, how: str
+) -> None:
+    status, reason = REFUSED[how]
+    answer = client.get(f"/trouble/{how}/{TROUBLED}")
+    assert is_an_error(answer, status)
+    text = answer.json()["tppMessages"][0]["text"]
+    assert f"localhost:{bank.port}" in text
+    assert reason in text
+    assert is_well(client)
+
+
+def test_a_slow_answer_is_waited_for(client: Client) -> None:
+    assert client.get("/trouble/slow").json() == {"slowly": True}
+
+
+def test_more_than_was_announced_is_not_passed_on(client: Client) -> None:
+    answer = client.get("/trouble/long")
+    assert answer.content == b"{}" if answer.status_code == 200 else is_an_error(answer, 502)
+    assert is_well(client)
+
+
+def test_an_answer_that_nobody_asked_for_is_nobodys(client: Client) -> None:
+    for _ in range(5):
+        answer = client.get("/trouble/twice")
+        assert answer.content == b"{}" if answer.status_code == 200 else is_an_error(answer, 502)
+        assert is_well(client)
+
+
+def test_a_redirect_is_handed_on(client: Client) -> None:
+    answer = client.get("/trouble/redirect")
+    assert (answer.status_code, answer.headers["Location"]) == (302, ELSEWHERE)
+
+
+@pytest.mark.parametrize("how", ["huge-reset", "huge-lie"])
+def test_a_large_answer_that_breaks_off_is_not_taken_for_whole(client: Client, how: str) -> None:
+    try:
+        answer = client.get(f"/trouble/{how}")
+    except requests.RequestException:
+        pass  # What has been passed on already cannot be taken back.
+    else:
+        assert is_an_error(answer, 502)
+    assert is_well(client)
+
+
+def grown(troubled: Troubled, work: Callable[[], None]) -> int:
+    before = troubled.sandbox.peak()
+    work()
+    return troubled.sandbox.peak() - before
+
+
+def arrives_whole(client: Client) -> None:
+    whole, length = hashlib.sha256(), 0
+    with client.session.get(f"{client.base}/trouble/huge", timeout=START, stream=True) as answer:
+        assert answer.status_code == 200
+        for chunk in answer.iter_content(65536):
+            whole.update(chunk)
+            length += len(chunk)
+    assert length == HUGE
+    expected = hashlib.sha256(b"".join(huge_piece(number) for number in range(HUGE // 65536)))
+    assert whole.digest() == expected.digest()
+
+
+def test_fifty_megabytes_arrive_whole_and_leave_no_trace_in_memory_at_the_base_url(troubled: Troubled) -> None:
+    assert grown(troubled, lambda: arrives_whole(troubled.clients["base URL"])) < 0.5 * HUGE
+
+
+def test_fifty_megabytes_arrive_whole_through_the_proxy_which_holds_them(troubled: Troubled) -> None:
+    """Some copies at a time, and what mitmproxy leaves to the garbage collector."""
+    assert grown(troubled, lambda: arrives_whole(troubled.clients["proxy"])) < 5 * HUGE
+
+
+def test_trouble_tells_no_secret(troubled: Troubled) -> None:
+    """The last test with this sandbox: it stops."""
+    assert troubled.sandbox.stop() == 0, troubled.sandbox.said
+    written = [Haystack("log", [troubled.sandbox.said.encode()]), below("recording", troubled.home / "rec")]
+    assert not [(s, h.name) for h in written for s in PLANTED if h.holds(s)]
+    assert "Traceback" not in troubled.sandbox.said
+
+
+class Ledger:
+    """Which requests have been answered: whole, and seen by the app."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self._lock = threading.Lock()
+        self.answered: set[int] = set()
+
+    def number(self) -> int:
+        with self._lock:
+            self._next += 1
+            return self._next
+
+
+def ask_until_it_dies(client: Client, ledger: Ledger) -> None:
+    with suppress(requests.RequestException):
+        while True:
+            number = ledger.number()
+            assert client.get(f"/fast/{number}").json()["balanceAmount"]["amount"] == f"{number}.25"
+            ledger.answered.add(number)
+
+
+def test_a_killed_recording_keeps_every_answered_exchange(bank: BankProcess, tmp_path: Path) -> None:
+    chance = random.Random("kill")
+    answered: set[int] = set()
+    for kill in range(KILLS):
+        sandbox = recorder(tmp_path, bank)
+        with stopping(sandbox):
+            ledger = Ledger(1000 * kill)
+            clients = [a_client(ROADS[n % 2], bank, sandbox) for n in range(4)]
+            threads = [threading.Thread(target=ask_until_it_dies, args=(client, ledger)) for client in clients]
+            for thread in threads:
+                thread.start()
+            enough = chance.randint(10, 60)
+            wait_until(lambda ledger=ledger, enough=enough: len(ledger.answered) >= enough, START)  # type: ignore[misc]
+            sandbox.stop(signal.SIGKILL)
+            for thread in threads:
+                thread.join(DEADLINE)
+        answered |= ledger.answered
+    raw = [file.read_text() for file in sorted((tmp_path / "rec" / "raw").iterdir())]
+    assert len(raw) == KILLS
+    written = {int(number) for text in raw for number in re.findall(r'\\"amount\\": ?\\"(\d+)\.25\\"', text)}
+    assert answered <= written
+    done = CliRunner().invoke(
+        cli, ["derive", str(tmp_path / "rec"), "--confdir", str(tmp_path / "conf")], catch_exceptions=False
+    )
+    assert done.exit_code == 0, done.output
+
+
+@dataclass
+class World:
+    """A sandbox in one mode, in this process, between a bank that is named and a stranger that is not."""
+
+    mode: str
+    engine: Engine
+    proxy: ProxyDoors
+    direct: DirectDoor
+    bank: FarBank
+    stranger: Listener
+    directory: Path
+
+    @property
+    def strange(self) -> str:
+        """The bank is named by its number, so this is another host."""
+        return f"localhost:{self.stranger.port}"
+
+    @property
+    def known(self) -> str:
+        return f"127.0.0.1:{self.bank.port}"
+
+    def at(self, road: str, target: str, host: str, *headers: str) -> bytes:
+        """The answer to a GET at a door; `target` is what stands in its first line."""
+        lines = [f"GET {target} HTTP/1.1", f"Host: {host}", *headers, "Connection: close", "", ""]
+        sent = "\r\n".join(lines).encode()
+        if road != "tunnel":
+            return talk(self.direct.port if road == "direct" else self.proxy.proxy_port, sent)
+        return self.tunnel(host, sent)
+
+    def tunnel(self, host: str, sent: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", self.proxy.proxy_port), timeout=DEADLINE) as client:
+            client.sendall(f"CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert b" 200 " in client.recv(1000)
+            client.sendall(sent)
+            return read_all(client)
+
+    def ask(self, road: str, path: str, host: str | None = None, *headers: str) -> bytes:
+        host = host or self.known
+        return self.at(road, f"http://{host}{path}" if road == "plain" else path, host, *headers)
+
+
+@contextmanager
+def in_mode(mode: str, directory: Path, *answers: bytes) -> Iterator[World]:
+    confdir = ensure_ca(directory / "conf").parent
+    with FarBank(*(answers or (ok(),))) as bank, Listener(0) as stranger:
+        settings = Settings(
+            mode=mode,  # type: ignore[arg-type]
+            bank=bank.url,
+            state="memory:",
+            confdir=confdir,
+            to=directory / "rec" if mode != "simulate" else None,
+        )
+        engine = build.build(settings)
+
+        def proxy() -> ProxyDoors:
+            return ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=None, confdir=confdir)
+
+        def direct() -> DirectDoor:
+            return DirectDoor(engine.answer, host="127.0.0.1", port=0)
+
+        with opened(proxy) as (proxy_doors, loop), opened_in(loop, direct) as direct_door:
+            yield World(mode, engine, proxy_doors, direct_door, bank, stranger, directory)
+            loop.run(engine.close())
+        assert stranger.connections == 0
+        if mode == "simulate":
+            assert bank.connections == 0
+
+
+@contextmanager
+def opened_in(loop, make: Callable[[], DirectDoor]) -> Iterator[DirectDoor]:  # type: ignore[no-untyped-def]
+    async def start() -> DirectDoor:
+        door = make()
+        await door.start()
+        return door
+
+    door = loop.run(start())
+    try:
+        yield door
+    finally:
+        loop.run(door.drain(1))
+
+
+@pytest.fixture(scope="module", params=MODES)
+def living(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with in_mode(request.param, tmp_path_factory.mktemp(request.param)) as world:
+        yield world
+
+
+@pytest.fixture
+def world(living: World) -> Iterator[World]:
+    before = living.stranger.connections
+    living.bank.seen.clear()
+    yield living
+    assert living.stranger.connections == before
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+DOORS = ("plain", "tunnel", "direct")
+
+
+def test_an_error_in_the_engine_reaches_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bank, "find", _fail)
+    for road in DOORS:
+        assert status(world.ask(road, "/v1/accounts")) == 500
+    assert not world.bank.seen
+
+
+def test_an_error_before_the_bank_is_asked_reaches_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(egress.Passage, "ask", _fail)
+    for road in DOORS:
+        world.ask(road, "/nowhere")
+    assert not world.bank.seen
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise RuntimeError("this fails")
+
+
+def test_a_strange_host_is_refused_in_every_mode(world: World) -> None:
+    for road in ("plain", "tunnel"):
+        assert status(world.ask(road, "/anything", world.strange)) == 404
+    assert not world.bank.seen
+
+
+def test_a_known_path_at_a_strange_host_goes_to_no_stranger(world: World) -> None:
+    for road in DOORS:
+        # Recorded is what the bank says, and at the proxy this is no question to it.
+        refused = world.mode == "record" and road != "direct"
+        assert status(world.ask(road, "/v1/accounts", world.strange)) in ((404,) if refused else (200, 400, 401))
+
+
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        ("http://{strange}/nowhere", ()),
+        ("http://{known}@{strange}/nowhere", ()),
+        ("//{strange}/nowhere", ()),
+        ("/{strange}/../../nowhere", ()),
+        ("/nowhere?url=http://{strange}/", ()),
+        ("/nowhere", ("X-Forwarded-Host: {strange}", "Forwarded: host={strange}", "X-Original-URL: http://{strange}/")),
+        ("/nowhere", ("Host: {strange}",)),
+    ],
+)
+@pytest.mark.parametrize("road", ["plain", "direct"])
+def test_no_way_of_writing_a_request_leads_to_a_stranger(
+    world: World, road: str, target: str, headers: tuple[str, ...]
+) -> None:
+    """The world checks that nobody came."""
+    names = {"strange": world.strange, "known": world.known}
+    for host in (world.known, world.strange):
+        with suppress(ConnectionError):
+            world.at(road, target.format(**names), host, *(one.format(**names) for one in headers))
+
+
+@pytest.mark.parametrize("mode", ["spy", "record"])
+def test_a_redirect_to_a_stranger_is_not_followed(mode: str, tmp_path: Path) -> None:
+    with Listener(0) as elsewhere:
+        location = f"Location: http://localhost:{elsewhere.port}/there".encode()
+        with in_mode(mode, tmp_path, ok(b"", location, status=b"302 Found")) as world:
+            for road in DOORS:
+                assert status(world.ask(road, "/nowhere")) == 302
+            assert len(world.bank.seen) == len(DOORS)
+        assert elsewhere.connections == 0
+
+
+@pytest.mark.parametrize("mode", ["spy", "record"])
+def test_a_bank_that_is_down_is_not_looked_for_elsewhere(mode: str, tmp_path: Path) -> None:
+    with in_mode(mode, tmp_path) as world:
+        world.bank.__exit__()
+        for road in DOORS:
+            assert status(world.ask(road, "/nowhere")) == 502
+
+
+@pytest.mark.parametrize("mode", ["spy", "record"])
+def test_what_cannot_be_redacted_is_not_written(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bank has answered by then; the app may get that answer or an error, and the bank is not asked again."""
+    with in_mode(mode, tmp_path, ok(b'{"iban": "AT927129575393131686"}')) as world:
+        recorded = world.engine.passage.recording
+        assert recorded is not None
+        monkeypatch.setattr(recorded, "_redact", _fail)
+        for road in DOORS:
+            assert status(world.ask(road, "/nowhere?iban=AT927129575393131686")) in (200, 500)
+        assert len(world.bank.seen) == len(DOORS)
+        assert not below("written", tmp_path / "rec").plain.count("AT927129575393131686")
+
+
+@pytest.mark.parametrize("mode", ["spy", "record"])
+def test_what_cannot_be_written_down_is_not_asked(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with in_mode(mode, tmp_path) as world:
+        monkeypatch.setattr(har_log.Recording, "room", _full)
+        for road in DOORS:
+            assert status(world.ask(road, "/nowhere")) in (500, 502, 503, 507)
+        assert world.bank.connections == 0
+
+
+def _full(self: har_log.Recording, size: int) -> None:
+    raise egress.RecordingFailed("the disk is full")

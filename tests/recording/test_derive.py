@@ -1,0 +1,437 @@
+"""Recordings become rules that give the recorded answers again."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.taping import again, bank_of_things, derived, replay, rules, same_body, tape, taped
+from tests.support.writing import rule_of
+from xs2a_sandbox.errors import ConfigError, Unreadable
+from xs2a_sandbox.http import Response
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.recording.derive import derive
+from xs2a_sandbox.recording.replay import left_out
+
+A, B, C = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "123")
+
+# Any recording
+
+
+words = st.sampled_from(
+    ["v1", "things", "a", "AT459880000010204711", A, "12345678", "x y", "%2F", "", "ä", "null", "1.10"]
+)
+texts = st.sampled_from(
+    [
+        A,
+        B,
+        "2026-11-21",
+        "2026-11-22",
+        "2026-11-21T10:11:12Z",
+        "1.10",
+        "2.20",
+        "null",
+        "x",
+        "",
+        "{{ a }}",
+        "a: b #c",
+        "192.0.2.1",
+    ]
+)
+scalars = texts | st.booleans() | st.none() | st.integers(-3, 3) | st.floats(-9, 9).map(lambda f: round(f, 2))
+names = st.sampled_from(["a", "b", "endToEndIdentification", "a/b", "~", "0", "", "1", "a\nb"])
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=5
+)
+odd_bodies = st.sampled_from(
+    [
+        b"{",
+        b"\xff\x00",
+        b'{"a": 1, "a": 2}',
+        b"\xef\xbb\xbf{}",
+        b'"\\ud800"',
+        b"NaN",
+        b"1e400",
+        b"[1.0e5, 10e0]",
+        b"<a>\r\n</a>",
+        b"[" * 70 + b"]" * 70,
+        b"[" * 200 + b"]" * 200,
+        b'{"a":"' + b"x" * 70_000 + b'"}',
+        b" ",
+        b"a=b&c=d",
+    ]
+)
+bodies = values.map(lambda value: json.dumps(value).encode()) | odd_bodies | st.just(b"")
+headers = st.lists(
+    st.tuples(
+        st.sampled_from(["Consent-ID", "PSU-ID", "Accept", "X-Request-ID", "X-Other", "consent-id", "PSU-IP-Address"]),
+        texts,
+    ),
+    max_size=3,
+)
+queries = st.lists(
+    st.tuples(st.sampled_from(["dateFrom", "q", "", "a%0A"]), texts.filter(lambda t: "#" not in t)), max_size=3
+)
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> Entry:
+    path = draw(
+        st.sampled_from(["/v1/things", "/v1/things/a", "/p/v1/things"]) | st.lists(words, max_size=4).map(_path)
+    )
+    query = "&".join(f"{name}={value}" for name, value in draw(queries))
+    status = draw(st.sampled_from([200, 201, 204, 400, 404, 500]))
+    return taped(
+        path + (f"?{query}" if query else ""),
+        b"" if status == 204 else draw(bodies),
+        draw(st.sampled_from(["GET", "GET", "POST", "DELETE"])),
+        status=status,
+        headers=draw(headers),
+        body=draw(bodies),
+        answer_headers=draw(
+            st.sampled_from([[], [("Content-Type", "application/json")], [("content-type", "text/html")]])
+        ),
+    )
+
+
+def _path(segments: list[str]) -> str:
+    return "/" + "/".join(segments)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(entries(), min_size=1, max_size=8))
+def test_whatever_was_recorded_loads_and_is_answered_again(recorded: list[Entry]) -> None:
+    with TemporaryDirectory() as directory:
+        found = derived(Path(directory), *recorded)
+        assert not found.left_out
+        answers = again(replay(Path(directory)), *recorded)
+        assert_same(recorded, answers)
+        # Requests that one rule answers stay in their order, all others change places.
+        shuffled = sorted(zip(map(rule_of, answers), recorded, strict=True), key=lambda pair: str(pair[0]))
+        other_order = [entry for _, entry in shuffled]
+        assert_same(other_order, again(replay(Path(directory)), *other_order))
+
+
+def assert_same(recorded: list[Entry], answers: list[Response]) -> None:
+    for entry, answer in zip(recorded, answers, strict=True):
+        assert str(rule_of(answer)).startswith("recorded-")
+        assert answer.status == entry.status
+        assert same_body(entry.answer_body, answer.body), (entry, answer)
+
+
+# What becomes of it
+
+
+def sent(target: str = "/v1/things", answer: Any = None, **parts: Any) -> Entry:
+    return taped(target, {"ok": 1} if answer is None else answer, **parts)
+
+
+def test_a_rule_says_how_to_know_the_request_and_what_to_answer(tmp_path: Path) -> None:
+    found = derived(
+        tmp_path,
+        sent(
+            f"/v1/things/{A}?date=2026-11-21",
+            {"amount": 1.10},
+            headers=[("Consent-ID", C), ("Accept", "x")],
+            status=201,
+        ),
+    )
+    (file,) = found.files
+
+    assert (found.rules, found.kept, found.left_out, file.name) == (1, 0, (), "things.yaml")
+    assert file.read_text() == (
+        "# Derived from a recording. Deriving again replaces these rules, but for those that you have edited or added."
+        "\ncassette: 1\n"
+        'title: "Things, recorded"\n'
+        'recorded: {bank: "https://xs2a.bank.example/psd2", at: "2026-11-21T10:11:12+00:00", redacted: "1a2b3c4d"}\n'
+        "rules:\n"
+        "  - id: recorded-one-1\n"
+        f"    recorded: {{hash: {hash_in(file)}}}\n"
+        "    match:\n"
+        "      method: GET\n"
+        '      path: "/v1/things/{thing}"\n'
+        f'      where: {{thing: "{A}"}}\n'
+        "      query:\n"
+        "        date: {format: date}\n"
+        f'      headers: {{Consent-ID: "{C}"}}\n'
+        "    require: none\n"
+        "    respond:\n"
+        "      status: 201\n"
+        "      headers: {Content-Type: application/json}\n"
+        "      raw: true\n"
+        "      body: {amount: 1.1}\n"
+    )
+
+
+def hash_in(file: Path) -> str:
+    return file.read_text().partition("hash: ")[2].partition("}")[0]
+
+
+def test_different_answers_to_one_request_are_a_sequence(tmp_path: Path) -> None:
+    derived(tmp_path, *(sent(answer={"n": n}) for n in (1, 2, 1, 3, 3, 3)))
+
+    (rule,) = rules(tmp_path).values()
+    assert [answer["body"]["n"] for answer in rule["sequence"]] == [1, 2, 1, 3]
+    assert len(again(replay(tmp_path), *[sent()] * 6)) == 6
+    assert again(replay(tmp_path), *[sent()] * 9)[-1].body == b'{"n":3}'
+
+
+def test_the_same_answer_each_time_is_one(tmp_path: Path) -> None:
+    derived(tmp_path, sent(), sent(), sent())
+    (rule,) = rules(tmp_path).values()
+    assert "sequence" not in rule
+
+
+def test_ids_of_the_bank_stay_as_they_were_recorded(tmp_path: Path) -> None:
+    journey = [
+        sent("/v1/things", {"id": A}, method="POST", body={"requestId": B}),
+        sent(f"/v1/things?after={A}", {"page": 2}),
+        sent(f"/v1/things?trace={B}"),
+    ]
+    derived(tmp_path, *journey)
+
+    matches = {id: rule["match"] for id, rule in rules(tmp_path).items()}
+    assert matches["recorded-make-1"]["body"] == {"/requestId": {"format": "uuid"}}
+    assert matches["recorded-list-1"]["query"] == {"after": A, "trace": {"absent": True}}
+    assert matches["recorded-list-2"]["query"] == {"after": {"absent": True}, "trace": {"format": "uuid"}}
+
+
+def test_without_an_interface_it_works_as_well(tmp_path: Path) -> None:
+    tape(tmp_path, sent(f"/v1/accounts/{A}/balances"), sent("/token", method="POST", body=b"grant_type=x"))
+    found = derive(tmp_path, None)
+    assert [file.name for file in found.files] == ["accounts.yaml", "token.yaml"]
+    assert '"/v1/accounts/{id}/balances"' in found.files[0].read_text()
+
+
+# Several recordings
+
+
+def test_the_newest_recording_of_an_operation_counts(tmp_path: Path) -> None:
+    derived(tmp_path, sent(answer=1), sent("/v1/things/a", 1))
+    found = derived(tmp_path, sent(answer=2), sent(answer=3), name="20261122T101112Z")
+
+    assert found.rules == 2
+    assert [answer.body for answer in again(replay(tmp_path), sent(), sent(), sent("/v1/things/a"))] == [
+        b"2",
+        b"3",
+        b"1",
+    ]
+
+
+def test_recording_the_same_again_changes_nothing_but_the_time(tmp_path: Path) -> None:
+    journey = [sent(f"/v1/things/{id}", {"id": id}, at=n) for n, id in enumerate((B, A, C))]
+    (file,) = derived(tmp_path, *journey).files
+    first = file.read_text().splitlines()
+    later = [sent(f"/v1/things/{id}", {"id": id}, at=1000 + n) for n, id in enumerate((B, A, C))]
+    derived(tmp_path, *later, name="20261122T101112Z")
+    second = file.read_text().splitlines()
+
+    assert [old for old, new in zip(first, second, strict=True) if old != new] == [
+        'recorded: {bank: "https://xs2a.bank.example/psd2", at: "2026-11-21T10:11:14+00:00", redacted: "1a2b3c4d"}'
+    ]
+
+
+def test_a_file_whose_rules_are_gone_is_removed(tmp_path: Path) -> None:
+    derived(tmp_path, sent("/v1/others", b"x" * 70_000))
+    raw = next((tmp_path / "tape" / "raw").iterdir())
+    assert {file.name for file in (tmp_path / "tape" / "cassettes").iterdir()} == {"others.yaml", "bodies"}
+    raw.unlink()
+    derived(tmp_path, sent())
+
+    assert [file.name for file in (tmp_path / "tape" / "cassettes").glob("*.yaml")] == ["things.yaml"]
+    assert list((tmp_path / "tape" / "cassettes" / "bodies").iterdir()) == []
+
+
+def test_pseudonyms_of_two_keys_stand_in_two_files(tmp_path: Path) -> None:
+    tape(tmp_path, sent("/v1/accounts/a"), redacted="aaaaaaaa")
+    tape(tmp_path, sent("/v1/accounts/b"), name="20261122T101112Z", redacted=False)
+    found = derive(tmp_path, None)
+    heads = {file.name: file.read_text().partition("redacted: ")[2].partition("}")[0] for file in found.files}
+    assert sorted(heads.values()) == ["aaaaaaaa", "false"]
+    assert derive(tmp_path, None) == found
+
+
+def test_what_gets_no_rule_is_said(tmp_path: Path) -> None:
+    found = derived(
+        tmp_path,
+        sent("/v1/cut?secret=1", cut=True),
+        sent("/v1/informed", status=103),
+        sent("/v1/traced", method="TRACE"),
+        sent("/v1/large", body=b"x" * (1024 * 1024 + 1)),
+        sent("/v1/\x00"),
+        sent("/v1/elsewhere", bank="https://other.example"),
+        sent("/v1/elsewhere", answer=2),
+        sent(),
+    )
+    reasons = [line.partition(": ")[2] for line in found.left_out]
+
+    assert found.rules == 2
+    assert found.left_out[0].startswith("GET /v1/cut at 2026-11-21T10:11:12+00:00: ")
+    assert reasons[:5] == [
+        "its answer was not recorded to the end",
+        "an answer with status 103 is none that could be given",
+        "rules know no method TRACE",
+        "its body is larger than the sandbox takes",
+        "its path is no path",
+    ]
+    assert "give each bank a directory of its own" in reasons[5]
+    assert "secret" not in str(found.left_out)
+
+
+def test_nothing_recorded_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no recording in"):
+        derived(tmp_path)
+
+
+# Hands on it
+
+
+def edit(tmp_path: Path, old: str, new: str, file: str = "things.yaml") -> None:
+    path = tmp_path / "tape" / "cassettes" / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_an_edited_rule_is_kept_with_its_comments(tmp_path: Path) -> None:
+    journey = [sent(f"/v1/things/{name}", {"name": name}) for name in "abc"]
+    (file,) = derived(tmp_path, *journey).files
+    edit(tmp_path, "  - id: recorded-one-2\n", "  # on our desk\n  - id: recorded-one-2  # mine\n")
+    edit(tmp_path, "body: {name: b}", "body: {name: edited}  # was b")
+    before = file.read_text()
+    found = derived(tmp_path)
+
+    assert (found.rules, found.kept, found.left_out) == (2, 1, ())
+    assert file.read_text() == before
+    assert [answer.body for answer in again(replay(tmp_path), *journey)] == [
+        b'{"name":"a"}', b'{"name":"edited"}', b'{"name":"c"}'
+    ]  # fmt: skip
+
+
+def test_an_added_rule_is_kept_where_it_stands(tmp_path: Path) -> None:
+    derived(tmp_path, sent("/v1/things/a"), sent("/v1/things/b"))
+    mine = "  # between the two\n  - {id: mine, match: {path: /mine}, respond: {text: mine}}\n"
+    edit(tmp_path, "  - id: recorded-one-2\n", mine + "  - id: recorded-one-2\n")
+    found = derived(tmp_path, sent("/v1/things/a", 2), sent("/v1/things/b", 2), name="20261122T101112Z")
+
+    text = found.files[0].read_text()
+    assert text.index("recorded-one-1") < text.index(mine) < text.index("recorded-one-2")
+    assert list(rules(tmp_path)) == ["recorded-one-1", "mine", "recorded-one-2"]
+
+
+def test_a_second_recording_leaves_what_was_edited(tmp_path: Path) -> None:
+    derived(tmp_path, sent("/v1/things/a", 1), sent("/v1/things/b", 1))
+    edit(tmp_path, "body: 1", "body: edited")
+    found = derived(tmp_path, sent("/v1/things/b", 2), sent("/v1/things/a", 2), name="20261122T101112Z")
+
+    assert (found.rules, found.kept) == (1, 1)
+    (left_out,) = found.left_out
+    assert left_out.startswith("GET /v1/things/a at")
+    assert "'recorded-one-1' in things.yaml was edited" in left_out
+    answers = again(replay(tmp_path), sent("/v1/things/a"), sent("/v1/things/b"))
+    assert [answer.body for answer in answers] == [b'"edited"', b"2"]
+
+
+def test_a_rule_of_mine_that_answers_everything_wins(tmp_path: Path) -> None:
+    derived(tmp_path, sent("/v1/things/a"))
+    rule = "{id: mine, priority: 1, match: {path: '/v1/things/{x}'}, require: none, respond: {text: mine}}"
+    mine = f"cassette: 1\nrules: [{rule}]\n"
+    (tmp_path / "tape" / "cassettes" / "mine.yaml").write_text(mine)
+    found = derived(tmp_path)
+
+    assert (found.rules, found.kept, len(found.left_out)) == (0, 1, 1)
+    assert (tmp_path / "tape" / "cassettes" / "mine.yaml").read_text() == mine
+    assert not (tmp_path / "tape" / "cassettes" / "things.yaml").exists()
+    assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == b"mine"
+
+
+def test_a_file_of_mine_is_never_written_to(tmp_path: Path) -> None:
+    mine = tmp_path / "tape" / "cassettes" / "things.yaml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("cassette: 1\nrules: [{id: recorded-one-1, match: {path: /mine}, respond: {text: mine}}]\n")
+    found = derived(tmp_path, sent("/v1/things/a"))
+
+    assert mine.read_text().endswith("{text: mine}}]\n")
+    assert [file.name for file in found.files] == ["things-1a2b3c4d.yaml"]
+    assert list(rules(tmp_path)) == ["recorded-one-2", "recorded-one-1"]
+    assert derived(tmp_path) == found
+
+
+def test_a_body_that_was_edited_makes_its_rule_mine(tmp_path: Path) -> None:
+    derived(tmp_path, sent("/v1/things/a", b"x" * 70_000, answer_headers=[("Content-Type", "text/plain")]))
+    (body,) = (tmp_path / "tape" / "cassettes" / "bodies").iterdir()
+    body.write_text("edited")
+    found = derived(tmp_path)
+
+    assert (found.rules, found.kept) == (0, 1)
+    assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == b"edited"
+
+
+def test_a_file_that_cannot_be_read_stops_everything(tmp_path: Path) -> None:
+    (file,) = derived(tmp_path, sent("/v1/things/a")).files
+    edit(tmp_path, "match:", "mtach:")
+    before = file.read_text()
+    with pytest.raises(Unreadable, match="unknown-key"):
+        derived(tmp_path, sent("/v1/others"), name="20261122T101112Z")
+    assert file.read_text() == before
+    assert len(list(file.parent.iterdir())) == 1
+
+
+def test_large_bodies_are_answered_byte_for_byte(tmp_path: Path) -> None:
+    large = b'{"a": "' + b"x" * 70_000 + b'"}'
+    derived(tmp_path, sent("/v1/things/a", large))
+    assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == large
+
+
+# What is not recorded
+
+
+XML = b"<!-- application/xml, 12 bytes, not recorded -->"
+
+
+def test_what_is_not_recorded_gets_no_rule_and_is_named_in_its_file(tmp_path: Path) -> None:
+    bank_of_things(tmp_path)
+    lost = replace(taped("/v1/things/a?secret=1"), answer_body=XML)
+    tape(tmp_path / "tape", taped("/v1/things"), lost, lost, taped("/v1/others", answer_headers=()))
+    made = derive(tmp_path / "tape", None)
+    assert made.rules == 2
+    assert len(made.left_out) == 2
+    text = (tmp_path / "tape/cassettes/things.yaml").read_text()
+    line = "GET /v1/things/a: the body of its answer is not recorded (application/xml, 12 bytes)"
+    assert text.count(line) == 1
+    assert "left_out" not in (tmp_path / "tape/cassettes/others.yaml").read_text()
+    engine = replay(tmp_path)
+    assert [line for line in left_out(engine.interface) if "lacks GET /v1/things/a: the body" in line]
+
+
+def test_a_resource_of_which_nothing_is_recorded_has_a_file_that_says_so(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", replace(taped("/v1/things"), answer_body=XML), name="20261120T101112Z")
+    assert derive(tmp_path / "tape", None).rules == 0
+    file = tmp_path / "tape/cassettes/things.yaml"
+    assert "GET /v1/things: the body" in file.read_text()
+    before = file.read_text()
+    derive(tmp_path / "tape", None)
+    assert file.read_text() == before
+
+
+def test_what_is_recorded_later_is_not_missed_any_more(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", replace(taped("/v1/things"), answer_body=XML), name="20261120T101112Z")
+    derive(tmp_path / "tape", None)
+    tape(tmp_path / "tape", taped("/v1/things"), name="20261121T101112Z")
+    assert derive(tmp_path / "tape", None).rules == 1
+    assert "left_out" not in (tmp_path / "tape/cassettes/things.yaml").read_text()
+
+
+def test_many_that_are_missed_are_counted(tmp_path: Path) -> None:
+    bank_of_things(tmp_path)
+    lost = [replace(taped(f"/v1/things/{n}"), answer_body=XML) for n in range(9)]
+    tape(tmp_path / "tape", *lost, taped("/v1/things"))
+    derive(tmp_path / "tape", None)
+    lines = list(left_out(replay(tmp_path).interface))
+    assert len(lines) == 6
+    assert "lacks 4 more" in lines[-1]

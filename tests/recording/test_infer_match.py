@@ -1,0 +1,128 @@
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.recording.infer_match import RecordedRequest, asked, tell_apart
+
+A, B = "11111111-1111-4111-8111-111111111111", "22222222-1111-4111-8111-111111111111"
+
+
+def request(
+    number: int = 1, query: str = "", answer: str = "same", body: Any = None, **headers: str
+) -> RecordedRequest:
+    pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    return asked(number, {}, f"/x?{query}", Headers(pairs), content, answer)
+
+
+def queries(*requests: RecordedRequest, said: dict[str, int] | None = None) -> list[Any]:
+    return [match.get("query") for match in tell_apart(requests, said or {})]
+
+
+def bodies(*requests: RecordedRequest) -> list[Any]:
+    return [match.get("body") for match in tell_apart(requests, {})]
+
+
+def test_values_are_compared_and_what_others_have_is_absent() -> None:
+    assert queries(request(query="a=1"), request(query="a=2"), request(query="b=")) == [
+        {"a": "1", "b": {"absent": True}},
+        {"a": "2", "b": {"absent": True}},
+        {"a": {"absent": True}, "b": ""},
+    ]
+
+
+def test_ids_that_the_client_makes_up_are_any() -> None:
+    assert queries(request(query=f"a={A}")) == [{"a": {"format": "uuid"}}]
+    assert (
+        queries(request(query=f"a={A}", answer="1"), request(query=f"a={B}", answer="2"))
+        == [{"a": {"format": "uuid"}}] * 2
+    )
+    assert queries(request(query="a=2026-11-21T10:11:12Z")) == [{"a": {"format": "date-time"}}]
+
+
+def test_ids_that_the_bank_has_given_are_not() -> None:
+    assert queries(request(5, f"a={A}"), request(6, f"a={B}"), said={A: 4}) == [{"a": A}, {"a": B}]
+    assert queries(request(5, f"a={A}"), said={A: 5}) == [{"a": {"format": "uuid"}}]
+
+
+def test_dates_are_any_unless_they_decide_what_is_answered() -> None:
+    assert queries(request(query="a=2026-11-21")) == [{"a": {"format": "date"}}]
+    assert queries(request(query="a=2026-11-21"), request(query="a=2026-11-22")) == [{"a": {"format": "date"}}] * 2
+    assert queries(request(query="a=2026-11-21", answer="1"), request(query="a=2026-11-22", answer="2")) == [
+        {"a": "2026-11-21"},
+        {"a": "2026-11-22"},
+    ]
+    # The same date twice decides nothing.
+    assert (
+        queries(request(query="a=2026-11-21", answer="1"), request(query="a=2026-11-21", answer="2"))
+        == [{"a": {"format": "date"}}] * 2
+    )
+    # What else differs may have decided.
+    assert queries(request(query="a=2026-11-21&b=1", answer="1"), request(query="a=2026-11-22&b=2", answer="2")) == [
+        {"a": {"format": "date"}, "b": "1"},
+        {"a": {"format": "date"}, "b": "2"},
+    ]
+
+
+def test_other_kinds_are_any_only_where_they_vary_to_no_effect() -> None:
+    def amount(text: str, answer: str) -> RecordedRequest:
+        return request(body={"amount": text}, answer=answer)
+
+    assert bodies(amount("10.00", "1")) == [{"/amount": "10.00"}]
+    assert bodies(amount("10.00", "1"), amount("11.00", "1")) == [{"/amount": {"format": "amount"}}] * 2
+    assert bodies(amount("10.00", "1"), amount("11.00", "2")) == [{"/amount": "10.00"}, {"/amount": "11.00"}]
+
+
+def test_values_that_one_request_repeats_count_as_one() -> None:
+    assert queries(request(query="a=1&a=2"), request(query="a=2&a=3"), request(query="a=4")) == [
+        {"a": {"in": ["1", "2", "3"]}},
+        {"a": {"in": ["1", "2", "3"]}},
+        {"a": "4"},
+    ]
+
+
+@pytest.mark.parametrize("body", [None, b"{", b"a=b", 5, "x", [], {}])
+def test_what_is_no_json_object_is_not_compared(body: Any) -> None:
+    assert bodies(request(body=body)) == [None]
+
+
+def test_bodies_are_compared_by_their_scalars() -> None:
+    assert bodies(request(body={"a": {"b/c": [1.5, True]}, "validUntil": "2026-11-21", "d": []})) == [
+        {"/a/b~1c/0": Decimal("1.5"), "/a/b~1c/1": True, "/validUntil": {"format": "date"}, "/d": {"equals": []}}
+    ]
+
+
+def test_what_a_scalar_stands_in_is_not_absent() -> None:
+    assert bodies(request(body={"a": 1}), request(body={"a": {"b": 2}}), request(body={})) == [
+        {"/a": 1, "/a/b": {"absent": True}},
+        {"/a/b": 2},
+        {"/a": {"absent": True}, "/a/b": {"absent": True}},
+    ]
+
+
+def test_an_empty_list_cannot_be_told_from_null() -> None:
+    assert bodies(request(body={"a": []}), request(body={"a": None})) == [{"/a": {"exists": True}}] * 2
+
+
+def test_names_that_no_cassette_can_hold_are_left_out() -> None:
+    assert bodies(request(body={"x" * 200: 1, "a\nb": 2, "c": 3})) == [{"/c": 3}]
+
+
+def test_end_to_end_ids_are_any() -> None:
+    assert bodies(request(body={"p": [{"endToEndIdentification": "E-1"}]})) == [
+        {"/p/0/endToEndIdentification": {"exists": True}}
+    ]
+
+
+def test_the_consent_counts_always_and_other_headers_where_they_differ() -> None:
+    requests = [request(Consent_ID=A, PSU_ID="x", Accept="a", X_Other=str(n)) for n in range(2)]
+    assert [match["headers"] for match in tell_apart(requests, {})] == [{"Consent-ID": A}] * 2
+
+    requests = [request(psu_id="x", X_Request_ID=A, X_Other="1"), request(PSU_ID="y", Accept="b")]
+    assert [match["headers"] for match in tell_apart(requests, {})] == [
+        {"PSU-ID": "x", "X-Request-ID": {"exists": True}, "Accept": {"absent": True}},
+        {"PSU-ID": "y", "X-Request-ID": {"absent": True}, "Accept": "b"},
+    ]

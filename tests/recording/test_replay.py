@@ -1,0 +1,164 @@
+"""Recorded answers given again: to the data that was redacted, with links that lead back, at another time."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import Client
+from tests.support.taping import START, URL, tape, taped
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.recording import replay
+from xs2a_sandbox.recording.derive import derive
+from xs2a_sandbox.redaction.pseudonyms import ensure_key, fingerprint
+from xs2a_sandbox.redaction.redactor import Redactor
+
+IBAN = "AT611904300234573201"
+ACCOUNT = "/v1/konten/{}"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def recorded(here: Path, *entries: Entry, redact: bool = True, key: str | None = None) -> None:
+    secret = ensure_key(here / "conf")
+    redactor = Redactor(secret, words=frozenset({"konten"}))
+    written = [redactor.entry(one) for one in entries] if redact else list(entries)
+    tape(here / "tape", *written, redacted=(key or fingerprint(secret)) if redact else False)
+    derive(here / "tape", None)
+
+
+def settings(here: Path, **values: Any) -> Settings:
+    return Settings(state="memory:", confdir=here / "conf", cassettes=(here / "tape/cassettes",), **values)
+
+
+def replayed(here: Path, **values: Any) -> Engine:
+    return build.build(settings(here, **values))
+
+
+def test_what_the_app_really_sends_fits_a_redacted_recording(here: Path) -> None:
+    recorded(here, taped("/v1/konten?iban=" + IBAN, {"iban": IBAN, "ok": True}))
+    assert IBAN not in "".join(file.read_text() for file in (here / "tape").rglob("*.*") if file.is_file())
+    client = Client(replayed(here))
+    answer = client.get(f"/v1/konten?iban={IBAN}")
+    assert (answer.status, answer.json()["ok"], answer.source) == (200, True, "rule")
+    # And what the app was given fits, too.
+    assert client.get(f"/v1/konten?iban={answer.json()['iban']}").json() == answer.json()
+
+
+def test_links_lead_back(here: Path) -> None:
+    links = {"_links": {"self": {"href": f"{URL}/v1/konten/a"}, "other": {"href": "https://other.example/v1/konten/a"}}}
+    headers = (("Content-Type", "application/json"), ("Location", f"{URL}/v1/konten/a"))
+    recorded(here, taped("/v1/konten/a", links, answer_headers=headers), redact=False)
+    answer = Client(replayed(here)).get("/s/ci/xs2a/v1/konten/a", host="sandbox.example")
+    assert answer.headers["location"] == "http://sandbox.example/s/ci/xs2a/v1/konten/a"
+    assert answer.json()["_links"] == {
+        "self": {"href": "http://sandbox.example/s/ci/xs2a/v1/konten/a"},
+        "other": {"href": "https://other.example/v1/konten/a"},
+    }
+
+
+def test_pages_of_the_bank_that_were_recorded_come_before_our_own(here: Path) -> None:
+    target = "/sca/payments?id=99391c7e-ad88-49ec-a2ad-99ddcb1f7721&decide=approve"
+    back = [("Location", "http://localhost:7777/back"), ("Content-Type", "text/html")]
+    recorded(here, taped(target, b"<p>back</p>", status=303, answer_headers=back))
+    client = Client(replayed(here))
+
+    assert client.get(target).status == 303
+    assert client.get(target).headers["location"].startswith("http://localhost:7777/")
+    assert b"xs2a-sandbox, a test system" in client.get("/sca/payments?id=another").body
+
+
+def test_links_stay_where_they_are_not_to_be_rewritten(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", {"_links": {"self": {"href": f"{URL}/v1/konten/a"}}}), redact=False)
+    answer = Client(replayed(here, banks=(RealBank(URL, rewrite_links=False),))).get("/v1/konten/a")
+    assert (answer.source, answer.json()["_links"]["self"]["href"]) == ("rule", f"{URL}/v1/konten/a")
+
+
+DATES = {
+    "day": "2026-11-20",
+    "time": "2026-11-20T10:11:12.5+01:00",
+    "ever": "9999-12-31",
+    "text": "on 2026-11-20",
+    "amount": 1.10,
+}
+
+
+def test_dates_stay_unless_they_are_to_move(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", DATES), redact=False)
+    assert Client(replayed(here)).get("/v1/konten/a").json() == DATES
+
+
+def test_dates_move_with_the_sessions_clock(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", DATES), redact=False)
+    engine = replayed(here, shift_dates=True)
+    engine.admin_token = "token-for-this-test"
+    client = Client(engine, "ci")
+
+    def at(day: str) -> Any:
+        headers = {"Authorization": "Bearer token-for-this-test"}
+        set_ = client.request("PUT", "/_sandbox/clock", json={"frozen": f"{day}T12:00:00"}, headers=headers)
+        assert set_.status == 200, set_.body
+        return client.get("/v1/konten/a").json()
+
+    assert at("2026-11-21") == DATES
+    assert at("2026-12-01") == {**DATES, "day": "2026-11-30", "time": "2026-11-30T10:11:12.5+01:00"}
+    assert at("2026-11-01")["day"] == "2026-10-31"
+    assert Client(engine, "other").get("/v1/konten/a").json()["ever"] == "9999-12-31"
+
+
+def test_dates_in_what_is_no_json_stay(here: Path) -> None:
+    plain = (("Content-Type", "text/plain"),)
+    recorded(here, taped("/v1/konten/a", b"2026-11-20", answer_headers=plain), redact=False)
+    assert Client(replayed(here, shift_dates=True)).get("/v1/konten/a").body == b"2026-11-20"
+
+
+def test_old_recordings_are_said_or_refused(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", {}), redact=False)
+    (file,) = (here / "tape/cassettes").glob("*.yaml")
+    file.write_text(file.read_text().replace("2026-11-21T10", "2020-01-01T10"))
+    engine = replayed(here, max_age=timedelta(days=30))
+    (line,) = build.warnings(settings(here, max_age=timedelta(days=30)), engine)
+    assert line.startswith(f"{file} was recorded ")
+    assert line.endswith(" days ago, longer than max_age allows")
+    assert build.warnings(settings(here), engine) == []
+    with pytest.raises(ConfigError, match="record again, or let max_age be longer"):
+        replayed(here, max_age=timedelta(days=30), on_expiry="fail")
+
+
+def test_age_is_counted_from_the_recording(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", {}), redact=False)
+    said = replayed(here).interface
+    day = timedelta(days=1)
+    assert list(replay.outdated(said, START + day, day)) == []
+    assert len(list(replay.outdated(said, START + day + timedelta(seconds=1), day))) == 1
+    assert list(replay.outdated(said, datetime(2999, 1, 1, tzinfo=UTC), None)) == []
+
+
+def test_a_recording_of_another_key_is_said(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", {"iban": IBAN}), key="0badc0de")
+    (line,) = build.warnings(settings(here), replayed(here))
+    assert "redacted with another key (0badc0de, not " in line
+    assert "will not fit its rules" in line
+
+
+def test_one_of_this_key_is_not(here: Path) -> None:
+    recorded(here, taped("/v1/konten/a", {"iban": IBAN}))
+    assert build.warnings(settings(here), replayed(here)) == []
+
+
+def test_what_an_app_can_have_from_a_recording(here: Path) -> None:
+    answer = {"id": "a-1", "n": 17, "_links": {"next": {"href": "/v1/konten/b-2?page=c-3"}}}
+    recorded(here, taped("/v1/konten/a", answer), redact=False)
+    texts = replay.recorded_texts(replayed(here).interface)
+    assert {"a-1", "17", "b-2", "c-3"} <= texts
+    assert "application/json" not in texts
+    assert json.dumps("") not in texts

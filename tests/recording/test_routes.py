@@ -1,0 +1,77 @@
+from pathlib import Path
+
+import pytest
+
+from tests.support.taping import bank_of_things
+from xs2a_sandbox.recording.routes import Routes, slug
+
+UUID = "5f81d900-ca0e-4fc7-82e0-b86db4245024"
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "parameters", "name", "resource"),
+    [
+        ("/v1/things?x=y", "/v1/things", {}, "list", "things"),
+        ("/v1/things/", "/v1/things", {}, "list", "things"),
+        ("/psd2/v1/things/a%20b", "/v1/things/{thing}", {"thing": "a b"}, "one", "things"),
+        # no operation
+        ("/v1/other/x", "/v1/other/x", {}, "get-v1-other-x", "other"),
+        (
+            f"/p/v1/other/{UUID}/a/12",
+            "/v1/other/{id}/a/{id2}",
+            {"id": UUID, "id2": "12"},
+            "get-other-id-a-id2",
+            "other",
+        ),
+        ("/token", "/token", {}, "get-token", "token"),
+    ],
+)
+def test_operations_name_the_parts_of_a_path(
+    target: str, path: str, parameters: dict[str, str], name: str, resource: str, tmp_path: Path
+) -> None:
+    route = Routes(bank_of_things(tmp_path)).find("GET", target)
+    assert (route.path, dict(route.parameters), route.resource) == (path, parameters, resource)
+    assert route.name == name.replace("v1-", "")
+
+
+def test_another_method_than_the_interface_has_is_no_operation(tmp_path: Path) -> None:
+    route = Routes(bank_of_things(tmp_path)).find("PUT", f"/p/v1/things/{UUID}")
+    assert (route.path, route.name) == ("/v1/things/{id}", "put-things-id")
+
+
+@pytest.mark.parametrize(
+    ("segment", "is_id"),
+    [
+        (UUID, True),
+        ("AT459880000010204711", True),
+        ("7", True),
+        ("a1b2c3d4e5f60718", True),
+        ("3dc3d5b3702348489829", True),
+        ("qwer3456tzui7890", True),
+        ("v1", False),
+        ("v1.3", False),
+        ("consents", False),
+        ("sepa-credit-transfers", False),
+        ("pain.001-sepa-credit-transfers", False),
+        ("cancellation-authorisations", False),
+    ],
+)
+def test_without_an_interface_ids_are_known_by_their_looks(segment: str, is_id: bool) -> None:
+    route = Routes(None).find("GET", f"/v1/payments/{segment}")
+    assert route.path == ("/v1/payments/{id}" if is_id else f"/v1/payments/{segment}")
+
+
+@pytest.mark.parametrize(
+    ("path", "resource"), [("/", "other"), (f"/v1/{UUID}", "other"), ("/v1.2/Ä B/x", "b"), ("/1/a", "other")]
+)
+def test_odd_paths_have_a_file_too(path: str, resource: str) -> None:
+    assert Routes(None).find("GET", path).resource == resource
+
+
+def test_a_slug_is_a_name_of_a_file() -> None:
+    assert [slug(text) for text in ("Signing Baskets", "../..", "ä", "x" * 99)] == [
+        "signing-baskets",
+        "other",
+        "other",
+        "x" * 60,
+    ]

@@ -1,0 +1,106 @@
+"""Which exchanges of a recording count, and why the others do not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.taping import URL, bank_of_things, tape, taped
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.messages import MAX_BODY
+from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, newest, read
+
+A = "11111111-1111-4111-8111-111111111111"
+
+
+def noted(body: bytes, *headers: tuple[str, str], status: int = 200) -> Entry:
+    return replace(taped("/v1/things", answer_headers=headers, status=status), answer_body=body)
+
+
+def found(directory: Path) -> tuple[list[Taped], dict[str, int], list[str]]:
+    left_out: list[LeftOut] = []
+    exchanges, said = read(directory / "tape", Routes(bank_of_things(directory)), left_out)
+    return exchanges, said, list(map(str, left_out))
+
+
+def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things/1"), name="20261120T101112Z")
+    tape(tmp_path / "tape", taped("/v1/things/2"), redacted=False)
+    exchanges, _, left_out = found(tmp_path)
+    assert [(one.number, one.file, one.redacted, one.route.name) for one in exchanges] == [
+        (1, 0, "1a2b3c4d", "list"),
+        (2, 0, "1a2b3c4d", "one"),
+        (3, 1, None, "one"),
+    ]
+    assert left_out == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (taped("/v1/things", cut=True), "not recorded to the end"),
+        (taped("/v1/things", status=101), "an answer with status 101"),
+        (taped("/v1/things", method="PURGE"), "no method PURGE"),
+        (taped("/v1/things", method="POST", body=b"x" * (MAX_BODY + 1)), "larger than the sandbox takes"),
+        (taped("things"), "its path is no path"),
+        (noted(b'{"notRecorded":"application/json, 7 bytes"}'), "not recorded (application/json, 7 bytes)"),
+        (noted(b"<!-- text/html, 1234 bytes, not recorded -->"), "not recorded (text/html, 1234 bytes)"),
+        (noted(b"\x1f\x00\xff", ("Content-Encoding", "compress")), "cannot be read (Content-Encoding compress)"),
+    ],
+)
+def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, entry: Entry, reason: str) -> None:
+    tape(tmp_path / "tape", entry, taped("/v1/things?secret=1"))
+    exchanges, _, left_out = found(tmp_path)
+    assert [one.number for one in exchanges] == [2]
+    (line,) = left_out
+    assert reason in line
+    assert "secret" not in line
+
+
+def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", noted(b"<!-- text/html, 12 bytes, not recorded -->", status=503))
+    exchanges, _, (line,) = found(tmp_path)
+    assert len(exchanges) == 1
+    assert "the body of its answer is not recorded (text/html, 12 bytes), so the rule answers without it" in line
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        noted(b"<!-- text/html, 12 bytes, not recorded -->", ("Location", "/there"), status=302),
+        noted(b'{"written": "by a browser"}', ("Content-Encoding", "br")),
+        noted(b'{"notRecorded": "at all"}'),
+    ],
+)
+def test_nothing_is_lost_of_these(tmp_path: Path, entry: Entry) -> None:
+    tape(tmp_path / "tape", entry)
+    exchanges, _, left_out = found(tmp_path)
+    assert (len(exchanges), left_out) == (1, [])
+
+
+def test_what_the_bank_said_first_is_told_from_what_the_app_said(tmp_path: Path) -> None:
+    other = A.replace("1", "2")
+    tape(
+        tmp_path / "tape",
+        taped("/v1/things", {"id": A.upper()}, body={"x": other}, method="POST"),
+        taped(f"/v1/things/{A}", {"id": A, "x": other}),
+    )
+    assert found(tmp_path)[1] == {A: 1}
+
+
+def test_the_newest_file_counts_for_each_path(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things/1"), name="20261120T101112Z")
+    tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things"))
+    left_out: list[LeftOut] = []
+    groups = list(newest(found(tmp_path)[0], left_out))
+    assert [[one.number for one in group] for group in groups] == [[3, 4], [2]]
+    assert left_out == []
+
+
+def test_of_two_banks_the_later_one_counts(tmp_path: Path) -> None:
+    tape(tmp_path / "tape", replace(taped("/v1/things"), bank="https://other.example"), taped("/v1/things"))
+    left_out: list[str] = []
+    groups = list(newest(found(tmp_path)[0], left_out))
+    assert [[one.number for one in group] for group in groups] == [[2]]
+    (line,) = left_out
+    assert f"it went to https://other.example; {URL} answered the same later" in str(line)

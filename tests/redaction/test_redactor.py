@@ -1,0 +1,499 @@
+"""The whole of an exchange: nothing planted in it survives, and what is left fits together."""
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, unquote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xs2a_sandbox.documents.formats import is_iban
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.redaction.redactor import Redactor
+from xs2a_sandbox.redaction.rules import RedactionRules
+
+KEY = b"k" * 32
+IBAN, OTHER = "AT611904300234573201", "DE89370400440532013000"
+UUID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+JSON = ("Content-Type", "application/json")
+
+
+def entry(
+    target: str = "/v1/accounts",
+    headers: tuple[tuple[str, str], ...] = (),
+    body: bytes = b"",
+    answer_headers: tuple[tuple[str, str], ...] = (JSON,),
+    answer_body: bytes = b"{}",
+    bank: str = "https://api.bank.example/psd2",
+) -> Entry:
+    started = datetime(2026, 11, 21, 8, 37, 14, tzinfo=UTC)
+    return Entry(started, 12.5, bank, "GET", target, Headers(headers), body, 200, Headers(answer_headers), answer_body)
+
+
+def dump(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+class TestEntries:
+    def test_one_in_which_all_is_harmless_stays_as_it_is(self) -> None:
+        harmless = entry(
+            f"/v1/consents/{UUID}/status?withBalance=true",
+            (("X-Request-ID", UUID), ("Accept", "application/json"), ("Host", "api.bank.example")),
+            dump({"validUntil": "2026-12-31", "recurringIndicator": True}),
+            (JSON, ("Date", "Sat, 21 Nov 2026 08:37:14 GMT"), ("ASPSP-SCA-Approach", "REDIRECT")),
+            dump({"consentStatus": "valid", "_links": {"self": {"href": f"/v1/consents/{UUID}"}}}),
+        )
+        redactor = Redactor(KEY)
+        assert repr(redactor.entry(harmless)) == repr(harmless)
+        assert redactor.count == 0
+
+    def test_path_body_link_and_header_agree(self) -> None:
+        raw = entry(
+            f"/v1/accounts/{IBAN}/transactions/TX-4711?entryReferenceFrom=TX-4711&iban={IBAN}",
+            (("Consent-ID", "consent/7x"), ("PSU-ID", "gruenwald"), ("PSU-IP-Address", "10.1.2.3")),
+            dump({"psuId": "gruenwald", "consentId": "consent/7x", "ip": "10.1.2.3"}),
+            (JSON, ("Location", f"https://api.bank.example/psd2/v1/accounts/{IBAN}")),
+            dump(
+                {
+                    "account": {"iban": IBAN, "spaced": "AT61 1904 3002 3457 3201"},
+                    "transactionId": "TX-4711",
+                    "_links": {
+                        "account": {"href": f"/v1/accounts/{IBAN}"},
+                        "consent": {"href": "/v1/consents/consent%2F7x"},
+                    },
+                }
+            ),
+        )
+        made = Redactor(KEY).entry(raw)
+        answer, sent = json.loads(made.answer_body), json.loads(made.body)
+        iban, transaction = answer["account"]["iban"], answer["transactionId"]
+
+        assert is_iban(iban)
+        assert iban[:2] == "AT"
+        assert iban != IBAN
+        assert answer["account"]["spaced"].replace(" ", "") == iban
+        assert (
+            made.target
+            == f"/v1/accounts/{iban}/transactions/{transaction}?entryReferenceFrom={transaction}&iban={iban}"
+        )
+        assert answer["_links"]["account"]["href"] == f"/v1/accounts/{iban}"
+        assert made.answer_headers.get("location") == f"https://api.bank.example/psd2/v1/accounts/{iban}"
+        assert answer["_links"]["consent"]["href"] == "/v1/consents/" + quote(sent["consentId"], safe="")
+        assert made.headers.get("consent-id") == sent["consentId"]
+        assert made.headers.get("psu-id") == sent["psuId"] != "gruenwald"
+        assert made.headers.get("psu-ip-address") == sent["ip"]
+
+    def test_a_second_process_finds_the_same(self) -> None:
+        raw = entry(f"/v1/accounts/{IBAN}", answer_body=dump({"name": "Anna Grünwald", "n": 123456789}))
+        assert repr(Redactor(KEY).entry(raw)) == repr(Redactor(KEY).entry(raw)) != repr(Redactor(b"other").entry(raw))
+
+    @pytest.mark.parametrize(
+        "name",
+        """Authorization Proxy-Authorization Cookie Set-Cookie Signature Digest TPP-Signature-Certificate
+        X-Forwarded-Client-Cert SSL-Client-Cert X-Customer-Name X-JWS-Signature ETag User-Agent""".split(),
+    )
+    def test_header_fields_that_are_dropped(self, name: str) -> None:
+        made = Redactor(KEY).entry(entry(headers=((name, "Anna 12345678"),), answer_headers=((name, "x"), JSON)))
+        assert (list(made.headers), list(made.answer_headers)) == ([], [JSON])
+
+    def test_only_the_scheme_of_a_challenge_stays(self) -> None:
+        made = Redactor(KEY).entry(entry(answer_headers=(("WWW-Authenticate", 'Bearer realm="Anna"'),)))
+        assert made.answer_headers.pairs == (("WWW-Authenticate", "Bearer"),)
+        made = Redactor(KEY).entry(entry(answer_headers=(("WWW-Authenticate", "Anna"),)))
+        assert made.answer_headers.pairs == ()
+
+    def test_what_the_payment_user_sends_with(self) -> None:
+        sent = {
+            "PSU-User-Agent": "Fone 12",
+            "PSU-Device-ID": UUID,
+            "PSU-Geo-Location": "GEO:48.208174;16.373819",
+            "PSU-ID-Type": "ANNA 1",
+            "Forwarded": "for=10.1.2.3",
+        }
+        made = Redactor(KEY).entry(entry(headers=tuple(sent.items())))
+        assert [name for name, _ in made.headers] == list(sent)
+        assert not set(sent.values()) & set(made.headers.first.values())
+        assert (
+            made.headers.get(
+                "forwarded",
+            )
+            != "for=10.1.2.3"
+        )
+
+    def test_the_length_of_another_body_is_right(self) -> None:
+        headers = (("Content-Type", "text/html"), ("Content-Length", "4"))
+        made = Redactor(KEY).entry(entry(answer_headers=headers, answer_body=b"Anna"))
+        assert made.answer_headers.get("content-length") == str(len(made.answer_body))
+
+    def test_a_password_in_the_banks_url(self) -> None:
+        made = Redactor(KEY).entry(entry(bank="https://me:geheim@api.bank.example/psd2"))
+        assert made.bank == "https://api.bank.example/psd2"
+
+    def test_rules_for_header_fields(self) -> None:
+        rules = RedactionRules(headers={"authorization": "keep", "x-trace": "replace", "accept": "drop"})
+        headers = (("Authorization", "Bearer 2fa81bc0"), ("X-Trace", "Anna-1"), ("Accept", "text/html"))
+        made = Redactor(KEY, rules).entry(entry(headers=headers))
+        assert made.headers.get("authorization") == "Bearer 2fa81bc0"
+        assert re.fullmatch("[A-Z][a-z]{3}-[0-9]", made.headers.get("x-trace") or "")
+        assert made.headers.get("accept") is None
+
+    def test_it_counts(self) -> None:
+        redactor = Redactor(KEY)
+        redactor.entry(
+            entry(f"/v1/accounts/{IBAN}", (("Authorization", "x"),), answer_body=dump({"name": "Anna", "n": 1}))
+        )
+        assert redactor.count == 3
+
+    def test_words_of_the_interface_stay(self) -> None:
+        raw = entry("/v1/kuckuck-post/x1")
+        assert Redactor(KEY, words=["kuckuck-post"]).entry(raw).target.startswith("/v1/kuckuck-post/")
+        assert "kuckuck" not in Redactor(KEY).entry(raw).target
+
+
+class TestLogLines:
+    def test_the_target_has_no_query(self) -> None:
+        redactor = Redactor(KEY)
+        logged = redactor.target(f"/v1/accounts/{IBAN}?x=Anna")
+        assert logged == redactor.entry(entry(f"/v1/accounts/{IBAN}")).target
+        assert IBAN not in logged
+
+    def test_the_banks_hosts_may_be_named_before_anything_came_from_them(self) -> None:
+        link = "https://login.bank.example/v1/accounts"
+        assert Redactor(KEY).target(link) != link
+        assert Redactor(KEY, banks=["https://login.bank.example"]).target(link) == link
+
+    def test_the_log_may_be_written_while_exchanges_are_written_down(self) -> None:
+        redactor, alone = Redactor(KEY), Redactor(KEY)
+        exchanges = [
+            entry(
+                f"/v1/accounts/x{n}y",
+                answer_body=dump({"name": f"Anna {n}", "_links": {"self": {"href": f"/v1/consents/c{n}d"}}}),
+            )
+            for n in range(300)
+        ]
+        paths = [f"/v1/payments/p{n}q" for n in range(1000)]
+        with ThreadPoolExecutor(2) as pool:
+            written = pool.submit(lambda: [redactor.entry(one) for one in exchanges])
+            logged = pool.submit(lambda: list(map(redactor.target, paths)))
+        assert repr(written.result()) == repr([alone.entry(one) for one in exchanges])
+        assert logged.result() == list(map(alone.target, paths))
+        assert redactor.count == alone.count == 3 * 300 + 1000
+
+    def test_reasons_of_errors(self) -> None:
+        redactor = Redactor(KEY)
+        redactor.entry(entry(answer_body=dump({"name": "Gruenwald"})))
+        said = redactor.text(f"Bad status line 'HTTP Anna', {IBAN} of Gruenwald")
+        assert said.startswith("Bad status line '")
+        assert not [word for word in ("Anna", IBAN, "Gruenwald") if word in said]
+
+
+def texts(request: Request) -> set[str]:
+    """All that a rule for this request would have in it."""
+    path, _, query = request.target.partition("?")
+    found = {unquote(part) for part in path.split("/")} | {value for _, value in request.headers}
+    found |= {unquote(part.replace("+", " ")) for pair in query.split("&") for part in (pair, *pair.split("=", 1))}
+
+    def walk(value: Any) -> None:
+        match value:
+            case dict():
+                for name, inner in value.items():
+                    found.add(name)
+                    walk(inner)
+            case list():
+                for inner in value:
+                    walk(inner)
+            case _:
+                found.add(value if isinstance(value, str) else json.dumps(value))
+
+    try:
+        walk(json.loads(request.body, parse_int=str, parse_float=str))
+    except (ValueError, RecursionError):
+        found |= {unquote(part.replace("+", " ")) for part in re.split("[=&]", request.body.decode("latin-1"))}
+    return found
+
+
+TEXT = st.text(min_size=1, max_size=20)
+HEADER = st.tuples(
+    st.sampled_from("PSU-ID Consent-ID Accept X-Request-ID PSU-IP-Address TPP-Redirect-URI Cookie Forwarded".split()),
+    st.sampled_from([IBAN, UUID, "10.1.2.3", "https://x.example/a?b=c", "Bearer"]) | TEXT,
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.decimals(allow_nan=False, allow_infinity=False).map(float)
+    | TEXT
+    | st.sampled_from([IBAN, UUID, "/v1/accounts/x?y=z", "2026-11-21", "4111111111111111"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["iban", "status", "token", "accountId", "href", IBAN]) | TEXT, inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+
+
+class TestReplay:
+    def test_a_client_may_use_its_own_account(self) -> None:
+        recorded = Redactor(KEY).entry(
+            entry(f"/v1/accounts/{IBAN}", (("Consent-ID", "c-77"), JSON), dump({"iban": IBAN, "name": "Anna"}))
+        )
+        sent = Request(
+            "GET", f"/v1/accounts/{IBAN}", Headers([("Consent-ID", "c-77"), JSON]), dump({"iban": IBAN, "name": "Anna"})
+        )
+        matched = Redactor(KEY).request(sent)
+        assert (matched.target, matched.body) == (recorded.target, recorded.body)
+        assert matched.headers.pairs == recorded.headers.pairs
+
+    def test_and_what_an_answer_gave_it(self) -> None:
+        recorded = Redactor(KEY).entry(entry(answer_body=dump({"resourceId": "konto-88", "iban": IBAN})))
+        given = json.loads(recorded.answer_body)
+        replayed = Redactor(KEY, known=set(given.values()))
+        for target in (f"/v1/accounts/{given['resourceId']}", f"/v1/accounts/{given['iban']}?x={given['iban']}"):
+            request = Request("GET", target, body=dump(given))
+            assert replayed.request(request) is request
+        assert replayed.request(Request("GET", "/v1/accounts/konto-88")).target == f"/v1/accounts/{given['resourceId']}"
+
+    def test_framing_stays(self) -> None:
+        headers = Headers(
+            [("Host", "10.1.2.3"), ("Content-Length", "15"), ("X-Sandbox-Session", "anna"), ("Cookie", "a=b")]
+        )
+        request = Redactor(KEY).request(Request("POST", "/v1/consents", headers, b'{"name":"Anna"}'))
+        assert request.headers.pairs == headers.pairs[:3]
+
+    @settings(deadline=None, max_examples=200)
+    @given(
+        st.lists(
+            TEXT.map(lambda text: quote(text, safe="")) | st.sampled_from(["v1", "accounts", IBAN, "77777"]), max_size=5
+        ),
+        st.lists(st.tuples(TEXT | st.just("iban"), TEXT), max_size=3),
+        st.lists(HEADER, max_size=4),
+        VALUES,
+    )
+    def test_twice_is_once(self, path: list[str], query: list[tuple[str, str]], headers: list[Any], value: Any) -> None:
+        target = "/" + "/".join(path)
+        if query:
+            target += "?" + "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in query)
+        sent = Request("POST", target, Headers([JSON, *headers]), dump(value))
+        once = Redactor(KEY).request(sent)
+        assert Redactor(KEY, known=texts(once)).request(once) is once
+
+
+def as_iban(number: int) -> str:
+    bban = f"{number:018}"
+    return f"DE{98 - int(f'{bban}131400') % 97:02}{bban}"
+
+
+MARKED = st.one_of(
+    st.integers(10**9, 10**17).map(as_iban),
+    st.from_regex(r"[a-z]{4,9}\.[a-z]{4,9}@[a-z]{4,9}\.example", fullmatch=True),
+    st.from_regex(r"[1-9][0-9]{11,15}", fullmatch=True),
+)
+"""Data that can be told from its looks, wherever it stands."""
+PLAIN = st.from_regex(r"[A-Z][a-z]{6,9}(-[a-z]{4,6}| [A-Z][a-z]{5,9})?[0-9]{0,3}", fullmatch=True).filter(
+    lambda text: text.lower().split()[0] not in {"options", "private", "expired"}
+)
+"""Names, customer numbers, tokens."""
+
+Plant = Callable[[Entry, str], Entry]
+
+
+def member(build: Callable[[str], Any]) -> Plant:
+    return lambda one, secret: replace(one, answer_body=dump(build(secret)))
+
+
+def sent(build: Callable[[str], Any]) -> Plant:
+    return lambda one, secret: replace(one, body=dump(build(secret)))
+
+
+def header(name: str, text: str = "{}") -> Plant:
+    return lambda one, secret: replace(
+        one,
+        headers=Headers([*one.headers, (name, text.format(secret))]),
+        answer_headers=Headers([*one.answer_headers, (name, text.format(secret))]),
+    )
+
+
+def target(text: str) -> Plant:
+    return lambda one, secret: replace(one, target=text.format(quote(secret, safe="")))
+
+
+def content(media: str, build: Callable[[str], bytes]) -> Plant:
+    return lambda one, secret: replace(
+        one, answer_headers=Headers([("Content-Type", media)]), answer_body=build(secret)
+    )
+
+
+def base64_of(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+ANYWHERE: dict[str, Plant] = {
+    "path": target("/v1/accounts/{}/balances"),
+    "last segment": target("/v1/consents/{}"),
+    "query": target("/v1/accounts?iban={}&withBalance=true"),
+    "query without a name": target("/v1/accounts?{}"),
+    "query of a link": target("/v1/accounts?next=%2Fv1%2Fx%3Fy%3D{}"),
+    "authorization": header("Authorization", "Bearer {}"),
+    "cookie": header("Set-Cookie", "SID={}; Path=/"),
+    "unknown header": header("X-Customer"),
+    "psu": header("PSU-ID"),
+    "identifier": header("Consent-ID"),
+    "redirect": header("TPP-Redirect-URI", "https://tpp.example/{0}?state={0}"),
+    "host of a link": member(lambda s: {"homePage": f"https://{s}.example/"}),
+    "location": header("Location", "/v1/consents/{}"),
+    "forwarded": header("X-Forwarded-For"),
+    "certificate": header("TPP-Signature-Certificate"),
+    "nested": member(lambda s: {"a": [{"b": {"debtorTaxNumber": s}}]}),
+    "text": member(lambda s: {"tppMessages": [{"category": "ERROR", "text": f"the account of {s} is blocked"}]}),
+    "token": member(lambda s: {"access_token": s, "token_type": "Bearer"}),
+    "link": member(lambda s: {"_links": {"self": {"href": f"https://api.bank.example/psd2/v1/accounts/{quote(s)}"}}}),
+    "userinfo": member(lambda s: {"_links": {"self": {"href": f"https://{quote(s)}@api.bank.example/"}}}),
+    "base64": member(lambda s: {"image": base64_of(s), "data": base64_of(base64_of(s))}),
+    "hex": member(lambda s: {"blob": s.encode().hex()}),
+    "escaped": member(lambda s: {"x": quote(s), "y": json.dumps({"z": s})}),
+    "sent": sent(
+        lambda s: {"psuData": {"password": s}, "creditorName": s, "remittanceInformationUnstructured": f"for {s}"}
+    ),
+    "page": content("text/html", lambda s: f"<h1>Sorry, {s}</h1>".encode()),
+    "document": content("application/pdf", lambda s: s.encode()),
+    "broken": content("application/json", lambda s: f'{{"name": "{s}"'.encode()),
+    "twice": content("application/json", lambda s: f'{{"code": "{s}", "code": "ACSP"}}'.encode()),
+    "wrong type": content("text/plain", lambda s: dump({"ownerName": s})),
+    "compressed": content("application/json", lambda s: gzip.compress(dump({"ownerName": s}))),
+    "form": content(
+        "application/x-www-form-urlencoded", lambda s: f"grant_type=x&username={quote(s)}&{quote(s)}".encode()
+    ),
+}
+ANYWHERE |= {
+    "code": member(lambda s: {"transactionStatus": s, "product": s, "code": s, "bic": s}),
+    "encoded code": member(lambda s: {"status": base64_of(s), "product": quote(s)}),
+    "scope": member(lambda s: {"scope": f"AIS:{s} PIS"}),
+    "allowed header": header("Accept", "text/html; x={}"),
+    "method of the user": header("PSU-Http-Method"),
+    "content type": lambda one, s: replace(one, answer_headers=Headers([("Content-Type", f"text/html; x={s}")])),
+    "host": header("Origin", "https://{}.example"),
+    "redirect to this machine": header("TPP-Redirect-URI", "http://localhost:3000/back/{}"),
+}
+MARKED_ONLY: dict[str, Plant] = {
+    "name of a member": member(lambda s: {s: {"x": 1}, f"x_{s}": 1}),
+    "name of a parameter": target("/v1/accounts?{}=1"),
+}
+
+
+def shown(one: Entry) -> str:
+    """All that can be read in it, also with some effort."""
+    text = repr(one) + one.body.decode("utf-8", "replace") + one.answer_body.decode("utf-8", "replace")
+    found = [text, unquote(text), unquote(unquote(text))]
+    for encoded in re.findall(r"[A-Za-z0-9+/]{8,}=*", text):
+        try:
+            once = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode("latin-1")
+            found += [once, base64.b64decode(once).decode("latin-1")]
+        except ValueError:
+            continue
+    found += [bytes.fromhex(one).decode("latin-1") for one in re.findall(r"(?:[0-9a-f]{2}){6,}", text)]
+    return "\n".join(found).lower()
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_no_planted_secret_survives(data: st.DataObject) -> None:
+    redactor = Redactor(KEY)
+    planted: list[str] = []
+    for _ in range(data.draw(st.integers(1, 5))):
+        secret = data.draw(MARKED | PLAIN)
+        plain = secret[0].isupper() and not is_iban(secret)
+        place = data.draw(st.sampled_from([*ANYWHERE, *(() if plain else MARKED_ONLY)]))
+        planted.append(secret)
+        seen = shown(redactor.entry({**ANYWHERE, **MARKED_ONLY}[place](entry(), secret)))
+        assert not [one for one in planted if one.lower() in seen], place
+
+
+@pytest.mark.parametrize("place", [*ANYWHERE, *MARKED_ONLY])
+@pytest.mark.parametrize("secret", [IBAN, OTHER, "anna.gruenwald@mail.example", "4111111111111111", "06641234567"])
+def test_no_place_lets_through_what_can_be_told(place: str, secret: str) -> None:
+    planted = {**ANYWHERE, **MARKED_ONLY}[place](entry(), secret)
+    assert secret.lower() in shown(planted) or place == "compressed"
+    assert secret.lower() not in shown(Redactor(KEY).entry(planted))
+
+
+READ: dict[str, tuple[Plant, Callable[[Entry], str]]] = {
+    "path": (target("/v1/accounts/{}/balances"), lambda one: unquote(one.target.split("/")[3])),
+    "query": (target("/v1/accounts?x={}"), lambda one: unquote(one.target.partition("=")[2])),
+    "header": (header("Consent-ID"), lambda one: one.answer_headers.get("consent-id") or ""),
+    "link": (
+        header("Location", "https://api.bank.example/psd2/v1/consents/{}"),
+        lambda one: unquote((one.answer_headers.get("location") or "").rpartition("/")[2]),
+    ),
+    "member": (member(lambda s: {"x": [{"y": s}]}), lambda one: json.loads(one.answer_body)["x"][0]["y"]),
+    "code": (member(lambda s: {"status": s}), lambda one: json.loads(one.answer_body)["status"]),
+    "name": (member(lambda s: {"creditorName": s}), lambda one: json.loads(one.answer_body)["creditorName"]),
+    "text of an error": (
+        member(lambda s: {"text": f"The account of {s} is blocked"}),
+        lambda one: json.loads(one.answer_body)["text"].removeprefix("The account of ").removesuffix(" is blocked"),
+    ),
+}
+"""Places with how to read what stands there."""
+
+
+@settings(deadline=None, max_examples=150)
+@given(MARKED | PLAIN, st.permutations(sorted(READ)))
+def test_one_value_has_one_pseudonym_in_every_place(secret: str, order: list[str]) -> None:
+    redactor = Redactor(KEY)
+    found = {place: READ[place][1](redactor.entry(READ[place][0](entry(), secret))) for place in order}
+    assert len(set(found.values())) == 1, found
+    assert secret not in found.values()
+
+
+def shape(value: Any) -> Any:
+    """Types and lengths, which redaction keeps."""
+    match value:
+        case dict():
+            return [shape(inner) for inner in value.values()]
+        case list():
+            return [shape(inner) for inner in value]
+        case str():
+            return re.sub(r"[^\W_]", "x", value)
+        case bool() | None:
+            return value
+    return type(value)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(10**12), 10**12) | PLAIN | MARKED | st.text("abcäß 12-", max_size=12),
+        lambda inner: (
+            st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("a name status text iban".split()), inner)
+        ),
+        max_leaves=12,
+    )
+)
+def test_the_shape_is_kept(value: Any) -> None:
+    made = json.loads(Redactor(KEY).entry(entry(answer_body=dump({"value": value}))).answer_body)
+    assert shape(made) == shape({"value": value})
+
+
+@settings(deadline=None)
+@given(
+    st.text(max_size=30),
+    st.lists(st.tuples(st.text(max_size=12), st.text(max_size=30)), max_size=3),
+    st.binary(max_size=60),
+    st.sampled_from(["Content-Type", "Forwarded", "Location", "Consent-ID", "PSU-ID", "WWW-Authenticate", "Host"]),
+)
+def test_no_exchange_is_too_odd(text: str, headers: list[tuple[str, str]], body: bytes, name: str) -> None:
+    odd = entry(text, (*headers, (name, text)), body, ((name, text), *headers), body, bank=text)
+    redactor = Redactor(KEY)
+    assert isinstance(redactor.entry(odd), Entry)
+    assert isinstance(redactor.request(Request(text, text, Headers(headers), body)), Request)
+    assert isinstance(redactor.target(text) + redactor.text(text), str)

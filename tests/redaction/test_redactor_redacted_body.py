@@ -1,0 +1,248 @@
+import base64
+import gzip
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xs2a_sandbox.redaction import redactor as module
+from xs2a_sandbox.redaction.redactor import redacted_body
+from xs2a_sandbox.redaction.rules import DEFAULT, PathRule, RedactionRules
+from xs2a_sandbox.redaction.values import Censor
+
+KEY = b"k" * 32
+JSON = "application/json"
+IBAN = "AT611904300234573201"
+
+
+def redacted(body: bytes, media: str = JSON, rules: RedactionRules = DEFAULT) -> bytes:
+    return redacted_body(body, media, Censor(KEY, rules), rules)
+
+
+def members(value: Any, rules: RedactionRules = DEFAULT) -> Any:
+    return json.loads(redacted(json.dumps(value).encode(), rules=rules))
+
+
+class TestJson:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"transactionStatus" : "ACSP"}\n',
+            b'{"amount": 1.10, "n": [1, 2.50, null, true], "day": "2026-11-21"}',
+            b"[]",
+            b"\xef\xbb\xbf{}",
+            b"12",
+        ],
+    )
+    def test_the_very_bytes_stay_when_nothing_is_replaced(self, body: bytes) -> None:
+        assert redacted(body) is body
+
+    def test_members_nobody_thought_of(self) -> None:
+        value = {
+            "debtorTaxNumber": "12-345/6789",
+            "phone": ["+43 664 1234567", {"alt": "06641234567"}],
+            "x_customer": {"n": 123456789, "small": 7},
+        }
+        new = members(value)
+
+        assert list(new) == list(value)
+        assert new["debtorTaxNumber"][2] == "-"
+        assert not {"+43 664 1234567", "06641234567"} & {new["phone"][0], new["phone"][1]["alt"]}
+        assert new["x_customer"]["n"] != 123456789
+        assert len(str(new["x_customer"]["n"])) == 9
+        assert new["x_customer"]["small"] == 7
+
+    def test_numbers_keep_their_digits(self) -> None:
+        digits = "1" * 5000
+        body = f'{{"name":"Anna","amount":1.10,"rate":0.000001,"n":{digits}}}'.encode()
+        new = redacted(body)
+        assert b'"amount":1.10,"rate":0.000001,' in new
+        assert len(new) == len(body)
+        assert digits.encode() not in new
+
+    def test_secrets_are_dropped_with_all_that_is_in_them(self) -> None:
+        value = {
+            "access_token": "x1",
+            "psuData": {"password": "p", "more": [{"n": 5, "b": True, "s": "q"}]},
+            "otp": None,
+        }
+        assert members(value) == {
+            "access_token": "dropped",
+            "psuData": {"password": "dropped", "more": [{"n": 0, "b": True, "s": "dropped"}]},
+            "otp": None,
+        }
+
+    def test_the_code_of_an_authorisation(self) -> None:
+        assert members({"code": "FORMAT_ERROR"}) == {"code": "FORMAT_ERROR"}
+        assert members({"code": "FORMAT_ERROR", "state": "x"})["code"] == "dropped"
+
+    def test_accounts_in_names_values_and_links_agree(self) -> None:
+        value = {IBAN: {"self": {"href": f"/v1/accounts/{IBAN}"}}, "iban": IBAN, "text": f"{IBAN[:4]} {IBAN[4:]}"}
+        new = members(value)
+        made = new["iban"]
+        assert next(iter(new)) == made != IBAN
+        assert new[made]["self"]["href"] == f"/v1/accounts/{made}"
+        assert new["text"] == f"{made[:4]} {made[4:]}"
+
+    @pytest.mark.parametrize("media", ["application/json", "application/problem+json", "text/plain", "", "text/html"])
+    def test_json_of_any_type_is_json(self, media: str) -> None:
+        assert json.loads(redacted(b' {"name": "Anna"}', media)).keys() == {"name"}
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"name": "Anna"',
+            b'{"a": "Anna", "a": "ACSP"}',
+            b'{"a": NaN}',
+            b"\xff\xfe\x00Anna",
+            b"[" * 100_000,
+            b'{"a":' * 2000 + b"1" + b"}" * 2000,
+            b'"\\ud800" Anna',
+        ],
+    )
+    def test_what_cannot_be_looked_through_is_only_noted(self, body: bytes) -> None:
+        assert json.loads(redacted(body)) == {"notRecorded": f"application/json, {len(body)} bytes"}
+
+    def test_a_lone_surrogate(self) -> None:
+        assert "\\ud800" not in redacted(b'{"a": "\\ud800"}').decode()
+
+
+VALUE = {"a": [{"iban": IBAN, "name": "Anna", "password": "geheim"}], "status": "ACSP", "amount": "12.50", "n": 7}
+
+
+class TestRules:
+    def test_members(self) -> None:
+        rules = RedactionRules(
+            members={"name": "keep", "password": "keep", "status": "replace", "amount": "replace", "n": "drop"}
+        )
+        new = members(VALUE, rules)
+        assert new["a"][0]["name"] == "Anna"
+        assert new["a"][0]["password"] == "dropped"
+        assert new["status"] != "ACSP"
+        assert new["amount"][2] == "."
+        assert new["amount"] != "12.50"
+        assert new["n"] == 0
+
+    def test_paths(self) -> None:
+        rules = RedactionRules(
+            members={"iban": "drop"},
+            paths=(PathRule(("a", "*", "password"), "keep"), PathRule(("a", "0", "iban"), "keep")),
+        )
+        new = members(VALUE, rules)
+        assert (new["a"][0]["password"], new["a"][0]["iban"]) == ("geheim", IBAN)
+
+    def test_a_star_at_the_end_does_not_let_secrets_through(self) -> None:
+        new = members(VALUE, RedactionRules(paths=(PathRule(("a", "0", "*"), "keep"),)))
+        assert new["a"][0] == {"iban": IBAN, "name": "Anna", "password": "dropped"}
+
+    def test_all_below_a_place(self) -> None:
+        new = members(VALUE, RedactionRules(paths=(PathRule(("a",), "keep"),), members={"name": "drop"}))
+        assert new["a"][0] == {"iban": IBAN, "name": "dropped", "password": "dropped"}
+
+    def test_media_types(self) -> None:
+        page = f"<h1>Hello Anna</h1> {IBAN} &amp; <a href='/x'>caf\u00e9</a>".encode("latin-1")
+        kept = redacted(page, "text/html", RedactionRules(media={"text/html": "keep"}))
+        assert b"<h1>Hello Anna</h1>" in kept
+        assert IBAN.encode() not in kept
+        assert "caf\u00e9".encode("latin-1") in kept
+        assert (
+            redacted(b"{}", JSON, RedactionRules(media={JSON: "drop"}))
+            == b'{"notRecorded":"application/json, 2 bytes"}'
+        )
+        assert b"geheim" not in redacted(b'{"password": "geheim"}', JSON, RedactionRules(media={JSON: "keep"}))
+
+
+class TestOthers:
+    @pytest.mark.parametrize(
+        ("media", "note"),
+        [
+            ("text/html", b"<!-- text/html, 4 bytes, not recorded -->"),
+            ("application/xml", b"<!-- application/xml, 4 bytes, not recorded -->"),
+            ("application/pdf", b"application/pdf, 4 bytes, not recorded"),
+            ("multipart/form-data", b"multipart/form-data, 4 bytes, not recorded"),
+            ("", b"body, 4 bytes, not recorded"),
+            ("text/anna@example.com", b"body, 4 bytes, not recorded"),
+            ("text/at611904300234573201", b"body, 4 bytes, not recorded"),
+        ],
+    )
+    def test_type_and_size_are_noted(self, media: str, note: bytes) -> None:
+        assert redacted(b"Anna", media) == note
+        assert redacted(note, media) is note
+
+    def test_nothing_stays_nothing(self) -> None:
+        assert redacted(b"", "text/html") == b""
+
+    def test_forms(self) -> None:
+        form = (
+            b"grant_type=authorization_code&code=x1&username=Anna+G&redirect_uri=https%3A%2F%2Ftpp.example%2Fcb%3Fa%3D1"
+        )
+        new = redacted(form, "application/x-www-form-urlencoded").decode()
+        assert new.startswith("grant_type=authorization_code&code=dropped&username=")
+        assert "Anna" not in new
+        assert re.search(r"redirect_uri=https://(?!tpp)[a-z]{3}\.example/", new)
+        assert redacted(b"scope=AIS", "application/x-www-form-urlencoded") == b"scope=AIS"
+        assert b"Anna" not in redacted(b'{"name": "Anna"}', "application/x-www-form-urlencoded")
+
+    def test_compressed_bodies_are_opened(self) -> None:
+        assert redacted(gzip.compress(b'{"transactionStatus": "ACSP"}')) == b'{"transactionStatus": "ACSP"}'
+        assert redacted(gzip.compress(b"Anna"), "text/html") == b"<!-- text/html, 4 bytes, not recorded -->"
+
+    def test_what_cannot_be_opened_is_only_noted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "MAX_INFLATED", 1000)
+        whole = gzip.compress(b'{"name": "Anna"}')
+        for body in (
+            whole[:-3],
+            b"\x1f\x8bAnna",
+            gzip.compress(whole),
+            gzip.compress(b"[" + b" " * 5000 + b"]"),
+            whole + b"Anna",
+        ):
+            assert json.loads(redacted(body)) == {"notRecorded": f"application/json, {len(body)} bytes"}
+
+    def test_what_is_encoded_in_values_that_would_stay(self) -> None:
+        for code in (
+            base64.b64encode(IBAN.encode()),
+            base64.urlsafe_b64encode(b"anna@example.com"),
+            IBAN.encode().hex().encode(),
+        ):
+            assert code not in redacted(b'{"product": "%s", "status": "%s"}' % (code, code[:35]))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=1),
+    max_leaves=15,
+)
+
+
+class TestProperties:
+    @settings(deadline=None)
+    @given(st.binary(max_size=200), st.sampled_from([JSON, "text/html", "application/x-www-form-urlencoded", "x", ""]))
+    def test_no_bytes_are_too_odd(self, body: bytes, media: str) -> None:
+        assert isinstance(redacted(body, media), bytes)
+        assert isinstance(redacted(b"\x1f\x8b" + body, media), bytes)
+        assert isinstance(redacted(gzip.compress(body), media), bytes)
+
+    @settings(deadline=None)
+    @given(VALUES)
+    def test_the_form_stays_and_the_result_depends_on_nothing_else(self, value: Any) -> None:
+        body = json.dumps(value).encode()
+        new = redacted(body)
+        assert redacted(body) == new
+        assert form(json.loads(new)) == form(value)
+
+
+def form(value: Any) -> Any:
+    match value:
+        case dict():
+            return {len(name): form(inner) for name, inner in value.items()}
+        case list():
+            return [form(inner) for inner in value]
+        case str():
+            return len(value)
+        case bool() | None:
+            return value
+    return "number"

@@ -1,0 +1,76 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xs2a_sandbox.redaction.rules import DEFAULT
+from xs2a_sandbox.redaction.values import Censor, in_words, without_data
+
+IBAN = "AT611904300234573201"
+
+
+@pytest.fixture
+def censor() -> Censor:
+    censor = Censor(b"k" * 32, DEFAULT)
+    censor.trust("https://api.bank.example:8443/psd2")
+    return censor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Cannot connect to host api.bank.example:8443 ssl:default [Connection reset by peer]",
+        "certificate is not valid for 'api.bank.example'",
+        "it didn't answer within 30 s, and that's all",
+        "status 400 at 2026-11-21T08:37:14Z, request 99391c7e-ad88-49ec-a2ad-99ddcb1f7721",
+        "GET https://api.bank.example:8443/psd2/v1/consents failed",
+    ],
+)
+def test_words_stay(censor: Censor, text: str) -> None:
+    assert in_words(text, censor) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        (f"account {IBAN} unknown", IBAN),
+        ("account AT61 1904 3002 3457 3201 unknown", "1904 3002"),
+        ("mail to anna@example.com.", "anna@example"),
+        ("call +43 664 1234567", "1234567"),
+        ("from 10.1.2.3", "10.1.2.3"),
+        ("Authorization: Bearer abc", "abc"),
+        ("access_token=abc&x", "abc"),
+        ('{"password": "abc"}', "abc"),
+        ("GET /v1/accounts/abc?x=abc", "abc"),
+        ("https://abc@x.example/abc", "abc"),
+        ("key 2fa81bc0aa11ffee0", "2fa81bc0aa"),
+    ],
+)
+def test_data_do_not(censor: Censor, text: str, data: str) -> None:
+    assert data not in without_data(text, censor)
+
+
+def test_quotations_do_not(censor: Censor) -> None:
+    new = in_words("""Bad status line "Anna" b'Berta it"s' 'open Carla""", censor)
+    assert not any(name in new for name in ("Anna", "Berta", "Carla"))
+    assert new.startswith("Bad status line ")
+
+
+def test_the_words_after_an_account_stay(censor: Censor) -> None:
+    new = without_data("from AT61 1904 3002 3457 3201 only", censor)
+    assert new == f"from {censor.value('AT61 1904 3002 3457 3201')} only"
+
+
+def test_what_was_replaced_elsewhere(censor: Censor) -> None:
+    made = censor.value("Gruenwald")
+    assert without_data("Dear Gruenwald!", censor) == f"Dear {made.lower() if made.islower() else made}!"
+
+
+@given(st.text(max_size=80))
+def test_no_text_is_too_odd(text: str) -> None:
+    assert isinstance(in_words(text, Censor(b"k" * 32, DEFAULT)), str)
+
+
+def test_a_long_text_takes_no_long(censor: Censor) -> None:
+    for text in ("a" * 99_999, "1" * 99_999, "a1" * 50_000, "'" * 99_999, "@" * 99_999, "AT61 " * 20_000):
+        assert isinstance(in_words(text, censor), str)

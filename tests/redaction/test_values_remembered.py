@@ -1,0 +1,64 @@
+from concurrent.futures import ThreadPoolExecutor
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xs2a_sandbox.redaction.values import Remembered
+
+
+def remembered(*texts: str, limit: int = 100) -> Remembered:
+    memory = Remembered(limit)
+    for text in texts:
+        memory.add(text, f"<{len(text)}>")
+    return memory
+
+
+def test_it_is_found_inside_of_other_texts() -> None:
+    memory = remembered("Grünwald")
+
+    assert memory.inside("account of grünwald.")
+    assert memory.inside("Grünwald")
+    assert memory.replaced("GRÜNWALD and grünwald!") == "<8> and <8>!"
+    assert not memory.inside("Grünwal")
+    assert memory.replaced("nothing here") == "nothing here"
+
+
+def test_the_longest_wins() -> None:
+    assert remembered("Anna G", "Anna Grünwald", "wald!").replaced("-Anna Grünwald!-") == "-<13>!-"
+
+
+def test_short_ones_long_ones_and_ordinary_words_are_not_looked_for() -> None:
+    assert not remembered("Anna").inside("Anna")
+    assert not remembered("x" * 201).inside("x" * 201)
+    assert not remembered("accounts", "VALID", "application/json").inside("/v1/accounts valid application/json")
+
+
+def test_it_knows_what_it_was_told() -> None:
+    memory = remembered("Grünwald")
+    assert memory.knows("grünwald")
+    assert not memory.knows("Grünwald Anna")
+    assert not memory.knows("")
+
+
+def test_letters_whose_lower_case_is_longer() -> None:
+    assert remembered("İzmir", "Straße").replaced("İİ-İzmir-STRASSE-straße-") == "İİ-<5>-STRASSE-<6>-"
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    memory = Remembered(limit=50)
+
+    def work(number: int) -> str:
+        memory.add(f"aaaaa{number}", "x")
+        return memory.replaced("aaaaa1 aaaaa22 aaaaa333" * 20)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(work, range(2000)))) == 2000
+    assert len(memory._order) == 50
+
+
+@given(st.lists(st.text("abcde", min_size=5, max_size=8), unique=True, max_size=60))
+def test_it_forgets_the_oldest(texts: list[str]) -> None:
+    memory = remembered(*texts, limit=5)
+
+    assert [text for text in texts if memory.knows(text)] == texts[-5:]
+    assert len(memory._order) == sum(map(len, memory._by_start.values())) <= 5

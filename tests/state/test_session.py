@@ -1,0 +1,203 @@
+"""Whose request it is, and what time it is there."""
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.clock import BANK_ZONE, REAL, Clock
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.state import MemoryStore, Transaction, session
+from xs2a_sandbox.state.session import DEFAULT, anchor, session_clock, session_name
+
+STARTED = date(2026, 1, 31)
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(an_engine())
+
+
+def set_time(client: Client, name: str, **time: Any) -> None:
+    """As the admin API will."""
+    transaction = Transaction(client.engine.store, name, lambda _: {})
+    kept = transaction.get_own(*session._TIME) or {}
+    transaction.put(*session._TIME, {**kept, **time})
+    assert transaction.commit()
+
+
+def days(number: int) -> dict[str, int]:
+    return {"shift": number * 24 * 3600}
+
+
+# -- the name
+
+
+@pytest.mark.parametrize(
+    ("target", "header", "user", "name", "rest"),
+    [
+        (("v1", "accounts"), None, None, DEFAULT, ("v1", "accounts")),
+        (("v1",), "head", "user", "head", ("v1",)),
+        (("v1",), None, "user", "user", ("v1",)),
+        (("s", "pre", "v1"), "head", "user", "pre", ("v1",)),
+        (("s", "pre"), None, None, "pre", ()),
+        (("s", "s", "s", "v1"), None, None, "s", ("s", "v1")),
+        (("v1", "s", "x"), None, None, DEFAULT, ("v1", "s", "x")),
+        (("s",), None, None, DEFAULT, ("s",)),
+    ],
+)
+def test_name(target: tuple[str, ...], header: str | None, user: str | None, name: str, rest: tuple[str, ...]) -> None:
+    headers = Headers([("x-sandbox-SESSION", header)] if header else [])
+
+    assert session_name(Request("GET", "/", headers, user=user), target) == (name, rest)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "ü", "x" * 65, "a/b", "a\n", "a\x00", "{{x}}"])
+def test_a_name_that_is_none(name: str) -> None:
+    with pytest.raises(BankError) as error:
+        session_name(Request("GET", "/"), ("s", name, "v1"))
+
+    assert error.value.name == "session-invalid"
+
+
+# -- the time
+
+
+def time_of(name: str, **kept: Any) -> tuple[Clock, date, Transaction]:
+    transaction = Transaction(MemoryStore(), name, lambda _: {})
+    if kept:
+        transaction.put(*session._TIME, kept)
+    return session_clock(transaction, REAL), anchor(transaction, STARTED, REAL), transaction
+
+
+def test_the_default_session_counts_from_the_start_of_the_process() -> None:
+    _, anchor, transaction = time_of(DEFAULT)
+
+    assert anchor == STARTED
+    assert transaction.get_own(*session._TIME) is None
+
+
+def test_others_count_from_the_day_they_first_look() -> None:
+    _, anchor, transaction = time_of("ci")
+
+    assert anchor == Clock().today()
+    assert transaction.get_own(*session._TIME) == {"anchor": anchor.isoformat()}
+
+
+def test_that_day_is_kept_when_the_clock_moves() -> None:
+    clock, anchor, transaction = time_of("ci", anchor="2020-02-29", **days(3))
+
+    assert anchor == date(2020, 2, 29)
+    assert clock.today() == Clock().today(3)
+    assert transaction.get_own(*session._TIME) == {"anchor": "2020-02-29", **days(3)}
+
+
+def test_the_clock_of_a_new_session_may_be_moved_before_it_looks() -> None:
+    _, anchor, transaction = time_of("ci", **days(400))
+
+    assert anchor == Clock().today()
+    assert transaction.get_own(*session._TIME) == {"anchor": anchor.isoformat(), **days(400)}
+
+
+@pytest.mark.parametrize(
+    ("frozen", "local"),
+    [
+        ("2026-06-30T12:00:00+02:00", "2026-06-30T12:00:00+02:00"),
+        ("2026-06-30T23:30:00Z", "2026-07-01T01:30:00+02:00"),
+        ("2026-12-31T18:00:00-08:00", "2027-01-01T03:00:00+01:00"),
+        ("2026-06-30T23:30:00", "2026-06-30T23:30:00+02:00"),
+    ],
+)
+def test_a_frozen_clock_shows_the_banks_time(frozen: str, local: str) -> None:
+    clock, _, _ = time_of("ci", frozen=frozen)
+
+    assert clock.now().isoformat() == local
+    assert clock.today().isoformat() == local[:10]
+    assert clock.now() == clock.now()
+
+
+# -- what it does to the bank
+
+
+def status(client: Client, consent_id: str) -> str:
+    return client.get(f"/v1/consents/{consent_id}/status").json()["consentStatus"]
+
+
+@pytest.mark.parametrize("name", [DEFAULT, "ci"])
+@pytest.mark.parametrize("how", ["shifted", "frozen"])
+def test_a_consent_expires(client: Client, name: str, how: str) -> None:
+    client = client.named(name)
+    made = client.post("/v1/consents", json=bodies.consent(validUntil=facts.today(2))).json()["consentId"]
+
+    def move(number: int) -> None:
+        noon = datetime.now(BANK_ZONE).replace(hour=12) + timedelta(days=number)
+        set_time(client, name, **(days(number) if how == "shifted" else {"frozen": noon.isoformat()}))
+
+    for day, expected in [(0, "valid"), (2, "valid"), (3, "expired"), (1, "valid")]:
+        move(day)
+        assert status(client, made) == expected
+        answer = client.get("/v1/accounts", consent=made)
+        assert answer.status == (200 if expected == "valid" else 401)
+        if expected == "expired":
+            assert (answer.error["code"], "XS2A005E" in answer.error["text"]) == ("CONSENT_EXPIRED", True)
+
+
+def test_a_consent_that_nobody_authorised_expires_too(client: Client) -> None:
+    body = bodies.consent(facts.untied()[0], validUntil=facts.today(1))
+    # Else its authorisation would run out before.
+    made = client.post("/v1/consents", json=body, headers={"TPP-Explicit-Authorisation-Preferred": "true"})
+    consent_id = made.json()["consentId"]
+    assert status(client, consent_id) == "received"
+
+    set_time(client, DEFAULT, **days(2))
+
+    assert status(client, consent_id) == "expired"
+
+
+@pytest.mark.parametrize("number", [1000, -1000])
+def test_the_preconfigured_ones(client: Client, number: int) -> None:
+    set_time(client, DEFAULT, **days(number))
+
+    assert status(client, facts.consent()) == ("expired" if number > 0 else "valid")
+    assert status(client, facts.consent("expired")) == "expired"
+
+
+def test_history_stays_where_it_was(client: Client) -> None:
+    client = client.named("ci")
+    consent_id = client.post("/v1/consents", json=bodies.consent(validUntil="9999-12-31")).json()["consentId"]
+    path = f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=booked"
+    before = client.get(path, consent=consent_id).json()
+
+    set_time(client, "ci", **days(50))
+
+    assert client.get(path, consent=consent_id).json() == before
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, "ACTC"), (11, "ACTC"), (12, "ACSP"), (40, "ACSP")])
+def test_a_payment_is_executed_on_its_day(client: Client, number: int, expected: str) -> None:
+    ((id, payment),) = facts.payments("ACTC")
+    assert payment["startDate"] == facts.today(12)
+    path = f"/v1/{payment['service']}/{payment['product']}/{id}"
+
+    set_time(client, DEFAULT, **days(number))
+
+    assert client.get(f"{path}/status").json()["transactionStatus"] == expected
+    assert client.get(path).json()["transactionStatus"] == expected
+    assert client.delete(path).status == (202 if expected == "ACTC" else 405)
+
+
+def test_today_is_the_sessions(client: Client) -> None:
+    set_time(client, "ahead", **days(10))
+    ahead = client.named("ahead")
+
+    def asked(client: Client, day: int) -> int:
+        body = bodies.payment(bodies.SEPA, requestedExecutionDate=facts.today(day))
+        return client.post(f"/v1/{bodies.SEPA}", json=body).status
+
+    assert (asked(client, 9), asked(ahead, 9), asked(ahead, 10)) == (200, 400, 200)
+    assert ahead.post("/v1/consents", json=bodies.consent(validUntil=facts.today(9))).status == 400
+    made = ahead.post("/v1/consents", json=bodies.consent(validUntil=facts.today(10))).json()["consentId"]
+    assert ahead.get(f"/v1/consents/{made}").json()["lastActionDate"] == facts.today(10)

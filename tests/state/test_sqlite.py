@@ -1,0 +1,487 @@
+"""The file that state is kept in, and what becomes of requests while it cannot be used."""
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Answer, Client, an_engine
+from xs2a_sandbox.engine import engine
+from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.state.sqlite import SqliteStore
+
+KEY = ("payments", "p1")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(file)) as store:
+        yield store
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Another process is writing."""
+    code = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "c.execute('begin immediate'); print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "locked\n"
+        try:
+            yield
+        finally:
+            other.communicate(timeout=10)
+
+
+# -- the file
+
+
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "state.db"
+    before = os.umask(0)
+    try:
+        with closing(SqliteStore(file)) as store:
+            store.commit("a", {}, {}, {KEY: {}})
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()}
+            directory = stat.S_IMODE(file.parent.stat().st_mode)
+    finally:
+        os.umask(before)
+
+    assert modes["state.db"] == 0o600
+    assert set(modes.values()) == {0o600}
+    assert directory == 0o700
+
+
+def test_it_is_a_write_ahead_log(store: SqliteStore, file: Path) -> None:
+    with closing(sqlite3.connect(file)) as other:
+        assert other.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
+def test_it_is_there_again(file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 1}})
+        version = store.read("a", *KEY)[0]
+    with closing(SqliteStore(file)) as store:
+        assert store.read("a", *KEY) == (version, {"n": 1})
+        assert store.commit("a", {KEY: version}, {}, {KEY: {"n": 2}})
+        assert store.read("a", *KEY)[0] > version
+
+
+def test_versions_go_on_after_a_reset_and_a_new_start(file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 1}})
+        version = store.read("a", *KEY)[0]
+        store.reset()
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 2}})
+        assert store.read("a", *KEY)[0] > version
+
+
+def test_two_processes_see_each_other(file: Path, store: SqliteStore) -> None:
+    with closing(SqliteStore(file)) as other:
+        other.commit("a", {}, {}, {KEY: {"n": 1}})
+
+        assert store.read("a", *KEY)[1] == {"n": 1}
+        assert not store.commit("a", {KEY: 0}, {}, {KEY: {"n": 2}})
+
+
+def is_explained(mistake: pytest.ExceptionInfo[UserMistake], file: Path) -> bool:
+    text = str(mistake.value)
+    return str(file) in text and "--state memory:" in text and "\n" not in text
+
+
+def test_a_file_that_is_no_database(file: Path) -> None:
+    file.write_text("Dear diary, " * 1000)
+
+    with pytest.raises(UserMistake) as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+    assert file.read_text() == "Dear diary, " * 1000
+
+
+def test_a_database_of_somebody_else(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("create table documents (title text)")
+
+    with pytest.raises(UserMistake) as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+
+
+@pytest.mark.parametrize("place", ["is a directory", "has a file for a directory"])
+def test_a_place_where_no_file_can_be(file: Path, place: str) -> None:
+    if place == "is a directory":
+        file.mkdir()
+    else:
+        file.write_text("")
+        file = file / "state.db"
+
+    with pytest.raises(UserMistake) as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_is_read_only(file: Path) -> None:
+    file.parent.chmod(0o500)
+    try:
+        with pytest.raises(UserMistake) as mistake:
+            SqliteStore(file)
+    finally:
+        file.parent.chmod(0o700)
+
+    assert is_explained(mistake, file)
+
+
+@pytest.mark.parametrize("statement", ["create table books (title text)", "pragma application_id = 7"])
+def test_another_program_s_database_is_left_as_it_is(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("create table documents (title text)")
+        other.execute(statement)
+    before = file.read_bytes()
+
+    with pytest.raises(UserMistake, match="is another program's database") as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+    assert file.read_bytes() == before
+
+
+def test_a_file_of_a_newer_sandbox_is_left_as_it_is(file: Path) -> None:
+    SqliteStore(file).close()
+    with closing(sqlite3.connect(file)) as newer:
+        newer.execute("pragma user_version = 2")
+    before = file.read_bytes()
+
+    with pytest.raises(UserMistake, match="has the format 2 of a newer xs2a-sandbox, and this one knows 1") as mistake:
+        SqliteStore(file)
+
+    assert is_explained(mistake, file)
+    assert file.read_bytes() == before
+
+
+def test_a_file_says_whose_it_is(file: Path) -> None:
+    SqliteStore(file).close()
+
+    with closing(sqlite3.connect(file)) as opened:
+        assert opened.execute("pragma application_id").fetchone() == (int.from_bytes(b"XS2A"),)
+        assert opened.execute("pragma user_version").fetchone() == (1,)
+
+
+def test_a_file_of_before_that_is_taken_over(file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        store.commit("a", {}, {}, {KEY: {"n": 1}})
+    with closing(sqlite3.connect(file)) as before:
+        before.execute("pragma application_id = 0")
+        before.execute("pragma user_version = 0")
+
+    with closing(SqliteStore(file)) as store:
+        assert store.read("a", *KEY)[1] == {"n": 1}
+    with closing(sqlite3.connect(file)) as opened:
+        assert opened.execute("pragma user_version").fetchone() == (1,)
+
+
+# -- while it cannot be used
+
+
+@pytest.mark.parametrize("name", ["state.db", "state.db-wal"])
+def test_into_a_file_that_was_deleted_nothing_is_acknowledged(store: SqliteStore, file: Path, name: str) -> None:
+    client = Client(an_engine(store))
+    assert create(client).status == 200
+    kept, gone = file.with_name(name), file.with_name("elsewhere")
+    kept.rename(gone)
+
+    refused = create(client)
+
+    assert is_unavailable(refused)
+    assert not_ready(client).startswith(f"the state file {name} was deleted while the sandbox runs")
+    with pytest.raises(StoreUnavailable, match="was deleted"):
+        store.reset()
+    # What is there can still be read.
+    assert client.get(f"/v1/consents/{facts.consent()}/status").status == 200
+    gone.rename(kept)
+    assert create(client).status == 200
+    assert client.get("/_sandbox/ready").status == 200
+
+
+def test_into_a_file_that_is_another_now_nothing_is_acknowledged(store: SqliteStore, file: Path) -> None:
+    client = Client(an_engine(store))
+    file.rename(file.with_name("elsewhere"))
+    SqliteStore(file).close()
+
+    assert is_unavailable(create(client))
+    assert "was replaced while the sandbox runs" in not_ready(client)
+
+
+def test_a_file_named_from_the_working_directory_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with closing(SqliteStore(Path("state.db"))) as store:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        store.check()
+
+
+def test_what_was_acknowledged_is_there_after_others_have_closed_it(store: SqliteStore, file: Path) -> None:
+    """Another process that ends takes nothing away that this one has open."""
+    with closing(SqliteStore(file)) as other:
+        other.commit("a", {}, {}, {KEY: {"n": 1}})
+    store.check()
+    assert store.commit("a", {}, {}, {("payments", "p2"): {"n": 2}})
+
+
+def test_a_disk_that_is_full(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        f_bavail, f_frsize = 3, 4096
+
+    monkeypatch.setattr(os, "statvfs", lambda place: Full)
+
+    assert not_ready(Client(an_engine(store))) == "the disk is full: 12288 bytes are free, and 1048576 are needed"
+
+
+def test_a_limit_on_the_size_of_files(file: Path) -> None:
+    """A real one: the process may write no more."""
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.state.sqlite import SqliteStore
+
+client = Client(an_engine(SqliteStore(Path(sys.argv[1]))))
+print(client.get("/_sandbox/ready").status)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (16384, resource.RLIM_INFINITY))
+print(max(client.get("/_sandbox/ready").status for _ in range(20)))
+"""
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": root},
+        check=False,
+    )
+    assert done.stdout.split() == ["200", "503"], done.stderr
+
+
+def test_why_is_said_once(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
+    """However often it was tried."""
+    client = Client(an_engine(store))
+    store.close()
+
+    assert is_unavailable(create(client))
+
+    assert caplog.messages == ["the state cannot be used: Cannot operate on a closed database."]
+    (exchange,) = client.engine.journal.entries()
+    assert (exchange.reason or "").endswith(": Cannot operate on a closed database.")
+
+
+def test_another_process_that_writes(store: SqliteStore, file: Path) -> None:
+    store.commit("a", {}, {}, {KEY: {"n": 1}})
+
+    with locked(file):
+        with pytest.raises(StoreUnavailable, match="locked"):
+            store.commit("a", {}, {}, {KEY: {"n": 2}})
+        with pytest.raises(StoreUnavailable, match="locked"):
+            store.reset()
+        assert store.read("a", *KEY)[1] == {"n": 1}
+
+    assert store.commit("a", {}, {}, {KEY: {"n": 3}})
+
+
+@pytest.mark.parametrize("method", ["read", "list", "commit", "counts"])
+def test_a_store_that_is_broken_says_so(store: SqliteStore, method: str) -> None:
+    store.close()
+    arguments = {"read": ("a", *KEY), "list": ("a", "payments"), "commit": ("a", {}, {}, {KEY: {}})}
+
+    with pytest.raises(StoreUnavailable):
+        getattr(store, method)(*arguments.get(method, ()))
+
+
+def create(client: Client) -> Answer:
+    return client.post("/v1/consents", json=bodies.consent())
+
+
+def is_unavailable(answer: Answer) -> bool:
+    return (
+        (answer.status, answer.source, answer.error["code"]) == (503, "sandbox", "SERVICE_UNAVAILABLE")
+        and answer.error["text"].startswith("{sensitive} XS2A9")
+        and "state" in answer.error["text"]
+        and "x-request-id" in answer.headers
+    )
+
+
+def test_requests_while_another_process_writes(store: SqliteStore, file: Path) -> None:
+    client = Client(an_engine(store))
+
+    with locked(file):
+        assert is_unavailable(create(client))
+        assert client.get(f"/v1/consents/{facts.consent()}/status").status == 200
+
+    assert create(client).status == 200
+
+
+def test_nothing_waits_inside_the_store(store: SqliteStore, file: Path) -> None:
+    """Everybody else would wait with it: the engine waits, and answers others meanwhile."""
+    with locked(file):
+        before = monotonic()
+        for _ in range(20):
+            with pytest.raises(StoreUnavailable, match="locked"):
+                store.commit("default", {}, {}, {("payments", "a"): {"x": 1}})
+        assert monotonic() - before < 0.5
+
+
+def test_health_is_answered_before_the_file_is_let_go(
+    store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long another process holds it: the request that has to write waits outside of the store."""
+    monkeypatch.setattr(engine, "_RETRY_SECONDS", 3600.0)
+    client, tried, commit = Client(an_engine(store)), asyncio.Event(), store.commit
+
+    def watched(*arguments: Any) -> bool:
+        tried.set()
+        return commit(*arguments)
+
+    monkeypatch.setattr(store, "commit", watched)
+
+    async def both() -> Answer:
+        writing = asyncio.create_task(client.send("POST", "/v1/consents", json=bodies.consent()))
+        await tried.wait()
+        health = await client.send("GET", "/_sandbox/health")
+        assert not writing.done()
+        writing.cancel()
+        return health
+
+    with locked(file):
+        assert asyncio.run(both()).status == 200
+    # SQLite itself would stop everybody.
+    assert store._connection.execute("pragma busy_timeout").fetchone() == (0,)
+
+
+def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: Path) -> None:
+    client = Client(an_engine(store))
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("begin immediate")
+    tried = threading.Event()
+    commit = store.commit
+
+    def watched(*arguments: object) -> bool:
+        try:
+            return commit(*arguments)  # type: ignore[arg-type]
+        finally:
+            tried.set()
+
+    store.commit = watched  # type: ignore[method-assign]
+    release = threading.Thread(target=lambda: (tried.wait(10), other.execute("rollback")))
+    release.start()
+
+    assert create(client).status == 200
+    release.join(10)
+    other.close()
+
+
+def test_a_full_disk(store: SqliteStore) -> None:
+    client = Client(an_engine(store))
+    made = create(client).json()["consentId"]
+    (pages,) = store._connection.execute("pragma page_count").fetchone()
+    store._connection.execute(f"pragma max_page_count = {pages}")
+
+    refused = next(answer for answer in (create(client) for _ in range(100)) if answer.status != 200)
+
+    assert is_unavailable(refused)
+    assert client.get(f"/v1/consents/{made}/status").status == 200
+    store._connection.execute(f"pragma max_page_count = {pages + 1000}")
+    assert create(client).status == 200
+    assert client.get(f"/v1/consents/{made}/status").json() == {"consentStatus": "valid"}
+
+
+def test_a_file_that_cannot_be_written(store: SqliteStore) -> None:
+    client = Client(an_engine(store))
+    made = create(client).json()["consentId"]
+    store._connection.execute("pragma query_only = on")
+
+    assert is_unavailable(create(client))
+    assert is_unavailable(client.delete(f"/v1/consents/{made}"))
+    assert client.get(f"/v1/consents/{made}/status").status == 200
+
+    store._connection.execute("pragma query_only = off")
+    assert client.delete(f"/v1/consents/{made}").status == 204
+
+
+def test_a_file_that_may_not_grow(file: Path) -> None:
+    """As on a full disk: the kernel refuses to write, in a process whose files may not grow."""
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.state.sqlite import SqliteStore
+store = SqliteStore(Path(sys.argv[1]))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, hard))
+kept = 0
+try:
+    while kept < 10000:
+        store.commit("a", {}, {}, {("payments", str(kept)): {"text": "x" * 1000}})
+        kept += 1
+except StoreUnavailable:
+    pass
+else:
+    sys.exit("the limit did not work")
+assert len(store.list("a", "payments")[1]) == kept
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+assert store.commit("a", {}, {}, {("payments", "after"): {}})
+print(kept + 1)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    with closing(SqliteStore(file)) as store:
+        assert store.counts() == {"payments": int(done.stdout)}
+
+
+def not_ready(client: Client) -> str:
+    """Why."""
+    answer = client.get("/_sandbox/ready")
+    assert answer.status == 503
+    body = answer.json()
+    assert (body["status"], body["error"]) == ("not ready", "state-unusable")
+    return str(body["message"])
+
+
+def test_ready_says_whether_it_can_be_used(store: SqliteStore) -> None:
+    client = Client(an_engine(store))
+    assert client.get("/_sandbox/ready").status == 200
+
+    store.close()
+
+    assert not_ready(client)
+    assert client.get("/_sandbox/health").status == 200
+    assert is_unavailable(client.get(f"/v1/consents/{facts.consent()}/status"))

@@ -1,0 +1,134 @@
+"""A client of the engine itself, without a door between, and engines made for one test."""
+
+import asyncio
+import json as jsonlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.bank.bank import SIMULATED
+from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.messages import Door
+from xs2a_sandbox.state import MemoryStore, Store
+
+DIALECT = bundled("cassettes") / "xs2a-1.84"
+NO_BODY = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return jsonlib.loads(self.body)
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        """The one message of an error in the shape of spec 7."""
+        value = self.json()
+        assert value["_links"] is None
+        (message,) = value["tppMessages"]
+        assert set(message) == {"category", "code", "path", "text"}
+        return message
+
+    @property
+    def source(self) -> str:
+        return self.headers["x-sandbox-source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One session of one engine."""
+
+    engine: Engine
+    session: str | None = None
+
+    def named(self, session: str) -> "Client":
+        return Client(self.engine, session)
+
+    async def send(
+        self,
+        method: str,
+        target: str,
+        *,
+        json: Any = NO_BODY,
+        body: bytes = b"",
+        headers: Mapping[str, str | None] | None = None,
+        consent: str | None = None,
+        host: str = "bank.example",
+        door: Door = "process",
+        user: str | None = None,
+    ) -> Answer:
+        """`headers` change the usual ones; None leaves one out."""
+        fields: dict[str, str | None] = {
+            "X-Request-ID": str(uuid.uuid4()),
+            "PSU-IP-Address": "192.0.2.7",
+            "X-Sandbox-Session": self.session,
+            "Consent-ID": consent,
+            **(headers or {}),
+        }
+        if json is not NO_BODY:
+            body = jsonlib.dumps(json).encode()
+        pairs = [(name, value) for name, value in fields.items() if value is not None]
+        response = await self.engine.answer(
+            Request(method, target, Headers(pairs), body, host=host, door=door, user=user)
+        )
+        assert isinstance(response, Response)
+        return Answer(response.status, {n.lower(): v for n, v in response.headers}, response.body)
+
+    def request(self, method: str, target: str, **options: Any) -> Answer:
+        return asyncio.run(self.send(method, target, **options))
+
+    def get(self, target: str, **options: Any) -> Answer:
+        return self.request("GET", target, **options)
+
+    def post(self, target: str, **options: Any) -> Answer:
+        return self.request("POST", target, **options)
+
+    def delete(self, target: str, **options: Any) -> Answer:
+        return self.request("DELETE", target, **options)
+
+
+@cache
+def bundled_engine() -> Engine:
+    return build(Settings(state="memory:", confdir=Path("no-such-directory")))
+
+
+def an_engine(
+    store: Store | None = None,
+    *,
+    layers: list[list[Path]] | None = None,
+    schemas: Schemas | None = None,
+    testdata: TestData | None = None,
+    real: RealBank = SIMULATED,
+    base_path: str = "",
+    **options: Any,
+) -> Engine:
+    """The bundled bank, with a store of its own; `layers` come over the dialect."""
+    known = bundled_engine()
+    schemas = schemas or known.schemas
+    said = interface.read([[DIALECT], *layers], schemas, HANDLERS, RAISES) if layers else known.interface
+    shown = options.get("debug_headers", True)
+    banks = Banks(Bank(said, schemas, real, base_path=base_path, diagnose=shown))
+    return Engine(banks, MemoryStore() if store is None else store, testdata or known.testdata, **options)
+
+
+def cassette(directory: Path, text: str) -> list[list[Path]]:
+    """One layer with one cassette, whose first line need not be written."""
+    file = directory / "case.yaml"
+    file.write_text("cassette: 1\ntitle: A case\n" + dedent(text))
+    return [[file]]

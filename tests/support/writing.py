@@ -1,0 +1,86 @@
+"""Small interfaces of a bank, written as cassettes and read as the sandbox reads them."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.state import MemoryStore
+
+SCHEMAS = Schemas([bundled("schemas")])
+
+BANK: dict[str, Any] = {
+    "cassette": 1,
+    "every_error": {"body": {"error": "{{ error.name }}", "text": "{{ error.text }}"}},
+    "errors": {
+        name: {"status": 404 if name == "path-unknown" else 500, "code": "X", "number": "1", "text": "{{ reason }}"}
+        for name in sorted(interface.ENGINE_ERRORS)
+    },
+    "operations": [
+        {"id": "list", "method": "GET", "path": "/v1/things", "respond": {"body": "list"}},
+        {"id": "one", "method": "GET", "path": "/v1/things/{thing}", "respond": {"body": "one"}},
+        {"id": "make", "method": "POST", "path": "/v1/things", "respond": {"body": "make"}},
+    ],
+}
+"""A bank of things: three operations, and every error the engine needs."""
+
+Layer = Mapping[str, Any]
+"""Text, or plain data, by file name."""
+
+
+def write(directory: Path, files: Layer) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(content) if isinstance(content, str) else json.dumps(content))
+    return directory
+
+
+def check(directory: Path, *layers: Layer, bank: Any = BANK) -> tuple[interface.Interface | None, list[Problem]]:
+    """The layers over the bank, with every problem of them."""
+    paths = [[write(directory / "0", {"bank.yaml": bank})]]
+    paths += [[write(directory / str(number), files)] for number, files in enumerate(layers, 1)]
+    return interface.check(paths, SCHEMAS, HANDLERS, ())
+
+
+def problems(directory: Path, *layers: Layer, bank: Any = BANK) -> list[Problem]:
+    return check(directory, *layers, bank=bank)[1]
+
+
+def rules(*specs: Mapping[str, Any]) -> Layer:
+    """A layer of one file of rules; what a rule does not say of its answer is its id."""
+    return {"rules.yaml": {"cassette": 1, "rules": [{"respond": {"body": spec["id"]}, **spec} for spec in specs]}}
+
+
+def engine(directory: Path, *layers: Layer, bank: Any = BANK) -> Engine:
+    read, found = check(directory, *layers, bank=bank)
+    assert read is not None, "\n".join(map(str, found))
+    assert not found, "\n".join(map(str, found))
+    return Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()))
+
+
+def ask(
+    bank: Engine, target: str = "/v1/things", method: str = "GET", headers: Sequence[tuple[str, str]] = (), **body: Any
+) -> Response:
+    content = json.dumps(body["json"]).encode() if "json" in body else b""
+    return asyncio.run(bank.answer(Request(method, target, Headers(headers), content)))
+
+
+def header(response: Response, name: str) -> str | None:
+    return Headers(response.headers).get(name)
+
+
+def rule_of(response: Response) -> str | None:
+    """The id of the rule or operation that answered."""
+    return header(response, "X-Sandbox-Rule")

@@ -1,0 +1,58 @@
+"""The preconfigured data, for tests that need one of a kind."""
+
+from datetime import date
+
+import pytest
+
+from tests.support.engine_client import bundled_engine
+from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.testing.bank_data import BankData
+
+
+@pytest.fixture
+def data() -> BankData:
+    return BankData(bundled_engine().testdata, date(2026, 11, 21))
+
+
+def test_consents_by_role(data: BankData) -> None:
+    assert data.consents[data.consent()]["role"] == "valid"
+    assert data.consents[data.consent("expired")]["role"] == "expired"
+    assert data.consent("unknown") not in data.consents
+
+
+def test_a_consent_of_an_account(data: BankData) -> None:
+    iban = "AT699880000020411880"
+    assert data.consents[data.consent(account=iban)]["accounts"] == [iban]
+
+
+@pytest.mark.parametrize(("role", "account"), [("vaild", None), ("valid", "AT00"), ("unknown", "AT459880000010204711")])
+def test_no_such_consent(data: BankData, role: str, account: str | None) -> None:
+    with pytest.raises(UserMistake, match=f"no consent in the role '{role}'.*expired, unknown, valid"):
+        data.consent(role, account)
+
+
+def test_payments_by_status_and_product(data: BankData) -> None:
+    assert data.payments[data.payment("RJCT")]["transactionStatus"] == "RJCT"
+    assert data.payments[data.payment(product="instant-sepa-credit-transfers")]["product"].startswith("instant")
+    assert data.payment() in data.payments
+    with pytest.raises(UserMistake, match="no payment that is XXXX and sepa"):
+        data.payment("XXXX", "sepa")
+
+
+def test_the_rest_by_id(data: BankData) -> None:
+    assert data.accounts["AT459880000010204711"]["psuId"] == "anna"
+    assert data.psus["anna"]["password"] == "alpenrose"
+    assert data.card_accounts
+
+
+def test_dates_are_those_of_the_day(data: BankData) -> None:
+    later = BankData(bundled_engine().testdata, date(2027, 11, 21))
+    assert data.consents[data.consent()]["validUntil"] < later.consents[later.consent()]["validUntil"]
+
+
+def test_a_bank_without_anything() -> None:
+    empty = BankData(TestData({}, ()), date(2026, 11, 21))
+    assert not empty.accounts
+    with pytest.raises(UserMistake, match="no payment"):
+        empty.payment()

@@ -1,0 +1,81 @@
+"""The journal in a test's words."""
+
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.journal.assertions import Times
+from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.testing.calls import Calls
+
+
+@pytest.fixture
+def calls() -> Calls:
+    journal = Journal()
+    for method, target in (("GET", "/v1/accounts"), ("POST", "/v1/consents"), ("GET", "/v1/accounts?a=b")):
+        exchange = Exchange("default", method, target, 200, 1.0, "handler", "op")
+        journal.add(Request(method, target, Headers([("Consent-ID", "c")]), b'{"x": 1}'), Response(), exchange)
+    return Calls(journal)
+
+
+def test_calls_are_those_that_came(calls: Calls) -> None:
+    assert [call.target for call in calls.calls] == ["/v1/accounts", "/v1/consents", "/v1/accounts?a=b"]
+    assert calls.last.number == 3
+    assert len(calls) == 3
+
+
+def test_before_the_first_there_is_no_last() -> None:
+    with pytest.raises(LookupError, match="no request has reached"):
+        Calls(Journal()).last  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        ({"method": "GET", "path": "/v1/accounts"}, [1, 3]),
+        ({"path": "/v1/*", "times": 3}, [1, 2, 3]),
+        ({"times": Times(2)}, [1, 2, 3]),
+        ({"method": "GET", "times": Times(0, 2)}, [1, 3]),
+        ({"query": {"a": "b"}, "times": 1}, [3]),
+        ({"method": "POST", "body": {"x": 1}, "headers": {"consent-id": "c"}, "status": 200, "rule": "op"}, [2]),
+        ({"source": "handler"}, [1, 2, 3]),
+        ({"method": "PUT", "times": 0}, []),
+    ],
+)
+def test_what_was_called_is_given(calls: Calls, given: dict[str, Any], numbers: list[int]) -> None:
+    assert [call.number for call in calls.assert_called(**given)] == numbers
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"method": "PUT"}, "expected at least once: PUT any path\nfound never"),
+        ({"method": "GET", "times": 1}, "expected once: GET any path\nfound twice"),
+        ({"path": "/v1/x", "times": 2}, "expected twice: any method /v1/x\nfound never"),
+        ({"status": 401}, "      the status is 200, not 401"),
+    ],
+)
+def test_what_was_not_is_an_assertion_error(calls: Calls, given: dict[str, Any], text: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        calls.assert_called(**given)
+    assert text in str(caught.value)
+
+
+def test_what_must_not_have_been_called(calls: Calls) -> None:
+    calls.assert_not_called("DELETE")
+    calls.assert_not_called("GET", "/v1/accounts", query={"a": "c"})
+    with pytest.raises(AssertionError, match="expected never: GET"):
+        calls.assert_not_called("GET")
+
+
+def test_finding_asserts_nothing(calls: Calls) -> None:
+    assert [call.number for call in calls.find("GET", query={"a": "b"})] == [3]
+    assert calls.find("PUT") == []
+
+
+def test_it_can_begin_anew(calls: Calls) -> None:
+    calls.clear()
+    calls.assert_not_called()
+    assert str(calls) == "  no request has reached the sandbox"

@@ -1,0 +1,149 @@
+"""The time, the state and the payment user's decisions, in a test's hand."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.support.sandboxes import a_sandbox, consent, payment
+from xs2a_sandbox.clock import BANK_ZONE, Clock
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.testing.sandbox import Sandbox
+
+ANNA, TWO, LUKAS = "AT459880000010204711", "AT669880000010263115", "AT699880000020411880"
+
+
+@pytest.fixture
+def xs2a() -> Sandbox:
+    return a_sandbox()
+
+
+# Clock
+
+
+def test_time_passes_and_a_consent_expires(xs2a: Sandbox) -> None:
+    id = xs2a.testdata.consent()
+
+    def status() -> str:
+        return str(xs2a.request("GET", f"/v1/consents/{id}/status").json()["consentStatus"])
+
+    assert status() == "valid"
+    moved = xs2a.clock.move(days=365, hours=1, minutes=1, seconds=1)
+    assert abs(moved - Clock().now() - timedelta(days=365, hours=1, minutes=1, seconds=1)) < timedelta(seconds=60)
+    assert status() == "expired"
+    xs2a.clock.real()
+    assert status() == "valid"
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["2027-01-02T09:00", "2027-01-02T08:00:00Z", datetime(2027, 1, 2, 9, tzinfo=BANK_ZONE), datetime(2027, 1, 2, 9)],
+)
+def test_it_stops(xs2a: Sandbox, at: str | datetime) -> None:
+    assert xs2a.clock.freeze(at).isoformat() == "2027-01-02T09:00:00+01:00"
+    assert (xs2a.clock.now.isoformat(), xs2a.clock.today.isoformat()) == ("2027-01-02T09:00:00+01:00", "2027-01-02")
+    assert xs2a.clock.move(days=-1).isoformat() == "2027-01-01T09:00:00+01:00"
+
+
+def test_it_stops_now(xs2a: Sandbox) -> None:
+    assert xs2a.clock.freeze() == xs2a.clock.now
+
+
+def test_what_is_no_time_is_refused(xs2a: Sandbox) -> None:
+    with pytest.raises(UserMistake, match="ISO 8601"):
+        xs2a.clock.freeze("tomorrow")
+    with pytest.raises(UserMistake, match="from 1970 to 2999"):
+        xs2a.clock.move(days=999_999)
+
+
+# State
+
+
+def test_the_state_can_be_read_and_written(xs2a: Sandbox) -> None:
+    id = xs2a.testdata.consent()
+    assert xs2a.state["consents"][id]["role"] == "valid"
+    xs2a.state.put("notes", "n/1", {"colour": "blue"})
+    assert xs2a.state["notes"] == {"n/1": {"colour": "blue"}}
+    xs2a.state.delete("notes", "n/1")
+    xs2a.state.delete("consents", id)
+    assert (xs2a.state["notes"], id in xs2a.state["consents"]) == ({}, False)
+    assert xs2a.request("GET", f"/v1/consents/{id}/status").status != 200
+
+
+def test_what_the_sandbox_keeps_for_itself_is_not_written(xs2a: Sandbox) -> None:
+    with pytest.raises(UserMistake, match="sandbox's own"):
+        xs2a.state.put("_session", "time", {})
+
+
+# Decisions
+
+
+def test_a_consent_is_approved(xs2a: Sandbox) -> None:
+    id = consent(xs2a, ANNA, LUKAS)
+    assert xs2a.request("GET", f"/v1/consents/{id}/status").json() == {"consentStatus": "received"}
+    assert xs2a.approve(id) == "valid"
+    assert xs2a.request("GET", f"/v1/consents/{id}/status").json() == {"consentStatus": "valid"}
+
+
+def test_several_signatories_approve_one_after_the_other(xs2a: Sandbox) -> None:
+    assert [xs2a.approve(id) for id in [payment(xs2a, TWO)] * 2] == ["PATC", "ACSP"]
+
+
+@pytest.mark.parametrize(("decide", "status"), [("approve", "ACSP"), ("decline", "RJCT")])
+def test_a_payment_is_decided(xs2a: Sandbox, decide: str, status: str) -> None:
+    id = payment(xs2a, ANNA)
+    decided: Callable[[str], str] = getattr(xs2a, decide)
+    assert decided(id.upper()) == status
+    path = f"/v1/payments/sepa-credit-transfers/{id}/status"
+    assert xs2a.request("GET", path).json()["transactionStatus"] == status
+
+
+def test_an_authorisation_is_decided_by_its_own_id(xs2a: Sandbox) -> None:
+    id = payment(xs2a, ANNA, **{"TPP-Explicit-Authorisation-Preferred": "true"})
+    path = f"/v1/payments/sepa-credit-transfers/{id}/authorisations"
+    authorisation = xs2a.request("POST", path).json()["authorisationId"]
+    assert xs2a.approve(authorisation) == "finalised"
+    with pytest.raises(UserMistake, match="is finalised: nothing happens to it any more"):
+        xs2a.decline(authorisation)
+
+
+@pytest.mark.parametrize(("decide", "status"), [("approve", "CANC"), ("decline", "ACTC")])
+def test_a_cancellation_that_waits_is_decided(xs2a: Sandbox, decide: str, status: str) -> None:
+    id = xs2a.testdata.payment("ACTC")
+    document = xs2a.testdata.payments[id]
+    path = f"/v1/{document['service']}/{document['product']}/{id}/cancellation-authorisations"
+    assert xs2a.request("POST", path).status == 201
+    decided: Callable[[str], str] = getattr(xs2a, decide)
+    assert decided(id) == status
+
+
+def test_a_basket_is_approved(xs2a: Sandbox) -> None:
+    payments = [payment(xs2a, ANNA), payment(xs2a, ANNA)]
+    made = xs2a.request("POST", "/v1/signing-baskets", json={"paymentIds": payments})
+    assert made.status < 300, made.text
+    xs2a.approve(made.json()["basketId"])
+    assert {xs2a.state["payments"][id]["transactionStatus"] for id in payments} <= {"ACSP", "ACSC", "ACTC"}
+
+
+def test_a_consent_that_is_valid_from_the_beginning_need_not_be_approved(xs2a: Sandbox) -> None:
+    assert xs2a.approve(consent(xs2a, ANNA)) == "valid"
+
+
+def test_the_payment_user_is_no_client_of_the_bank(xs2a: Sandbox) -> None:
+    id = payment(xs2a, TWO)
+    xs2a.journal.clear()
+    xs2a.approve(id)
+    xs2a.journal.assert_not_called()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda xs2a: "nobody-knows", "there is no consent, payment, basket or authorisation nobody-knows"),
+        (lambda xs2a: xs2a.testdata.payment("RJCT"), "the bank starts no authorisation of .*: XS2A921E: .* is RJCT"),
+        (lambda xs2a: payment(xs2a, ANNA, **{"TPP-Redirect-Preferred": "false"}), "embedded: the app sends"),
+    ],
+)
+def test_what_cannot_be_approved(xs2a: Sandbox, prepare: Callable[[Sandbox], str], message: str) -> None:
+    with pytest.raises(UserMistake, match=message):
+        xs2a.approve(prepare(xs2a))

@@ -1,0 +1,101 @@
+"""A loop beside the caller's."""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.doors import DEADLINE, wait_until
+from xs2a_sandbox.testing.in_process import LoopThread
+
+
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    loop = LoopThread()
+    yield loop
+    loop.close()
+
+
+async def name() -> str:
+    return threading.current_thread().name
+
+
+async def late() -> None:
+    await asyncio.sleep(DEADLINE * 10)
+
+
+def test_work_is_done_beside_the_caller(loop: LoopThread) -> None:
+    assert loop.run(name()) == "xs2a-sandbox"
+
+
+def test_a_caller_inside_a_loop_waits_too(loop: LoopThread) -> None:
+    async def caller() -> str:
+        return loop.run(name())
+
+    assert asyncio.run(caller()) == "xs2a-sandbox"
+
+
+def test_who_waits_too_long_is_told_and_the_work_ends(loop: LoopThread) -> None:
+    ended = threading.Event()
+
+    async def work() -> None:
+        try:
+            await late()
+        finally:
+            ended.set()
+
+    with pytest.raises(TimeoutError):
+        loop.run(work(), 0.01)
+    assert ended.wait(DEADLINE)
+
+
+def test_an_error_is_the_callers(loop: LoopThread) -> None:
+    async def wrong() -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        loop.run(wrong())
+
+
+def test_closing_ends_what_still_runs_and_the_thread() -> None:
+    others = set(threading.enumerate())
+    loop = LoopThread()
+    future = loop.submit(late())
+    loop.close()
+    assert future.cancelled()
+    loop.close()
+    assert set(threading.enumerate()) <= others
+    assert loop.run(name()) == "xs2a-sandbox"
+    loop.close()
+
+
+def test_closing_what_never_ran_is_nothing() -> None:
+    LoopThread().close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_it_starts_again_after_a_fork(loop: LoopThread) -> None:
+    loop.run(name())
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if loop.run(name(), DEADLINE) == "xs2a-sandbox" else 1)
+    status: list[int] = []
+
+    def ended() -> bool:
+        pid, code = os.waitpid(child, os.WNOHANG)
+        status.extend([code] if pid else [])
+        return bool(pid)
+
+    wait_until(ended, 2 * DEADLINE)
+    assert status == [0]
+
+
+def test_waiting_does_not_take_the_processor(loop: LoopThread) -> None:
+    before = time.process_time()
+    with pytest.raises(TimeoutError):
+        loop.run(late(), 0.2)
+    assert time.process_time() - before < 0.15

@@ -1,0 +1,351 @@
+"""The plugin as pytest runs it."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.testing import plugin
+
+pytest_plugins = ["pytester"]
+
+INSTALLED = any(point.value == plugin.__name__ for point in entry_points(group="pytest11"))
+LOADED = () if INSTALLED else ("-p", plugin.__name__)
+OTHERS = ("cacheprovider", "schemathesis", "hypothesispytest", "anyio")
+FLAGS = (*LOADED, *(word for other in OTHERS for word in ("-p", f"no:{other}")))
+
+
+@pytest.fixture(autouse=True)
+def at_home(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an empty folder, with an empty home."""
+    monkeypatch.setenv("HOME", str(pytester.path / "home"))
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+
+def run(pytester: pytest.Pytester, *flags: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess(*FLAGS, *flags)
+
+
+def run_apart(pytester: pytest.Pytester, *flags: str) -> pytest.RunResult:
+    return pytester.runpytest_subprocess(*FLAGS, *flags)
+
+
+def test_importing_it_is_cheap() -> None:
+    code = (
+        "import pytest, sys, time; before = set(sys.modules); began = time.process_time();"
+        f"import {plugin.__name__};"
+        "print(time.process_time() - began, *(set(sys.modules) - before))"
+    )
+    seconds, *modules = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, env=dict(os.environ)
+    ).stdout.split()
+    assert float(seconds) < 0.1
+    heavy = {"mitmproxy", "aiohttp", "httpx", "requests", "jinja2", "yaml", "jsonschema", "schwifty", "msgspec"}
+    assert not {module.partition(".")[0] for module in modules} & heavy
+    ours = {module for module in modules if module.startswith("xs2a_sandbox.")}
+    assert ours == {"xs2a_sandbox.testing", plugin.__name__}
+
+
+def test_using_it_imports_no_mitmproxy_and_leaves_no_files(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import sys
+
+        def test_one(xs2a):
+            assert xs2a.request("GET", "/v1/accounts", consent=xs2a.testdata.consent()).status == 200
+            with xs2a.client() as client:
+                client.get("/v1/accounts")
+            xs2a.session().get("https://bank.example/v1/accounts")
+            assert "mitmproxy" not in sys.modules
+            assert "uvicorn" not in sys.modules
+    """)
+    run_apart(pytester).assert_outcomes(passed=1)
+    assert not (pytester.path / "home").exists()
+
+
+def test_each_test_has_a_bank_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.parametrize("number", range(3))
+        def test_fresh(xs2a, number):
+            id = xs2a.testdata.consent()
+            xs2a.journal.assert_not_called()
+            assert xs2a.request("GET", f"/v1/consents/{id}/status").json() == {"consentStatus": "valid"}
+            xs2a.request("DELETE", f"/v1/consents/{id}")
+            xs2a.add_rule({"match": {"operation": "consent-status"}, "respond": {"status": 503}})
+            xs2a.clock.move(days=400)
+    """)
+    run(pytester).assert_outcomes(passed=3)
+
+
+def test_it_runs_with_xdist(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.parametrize("number", range(8))
+        def test_fresh(xs2a, number):
+            id = xs2a.testdata.consent()
+            assert xs2a.request("DELETE", f"/v1/consents/{id}").status == 204
+            xs2a.journal.assert_called("DELETE", times=1)
+    """)
+    run_apart(pytester, "-n", "2").assert_outcomes(passed=8)
+
+
+def test_a_failure_shows_what_the_bank_was_asked(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_wrong(xs2a):
+            xs2a.request("GET", "/v1/consnts/x")
+            xs2a.journal.assert_called("POST", "/v1/consents", times=1)
+
+        def test_right(xs2a):
+            xs2a.request("GET", "/v1/right")
+
+        def test_without():
+            assert False
+    """)
+    result = run(pytester)
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E * AssertionError: expected once: POST /v1/consents",
+            "E * found never",
+            "E * the method is GET, not POST",
+            "*- xs2a journal -*",
+            "*#1 GET /v1/consnts/x → 404 sandbox -*",
+            "*near: operation *",
+        ]
+    )
+    text = result.stdout.str()
+    assert text.count("xs2a journal") == 1
+    assert "/v1/right" not in text
+    assert "journal_calls.py" not in text
+
+
+def test_a_failure_before_the_first_request_says_so(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.fixture
+        def broken(xs2a):
+            raise ValueError
+
+        def test_one(broken): pass
+    """)
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*- xs2a journal -*", "*no request has reached the sandbox*"])
+
+
+CASES = """
+    cassette: 1
+    rules:
+      - {id: ID, match: {operation: consent-status, headers: {X-Case: ID}}, respond: {status: STATUS}}
+"""
+
+ASKS = """
+    import pytest
+
+    def asked(xs2a, case):
+        headers = {"X-Case": case}
+        return xs2a.request("GET", f"/v1/consents/{xs2a.testdata.consent()}/status", headers=headers).status
+"""
+
+
+def with_cases(pytester: pytest.Pytester, **cases: int) -> None:
+    for name, status in cases.items():
+        (pytester.mkdir(name) / "case.yaml").write_text(
+            "\n".join(line[4:] for line in CASES.replace("ID", name).replace("STATUS", str(status)).splitlines()[1:])
+        )
+
+
+def test_cassettes_from_the_ini_file_and_from_markers(pytester: pytest.Pytester) -> None:
+    with_cases(pytester, of_all=418, of_module=429, of_test=503)
+    pytester.makeini("[pytest]\nxs2a_cassettes = of_all")
+    pytester.mkdir("tests").joinpath("test_it.py").write_text(
+        "\n".join(line[4:] for line in ASKS.splitlines())
+        + """
+pytestmark = pytest.mark.xs2a(cassettes=["of_module"])
+
+def test_module(xs2a):
+    assert [asked(xs2a, case) for case in ("of_all", "of_module", "of_test")] == [418, 429, 200]
+
+@pytest.mark.xs2a(cassettes=["of_test"])
+def test_own(xs2a):
+    assert [asked(xs2a, case) for case in ("of_all", "of_module", "of_test")] == [418, 429, 503]
+"""
+    )
+    run(pytester, "--strict-markers").assert_outcomes(passed=2)
+
+
+def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
+    for name in ("all", "own"):
+        (pytester.path / f"{name}.yaml").write_text(
+            f"testdata: 1\npsus:\n  {name}: {{name: Greta, password: x, otp: '1', methods: []}}\n"
+        )
+    pytester.makeini("[pytest]\nxs2a_testdata = all.yaml\nxs2a_dialect = xs2a-1.84")
+    pytester.makepyfile("""
+        import pytest
+
+        def test_all(xs2a):
+            assert "all" in xs2a.testdata.psus
+            assert "own" not in xs2a.testdata.psus
+
+        @pytest.mark.xs2a(testdata="own.yaml")
+        def test_own(xs2a):
+            assert "own" in xs2a.testdata.psus
+            assert "all" not in xs2a.testdata.psus
+            assert "anna" in xs2a.testdata.psus
+
+        @pytest.mark.xs2a(dialect="none")
+        def test_none(xs2a): pass
+    """)
+    result = run(pytester)
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["there is no dialect 'none'; there are *xs2a-1.84*"])
+
+
+def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nxs2a_frozen_at = 2031-05-06T07:08")
+    pytester.makepyfile("""
+        from datetime import date, datetime
+        import pytest
+
+        def test_of_the_ini_file(xs2a, xs2a_server):
+            assert xs2a.clock.now.isoformat() == xs2a_server.clock.now.isoformat() == "2031-05-06T07:08:00+02:00"
+            consent = xs2a.testdata.consents[xs2a.testdata.consent()]
+            assert consent["validUntil"] > "2031-05-06"
+            assert xs2a.state["consents"][xs2a.testdata.consent()] == consent
+            assert xs2a.clock.move(days=1).day == 7
+
+        @pytest.mark.xs2a(frozen_at=datetime(2032, 1, 2))
+        def test_of_the_marker(xs2a):
+            assert xs2a.clock.today == date(2032, 1, 2)
+    """)
+    run(pytester).assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("marker", "message"),
+    [
+        ("cassete=['x']", "the marker xs2a takes no cassete; it takes cassettes, testdata, dialect, frozen_at"),
+        ("['x']", "the marker xs2a takes no positional arguments"),
+        ("frozen_at='soon'", "xs2a: frozen_at must be an ISO 8601 time such as 2026-11-21T09:00:00"),
+        ("frozen_at=2027", "xs2a: frozen_at must be an ISO 8601 time"),
+        ("cassettes='nowhere'", "there is no such file or directory"),
+        ("cassettes='broken'", "broken/case.yaml:1:15: error unknown-key"),
+    ],
+)
+def test_mistakes_are_told_without_a_traceback(pytester: pytest.Pytester, marker: str, message: str) -> None:
+    (pytester.mkdir("broken") / "case.yaml").write_text("{cassette: 1, ruls: []}")
+    pytester.makepyfile(f"import pytest\n@pytest.mark.xs2a({marker})\ndef test_one(xs2a): pass")
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    assert message in result.stdout.str()
+    assert "another exception" not in result.stdout.str()
+
+
+def test_a_mistake_in_a_rule_has_its_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile('''
+        def test_one(xs2a):
+            xs2a.add_rule("""
+                match: {operation: account-list}
+                respnd: {status: 503}
+            """)
+    ''')
+    result = run(pytester)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *<rule 1>:3:*: error unknown-key: unknown key respnd; did you mean respond?"])
+
+
+def test_files_are_found_beside_the_test(pytester: pytest.Pytester) -> None:
+    folder = pytester.mkdir("deep")
+    (folder / "answer.json").write_text('{"a": 1}')
+    (folder / "test_it.py").write_text("""
+def test_one(xs2a):
+    xs2a.add_rule({"match": {"path": "/mine"}, "respond": {"file": "answer.json"}})
+    assert xs2a.request("GET", "/mine").json() == {"a": 1}
+""")
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_it_works_inside_a_running_loop(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import asyncio
+
+        def test_one(xs2a):
+            async def app():
+                async with xs2a.async_client() as client:
+                    later = await client.get("/v1/accounts")
+                return [xs2a.request("GET", "/v1/accounts").status, later.status_code]
+            assert asyncio.run(app()) == [400, 400]
+    """)
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_the_marker_and_the_options_explain_themselves(pytester: pytest.Pytester) -> None:
+    run(pytester, "--markers").stdout.fnmatch_lines(
+        ["@pytest.mark.xs2a(cassettes=*testdata=*dialect=*): more cassettes*"]
+    )
+    run(pytester, "--help").stdout.fnmatch_lines(["*xs2a_cassettes*", "*xs2a_testdata*", "*xs2a_dialect*"])
+    run(pytester, "--fixtures").stdout.fnmatch_lines(["xs2a -- *", "xs2a_server -- *"])
+
+
+def test_a_server_for_all_tests_and_a_session_for_each(pytester: pytest.Pytester) -> None:
+    with_cases(pytester, mine=503)
+    pytester.makepyfile("""
+        import pytest
+        import requests
+
+        ports = set()
+
+        def status(server, case="none"):
+            headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "X-Case": case}
+            url = "https://bank.example/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911/status"
+            return requests.get(url, headers=headers, proxies=server.proxies, verify=server.ca_file)
+
+        @pytest.mark.parametrize("name", ["a", "b/ü " * 30])
+        def test_fresh(xs2a_server, name):
+            ports.add(xs2a_server.base_url.partition("/s/")[0])
+            assert status(xs2a_server).json() == {"consentStatus": "valid"}
+            xs2a_server.clock.move(days=400)
+            assert status(xs2a_server).json() == {"consentStatus": "expired"}
+            assert len(ports) == 1
+
+        @pytest.mark.xs2a(cassettes=["mine"])
+        def test_other_files(xs2a_server):
+            assert xs2a_server.base_url.partition("/s/")[0] not in ports
+            assert status(xs2a_server, "mine").status_code == 503
+    """)
+    run_apart(pytester).assert_outcomes(passed=3)
+    assert not (pytester.path / "home").exists()
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", (DOCS / "pytest.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_guide_does_as_it_says(pytester: pytest.Pytester) -> None:
+    count = 0
+    for number, example in enumerate(EXAMPLES):
+        (pytester.path / f"test_example_{number}.py").write_text(example)
+        count += len(re.findall(r"^(?:async )?def test_", example, re.MULTILINE))
+    pytester.mkdir("cases")
+    assert count >= 6
+    run_apart(pytester).assert_outcomes(passed=count)
+
+
+def test_a_server_that_does_not_start_says_why(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.xs2a(dialect="none")
+        def test_one(xs2a_server): pass
+    """)
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*the sandbox did not start: *there is no dialect 'none'*"])

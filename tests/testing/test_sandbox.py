@@ -1,0 +1,169 @@
+"""A bank for one test."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+import requests
+
+from tests.support.sandboxes import a_sandbox, blueprint
+from xs2a_sandbox.errors import Unreadable
+from xs2a_sandbox.testing.sandbox import Sandbox
+
+UNAVAILABLE = {"match": {"operation": "account-list"}, "respond": {"status": 503, "body": {"try": "again"}}}
+
+
+@pytest.fixture
+def xs2a() -> Sandbox:
+    return a_sandbox()
+
+
+def status(sandbox: Sandbox) -> int:
+    return sandbox.request("GET", "/v1/accounts", consent=sandbox.testdata.consent()).status
+
+
+# Clients
+
+
+def test_httpx_sync_and_async(xs2a: Sandbox) -> None:
+    path = f"/v1/consents/{xs2a.testdata.consent()}/status"
+    headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
+    with xs2a.client(headers=headers) as client:
+        assert client.get(path).json() == {"consentStatus": "valid"}
+    with httpx.Client(transport=xs2a.transport, base_url="https://my.bank/xs2a") as client:
+        assert client.get(path, headers=headers).json() == {"consentStatus": "valid"}
+
+    async def asked() -> httpx.Response:
+        async with xs2a.async_client(headers=headers) as client:
+            return await client.get(path)
+
+    assert asyncio.run(asked()).json() == {"consentStatus": "valid"}
+    assert [call.origin for call in xs2a.journal.calls] == [
+        "https://bank.example",
+        "https://my.bank",
+        "https://bank.example",
+    ]
+
+
+def test_requests_mounted_wherever_it_was_before(xs2a: Sandbox) -> None:
+    session = requests.Session()
+    session.mount("https://bank.example/v1", requests.adapters.HTTPAdapter())
+    for mounted in (xs2a.mount(session), xs2a.session()):
+        assert mounted.get("https://bank.example/v1/accounts").status_code == 400
+        assert mounted.get("http://127.0.0.1:1/v1/accounts").status_code == 400
+    assert len(xs2a.journal) == 4
+
+
+def test_a_request_brings_what_most_need(xs2a: Sandbox) -> None:
+    answer = xs2a.request("get".upper(), "/v1/accounts?a=b", consent="c", query={"withBalance": True, "no": None})
+    sent = xs2a.journal.last
+    assert sent.target == "/v1/accounts?a=b&withBalance=true"
+    assert sent.headers.get("consent-id") == "c"
+    assert {"x-request-id", "psu-ip-address"} <= set(sent.headers.first)
+    assert answer.headers.get("x-request-id") == sent.headers.get("x-request-id")
+    assert (answer.status, answer.json(), json.loads(answer.text)) == (sent.status, sent.answer_json, answer.json())
+    assert repr(answer).startswith(f"<Answered {answer.status} {{")
+
+
+def test_its_headers_can_be_changed_and_left_out(xs2a: Sandbox) -> None:
+    xs2a.request("POST", "/v1/consents", json={"a": 1}, headers={"x-request-id": None, "PSU-IP-ADDRESS": "::1"})
+    sent = xs2a.journal.last
+    assert [(n.lower(), v) for n, v in sent.headers] == [
+        ("content-type", "application/json"),
+        ("psu-ip-address", "::1"),
+    ]
+    assert sent.json == {"a": 1}
+    xs2a.request("POST", "/v1/consents", body=b"<xml/>", headers={"Content-Type": "text/xml"})
+    assert xs2a.journal.last.body == b"<xml/>"
+
+
+def test_links_for_the_payment_user_lead_here(xs2a: Sandbox) -> None:
+    body = {"access": {"balances": [{"iban": "AT459880000010204711"}]}, "recurringIndicator": False}
+    body |= {"validUntil": xs2a.clock.today.isoformat(), "frequencyPerDay": 1}
+    made = xs2a.request("POST", "/v1/consents", json=body).json()
+    link = made["_links" if "_links" in made else "_Left"]["scaRedirect"]["href"]
+    assert link.startswith("https://bank.example/sca/")
+    with xs2a.client(follow_redirects=True) as browser:
+        assert "html" in browser.get(link).headers["content-type"]
+
+
+# Isolation
+
+
+def test_no_sandbox_sees_another() -> None:
+    one, other = a_sandbox(), a_sandbox()
+    id = one.testdata.consent()
+    one.request("DELETE", f"/v1/consents/{id}")
+    one.add_rule(UNAVAILABLE)
+    one.clock.freeze("2030-01-01")
+    assert other.request("GET", f"/v1/consents/{id}/status").status == 200
+    assert other.clock.today.year != 2030
+    assert status(other) == 200
+    assert len(other.journal) == 2
+
+
+# Rules
+
+
+def test_a_rule_wins_over_all_before(xs2a: Sandbox) -> None:
+    assert status(xs2a) == 200
+    assert xs2a.add_rule(UNAVAILABLE) == ["added-1"]
+    assert status(xs2a) == 503
+    assert xs2a.add_rule("{match: {operation: account-list}, respond: {status: 429}}", {**UNAVAILABLE, "id": "mine",
+                         "match": {"operation": "consent-status"}}) == ["added-2", "mine"]  # fmt: skip
+    assert status(xs2a) == 429
+    xs2a.journal.assert_called("GET", "/v1/accounts", rule="added-2", times=1)
+
+
+def test_the_state_stays_when_a_rule_is_added(xs2a: Sandbox) -> None:
+    xs2a.state.put("notes", "n", {"a": 1})
+    xs2a.clock.freeze("2030-01-01")
+    xs2a.add_rule(UNAVAILABLE)
+    assert xs2a.state["notes"] == {"n": {"a": 1}}
+    assert xs2a.clock.today.year == 2030
+
+
+def test_a_sequence_has_its_turns(xs2a: Sandbox) -> None:
+    xs2a.add_rule({"match": {"operation": "account-list"}, "sequence": [{"status": 503}, {"status": 202}]})
+    assert [status(xs2a) for _ in range(3)] == [503, 202, 202]
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        ([{"match": {"operation": "acount-list"}, "respond": {}}], "unknown-operation"),
+        ([{**UNAVAILABLE, "id": "a"}, {**UNAVAILABLE, "id": "b"}], "ambiguous"),
+        ([{**UNAVAILABLE, "id": "a"}, {**UNAVAILABLE, "id": "a"}], "duplicate-id"),
+        ([{"match": {"operation": "account-list"}, "bank": True}], "no-bank"),
+        ([UNAVAILABLE, "respond: 3"], "missing-key"),
+    ],
+)
+def test_what_lint_refuses_is_refused_and_nothing_is_added(xs2a: Sandbox, rules: list[object], code: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        xs2a.add_rule(*rules)  # type: ignore[arg-type]
+    assert code in {problem.code for problem in caught.value.problems}
+    assert "<rule " in str(caught.value)
+    assert status(xs2a) == 200
+    assert repr(xs2a) == "<Sandbox 1 exchanges, 0 rules added>"
+
+
+def test_a_rule_may_name_a_file_beside_the_test(tmp_path: Path) -> None:
+    (tmp_path / "answer.json").write_text('{"from": "file"}')
+    xs2a = a_sandbox(tmp_path)
+    xs2a.add_rule({"match": {"path": "/mine"}, "respond": {"file": "answer.json"}})
+    assert xs2a.request("GET", "/mine").json() == {"from": "file"}
+
+
+def test_a_fault_is_told(xs2a: Sandbox) -> None:
+    xs2a.add_rule({"match": {"path": "/mine"}, "respond": {"fault": "reset"}})
+    assert xs2a.request("GET", "/mine").fault == "reset"
+    with pytest.raises(httpx.ReadError), xs2a.client() as client:
+        client.get("/mine")
+
+
+def test_the_blueprint_stays_as_it_was(xs2a: Sandbox) -> None:
+    before = len(blueprint().interface.rules)
+    xs2a.add_rule(UNAVAILABLE)
+    assert len(blueprint().interface.rules) == before

@@ -1,0 +1,244 @@
+"""In process a client sees what it sees over a socket: the same answers, and the same exceptions."""
+
+import asyncio
+import builtins
+import gzip
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+import requests
+
+from tests.support.doors import DEADLINE, echo, opened
+from xs2a_sandbox.cassette.answers import FAULTS
+from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.testing import sandbox as transports
+from xs2a_sandbox.testing.in_process import LoopThread
+
+Ask = Callable[..., tuple[int, list[tuple[str, str]], bytes]]
+"""Takes a method, a URL and options; gives what the client makes of the answer."""
+
+
+def with_httpx(transport: Any = None) -> Ask:
+    def ask(method: str, url: str, **options: Any) -> tuple[int, list[tuple[str, str]], bytes]:
+        with httpx.Client(transport=transport, trust_env=False) as client:
+            answer = client.request(method, url, **options)
+        return answer.status_code, [(n.lower(), v) for n, v in answer.headers.multi_items()], answer.content
+
+    return ask
+
+
+def with_async_httpx(transport: Any = None) -> Ask:
+    def ask(method: str, url: str, **options: Any) -> tuple[int, list[tuple[str, str]], bytes]:
+        async def asked() -> httpx.Response:
+            async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
+                return await client.request(method, url, **options)
+
+        answer = asyncio.run(asked())
+        return answer.status_code, [(n.lower(), v) for n, v in answer.headers.multi_items()], answer.content
+
+    return ask
+
+
+def with_requests(adapter: Any = None) -> Ask:
+    def ask(method: str, url: str, **options: Any) -> tuple[int, list[tuple[str, str]], bytes]:
+        with requests.Session() as session:
+            session.trust_env = False
+            if adapter:
+                session.mount("http://", adapter)
+            answer = session.request(method, url, allow_redirects=False, **options)
+        return answer.status_code, [(n.lower(), v) for n, v in answer.headers.items()], answer.content
+
+    return ask
+
+
+CLIENTS: dict[str, tuple[Callable[..., Ask], Any]] = {
+    "httpx": (with_httpx, transports.httpx_transport),
+    "async httpx": (with_async_httpx, transports.httpx_transport),
+    "requests": (with_requests, transports.requests_adapter),
+}
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[LoopThread]:
+    loop = LoopThread()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> tuple[Callable[..., Ask], Any]:
+    return CLIENTS[request.param]
+
+
+def both(client: Any, loop: LoopThread, answer: Answer, ask: Callable[[Ask, str], Any]) -> tuple[Any, Any]:
+    """What `ask` makes of the same engine behind a socket and without one."""
+    make, transport = client
+    with opened(lambda: DirectDoor(answer, host="127.0.0.1", port=0)) as (door, _):
+        url = f"http://127.0.0.1:{door.port}"
+        over_socket = ask(make(), url)
+        return over_socket, ask(make(transport(answer, loop)), url)
+
+
+def plain(seen: tuple[int, list[tuple[str, str]], bytes]) -> Any:
+    """Without what a server adds to every answer."""
+    status, headers, body = seen
+    return status, sorted(pair for pair in headers if pair[0] not in ("date", "connection")), body
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        ("GET", "/v1/accounts?withBalance=true&x=a%20b", {}),
+        ("POST", "/s/me/v1/consents", {"json": {"a": "ü", "n": 1.10}}),
+        ("PUT", "/v1/x%2Fy", {"data": {"a": "b"}, "headers": {"X-A": "1"}}),
+        ("DELETE", "/v1/consents/x", {}),
+    ],
+)
+def test_the_engine_is_asked_the_same(client: Any, loop: LoopThread, method: str, path: str, options: Any) -> None:
+    def asked(ask: Ask, url: str) -> Any:
+        seen = json.loads(ask(method, url + path, **options)[2])
+        seen["headers"] = sorted([name.lower(), value] for name, value in seen["headers"])
+        return {**seen, "door": "any"}
+
+    over_socket, in_process = both(client, loop, echo, asked)
+    assert in_process == over_socket
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(200, (("Content-Type", "application/json"), ("Set-Cookie", "a=b"), ("X-Y", "ü")), b"{}"),
+        Response(200, (("X-Two", "a"), ("X-Two", "b")), b"x" * 100_000),
+        Response(204),
+        Response(303, (("Location", "/elsewhere"),)),
+        Response(404, (("Content-Length", "77"), ("Transfer-Encoding", "chunked")), b"short"),
+        Response(599, (), b"\xff\xfe"),
+        Response(200, (("Content-Encoding", "gzip"),), gzip.compress(b"hello")),
+    ],
+    ids=lambda r: f"{r.status} {len(r.body)}",
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_answer_is_the_same(client: Any, loop: LoopThread, response: Response, method: str) -> None:
+    async def answer(request: Request) -> Response:
+        return response.without_body() if request.method == "HEAD" else response
+
+    over_socket, in_process = both(client, loop, answer, lambda ask, url: plain(ask(method, url)))
+    assert in_process == over_socket
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("body", [b"", b"x", b"0123456789"])
+def test_a_fault_is_the_same_exception(client: Any, loop: LoopThread, fault: str, body: bytes) -> None:
+    async def answer(request: Request) -> Response:
+        return Response(200, (), body, fault)
+
+    def raised(ask: Ask, url: str) -> Any:
+        with pytest.raises((httpx.HTTPError, requests.RequestException)) as caught:
+            ask("GET", url)
+        return type(caught.value), type(caught.value.args[0]), caught.value.request is not None
+
+    over_socket, in_process = both(client, loop, answer, raised)
+    assert in_process == over_socket
+
+
+def test_who_does_not_wait_gets_the_clients_own_timeout(client: Any, loop: LoopThread) -> None:
+    async def answer(request: Request) -> Response:
+        await asyncio.sleep(DEADLINE * 10)
+        return Response()
+
+    def raised(ask: Ask, url: str) -> Any:
+        with pytest.raises((httpx.ReadTimeout, requests.ReadTimeout)) as caught:
+            ask("GET", url, timeout=0.05)
+        return type(caught.value)
+
+    over_socket, in_process = both(client, loop, answer, raised)
+    assert in_process == over_socket
+
+
+def test_a_long_answer_is_read_to_its_end_and_closed(client: Any, loop: LoopThread) -> None:
+    closed = []
+
+    async def rest():  # type: ignore[no-untyped-def]
+        try:
+            yield b"two"
+            yield b"three"
+        finally:
+            closed.append(True)
+
+    async def answer(request: Request) -> Response:
+        return Response(200, (), b"one", rest=rest())
+
+    make, transport = client
+    _, headers, body = make(transport(answer, loop))("GET", "http://bank.example/")
+    assert (body, dict(headers)["content-length"], closed) == (b"onetwothree", "11", [True])
+
+
+@pytest.mark.parametrize("host", ["bank.example", "localhost:8081", "[::1]:9", "user:pw@bank.example"])
+def test_every_host_is_the_bank(client: Any, loop: LoopThread, host: str) -> None:
+    make, transport = client
+    status, _, body = make(transport(echo, loop))("GET", f"http://{host}/v1/x")
+    seen = json.loads(body)
+    assert (status, seen["target"], seen["door"]) == (200, "/v1/x", "process")
+    assert ["host", host.rpartition("@")[2]] in [[n.lower(), v] for n, v in seen["headers"]]
+
+
+def test_a_sync_client_inside_a_running_loop_and_loops_one_after_another(loop: LoopThread) -> None:
+    transport = transports.httpx_transport(echo, loop)
+
+    async def caller() -> list[int]:
+        with httpx.Client(transport=transport) as client:
+            first = client.get("http://bank.example/")  # noqa: ASYNC212
+        async with httpx.AsyncClient(transport=transport) as other:
+            return [first.status_code, (await other.get("http://bank.example/")).status_code]
+
+    assert [asyncio.run(caller()) for _ in range(3)] == [[200, 200]] * 3
+
+
+def test_many_at_once_from_one_loop(loop: LoopThread) -> None:
+    async def caller() -> list[str]:
+        async with httpx.AsyncClient(transport=transports.httpx_transport(echo, loop)) as client:
+            answers = await asyncio.gather(*(client.get(f"http://bank.example/{n}") for n in range(50)))
+        return [answer.json()["target"] for answer in answers]
+
+    assert asyncio.run(caller()) == [f"/{n}" for n in range(50)]
+
+
+def test_threads_share_an_adapter(loop: LoopThread) -> None:
+    adapter, seen = transports.requests_adapter(echo, loop), []
+
+    def ask(number: int) -> None:
+        with requests.Session() as session:
+            session.mount("https://", adapter)
+            seen.append(session.get(f"https://bank.example/{number}").json()["target"])
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == sorted(f"/{number}" for number in range(20))
+
+
+@pytest.mark.parametrize(("package", "make"), [("httpx", "httpx_transport"), ("requests", "requests_adapter")])
+def test_without_the_library_it_says_what_to_do(
+    loop: LoopThread, package: str, make: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *arguments: Any, **options: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *arguments, **options)
+
+    monkeypatch.delitem(sys.modules, f"xs2a_sandbox.testing.{make}", raising=False)
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(UserMistake, match=f"{package} is not installed here: install it"):
+        getattr(transports, make)(echo, loop)

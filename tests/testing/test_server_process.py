@@ -1,0 +1,105 @@
+"""A sandbox with sockets for tests of apps."""
+
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import requests
+
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.testing.server_process import Process, Served
+
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+PATH = f"/v1/consents/{CONSENT}/status"
+HEADERS = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    process = Process(tmp_path_factory.mktemp("confdir"))
+    process.start()
+    yield process
+    process.stop()
+
+
+def test_every_door_leads_to_the_session(process: Process) -> None:
+    served = Served(process, "one")
+    served.clock.freeze("2040-01-01")
+    trust = ssl.create_default_context(cafile=served.ca_file)
+    with requests.Session() as session:
+        session.trust_env = False
+        at_base = session.get(served.base_url + PATH, headers=HEADERS).json()
+        by_proxy = session.get(
+            f"https://bank.example{PATH}", headers=HEADERS, proxies=served.proxies, verify=served.ca_file
+        ).json()
+    with httpx.Client(verify=trust, trust_env=False, headers=HEADERS) as client:
+        over_tls = client.get(served.tls_url + PATH).json()
+    with httpx.Client(verify=trust, proxy=served.proxy, headers=HEADERS) as client:
+        by_other_proxy = client.get(f"https://bank.example{PATH}").json()
+    assert at_base == by_proxy == over_tls == by_other_proxy == {"consentStatus": "expired"}
+
+
+def test_another_session_sees_nothing_of_it(process: Process) -> None:
+    Served(process, "two").clock.freeze("2040-01-01")
+    served = Served(process, "three")
+    assert served.clock.today.year != 2040
+    assert httpx.get(served.base_url + PATH, headers=HEADERS, trust_env=False).json() == {"consentStatus": "valid"}
+
+
+def test_state_and_decisions_go_through_the_control_interface(process: Process) -> None:
+    served = Served(process, "four")
+    body = {
+        "access": {"balances": [{"iban": "AT459880000010204711"}, {"iban": "AT699880000020411880"}]},
+        "recurringIndicator": False,
+        "validUntil": served.clock.today.isoformat(),
+        "frequencyPerDay": 1,
+    }
+    headers = {**HEADERS, "PSU-IP-Address": "192.0.2.1", "TPP-Explicit-Authorisation-Preferred": "true"}
+    url = served.base_url
+    id = httpx.post(f"{url}/v1/consents", json=body, headers=headers, trust_env=False).json()["consentId"]
+    with pytest.raises(UserMistake, match="has no authorisation that waits: start one first"):
+        served.approve(id)
+    started = httpx.post(f"{url}/v1/consents/{id}/authorisations", headers=headers, trust_env=False)
+    assert started.status_code == 201
+    assert served.approve(id) == "valid"
+    assert served.state["consents"][id]["consentStatus"] == "valid"
+    with pytest.raises(UserMistake, match="there is no"):
+        served.decline("nobody")
+
+
+def test_flags_reach_it_and_it_keeps_to_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "mine.yaml").write_text(
+        "cassette: 1\nrules: [{id: mine, match: {path: /mine}, respond: {body: {a: 1}}}]"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XS2A_SANDBOX_PORT", "nonsense")
+    process = Process(tmp_path / "confdir", ["--cassettes", str(tmp_path / "cases")])
+    process.start()
+    try:
+        assert httpx.get(f"{Served(process, 'x').base_url}/mine", trust_env=False).json() == {"a": 1}
+    finally:
+        process.stop()
+    assert not (tmp_path / "home").exists()
+    process.stop()
+
+
+def test_why_it_does_not_start_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserMistake, match=r"the sandbox did not start: .*nothing"):
+        Process(tmp_path, ["--cassettes", str(tmp_path / "nothing")]).start()
+
+
+def test_a_session_needs_a_name(process: Process) -> None:
+    with pytest.raises(UserMistake, match="is no session name"):
+        Served(process, "a b")
+
+
+def test_a_log_that_nobody_reads_stops_nothing(process: Process) -> None:
+    served = Served(process, "many")
+    with httpx.Client(trust_env=False, headers={**HEADERS, "X-Long": "x" * 1000}) as client:
+        for _ in range(400):
+            answer = client.get(served.base_url + PATH)
+    assert json.loads(answer.content) == {"consentStatus": "valid"}

@@ -1,0 +1,235 @@
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import requests
+
+from tests.support.doors import START, wait_until
+from tests.support.far_bank import Authority, FarBank, ok
+from tests.support.recorded_bank.process import Listener
+from tests.support.serving import Serving, served
+from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.upstream import tls
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    directory = tmp_path_factory.mktemp("files")
+    authority = Authority(directory)
+    certificate, key = authority.issue("tpp")
+    _, encrypted = authority.issue("hidden", password="secret")
+    _, other = authority.issue("other")
+    nonsense = directory / "nonsense.pem"
+    nonsense.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+    return {
+        "ca": authority.file,
+        "certificate": certificate,
+        "key": key,
+        "hidden certificate": directory / "hidden.crt",
+        "encrypted": encrypted,
+        "other": other,
+        "nonsense": nonsense,
+        "missing": directory / "missing.pem",
+        "directory": directory,
+    }
+
+
+def made(files: dict[str, Path], **settings: Any) -> ssl.SSLContext:
+    named = {name: files.get(value, value) for name, value in settings.items()}
+    return tls.context(RealBank("https://bank.example", **named))
+
+
+def test_a_bank_is_verified_by_default(files: dict[str, Path]) -> None:
+    context = made(files)
+
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert context.verify_flags & ssl.VERIFY_X509_STRICT
+
+
+def test_a_ca_of_its_own_is_the_only_one(files: dict[str, Path]) -> None:
+    (known,) = made(files, ca="ca").get_ca_certs()
+
+    assert known["subject"] == ((("commonName", "far-bank"),),)
+
+
+def test_strictness_can_be_switched_off_and_verification_cannot(files: dict[str, Path]) -> None:
+    context = made(files, tls_strict=False)
+
+    assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_the_oldest_version_is_a_setting(files: dict[str, Path]) -> None:
+    assert made(files, tls_minimum="1.3").minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def test_it_is_made_once(files: dict[str, Path]) -> None:
+    assert made(files, ca="ca") is made(files, ca="ca")
+
+
+def test_a_key_with_its_password_is_loaded(files: dict[str, Path]) -> None:
+    made(files, client_cert="hidden certificate", client_key="encrypted", client_key_password="secret")
+
+
+@pytest.mark.parametrize(
+    ("settings", "file", "text"),
+    [
+        ({"ca": "missing"}, "missing", "cannot be read: No such file or directory. Name another file: `ca`"),
+        ({"ca": "directory"}, "directory", "cannot be read: Is a directory"),
+        ({"ca": "key"}, "key", "holds no certificate in PEM"),
+        ({"ca": "nonsense"}, "nonsense", "holds no certificate in PEM"),
+        ({"client_cert": "missing", "client_key": "key"}, "missing", "Name another file: `client_cert`"),
+        ({"client_cert": "key", "client_key": "key"}, "key", "holds no certificate in PEM"),
+        ({"client_cert": "certificate", "client_key": "missing"}, "missing", "Name another file: `client_key`"),
+        ({"client_cert": "certificate", "client_key": "nonsense"}, "nonsense", "holds no private key"),
+        ({"client_cert": "certificate"}, "certificate", "holds no private key"),
+        ({"client_cert": "certificate", "client_key": "other"}, "other", "is not that of the certificate"),
+        ({"client_cert": "hidden certificate", "client_key": "encrypted"}, "encrypted", "is encrypted"),
+        (
+            {"client_cert": "hidden certificate", "client_key": "encrypted", "client_key_password": "wrong-one"},
+            "encrypted",
+            "cannot be decrypted with this `client_key_password`",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    files: dict[str, Path], settings: dict[str, str], file: str, text: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        made(files, **settings)
+
+    assert str(files[file]) in str(caught.value)
+    assert text in str(caught.value)
+    assert "wrong-one" not in str(caught.value)
+
+
+def test_the_systems_cas_are_trusted_whatever_the_environment_says(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(files["ca"]))
+    monkeypatch.setenv("SSL_CERT_DIR", str(files["directory"]))
+    tls.context.cache_clear()
+    context = made(files)
+    assert all("far-bank" not in str(ca) for ca in context.get_ca_certs())
+
+
+def a_place(file: Path, folder: Path) -> ssl.DefaultVerifyPaths:
+    return ssl.DefaultVerifyPaths(None, None, "SSL_CERT_FILE", str(file), "SSL_CERT_DIR", str(folder))
+
+
+def test_where_the_system_has_cas_they_are_the_ones(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: a_place(files["ca"], files["missing"]))
+    tls.context.cache_clear()
+    (known,) = made(files).get_ca_certs()
+    assert known["subject"] == ((("commonName", "far-bank"),),)
+
+
+def test_where_it_has_none_certifis_are(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: a_place(files["missing"], tmp_path))
+    tls.context.cache_clear()
+    assert len(made(files).get_ca_certs()) > 50
+
+
+@pytest.fixture(autouse=True)
+def anew() -> Iterator[None]:
+    yield
+    tls.context.cache_clear()
+
+
+@pytest.fixture
+def hostile(files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An environment that is an app's, or somebody's who wants to read along; the folder must stay empty."""
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    monkeypatch.setenv("SSL_CERT_FILE", str(files["ca"]))
+    monkeypatch.setenv("SSL_CERT_DIR", str(files["directory"]))
+    monkeypatch.setenv("SSLKEYLOGFILE", str(folder / "keys"))
+    monkeypatch.setenv("MITMPROXY_SSLKEYLOGFILE", str(folder / "more-keys"))
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login canary password canary-5c1d\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with Listener(0) as proxy:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        yield folder
+        assert proxy.connections == 0
+    assert not list(folder.iterdir()), "the keys of connections are written down"
+
+
+def get(serving: Serving, road: str, bank: str, path: str) -> requests.Response:
+    with requests.Session() as session, patch.dict(os.environ):
+        # The client of this test heeds it, too.
+        os.environ.pop("SSLKEYLOGFILE", None)
+        session.trust_env = False
+        session.verify = str(serving.ca_file)
+        if road == "proxy":
+            session.proxies = {"http": serving.proxy, "https": serving.proxy}
+        base = {"proxy": bank, "tls": serving.tls, "direct": serving.direct}[road]
+        return session.get(base.replace("127.0.0.1", "localhost") + path, timeout=START)
+
+
+@pytest.mark.parametrize("mode", ["spy", "record", "compare"])
+def test_a_serving_process_heeds_the_settings_alone(
+    files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path, "real-bank")
+    with FarBank(ok(b"{}"), tls=authority.server("localhost")) as bank:
+        entry = {"url": bank.named("localhost"), "ca": str(authority.file)}
+        with served(tmp_path, "--mode", mode, "--log-format", "json", settings={"banks": [entry]}) as serving:
+            for road in ("proxy", "tls", "direct"):
+                answer = get(serving, road, bank.named("localhost"), "/elsewhere")
+                assert answer.status_code == (404 if mode == "compare" else 200), answer.text
+            wait_until(lambda: len(bank.seen) >= 3)
+        assert b"canary-5c1d" not in b"".join(bank.seen)
+
+
+@pytest.mark.parametrize("mode", ["spy", "record"])
+def test_a_ca_of_the_environment_is_nobodys(files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path) -> None:
+    """The app's variable names the sandbox's CA, or whatever: the bank's certificate comes from neither."""
+    authority = Authority(files["directory"])
+    os.environ["SSL_CERT_FILE"] = str(authority.file)
+    with FarBank(ok(b"{}"), tls=authority.server("localhost")) as bank:
+        flags = ("--mode", mode, "--bank", bank.named("localhost"), "--log-format", "json")
+        with served(tmp_path, *flags) as serving:
+            answer = get(serving, "direct", "", "/elsewhere")
+        assert answer.status_code == 502
+        assert "its certificate is not trusted" in answer.text
+        assert not bank.seen
+
+
+def test_so_do_compare_and_the_commands_that_control_a_sandbox(hostile: Path, tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "real-bank")
+    with FarBank(ok(b"{}"), tls=authority.server("localhost")) as bank:
+        entry = {"url": bank.named("localhost"), "ca": str(authority.file)}
+        case = tmp_path / "case.yaml"
+        case.write_text(
+            "cassette: 1\nrules:\n  - id: mine\n    match: {path: /own}\n    respond: {body: 1}\n"
+            "    examples: [{request: {}, expect: {status: 200}}]\n"
+        )
+        with served(tmp_path, settings={"banks": [entry]}) as serving:
+            place = ["--port", serving.direct.rpartition(":")[2], "--confdir", str(serving.confdir)]
+            commands = {
+                "compare": ["compare", str(case), "--bank", entry["url"], "--confdir", str(serving.confdir)],
+                "state": ["state", *place],
+                "clock": ["clock", *place],
+            }
+            for name, words in commands.items():
+                command = [sys.executable, "-m", "xs2a_sandbox", *words]
+                done = subprocess.run(command, capture_output=True, text=True, timeout=START, cwd=tmp_path, check=False)
+                assert done.returncode == (1 if name == "compare" else 0), done.stderr
+                assert "could not be compared: " not in done.stdout
+        assert len(bank.seen) > 0
