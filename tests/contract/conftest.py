@@ -1,6 +1,11 @@
-"""One sandbox for each pytest process, with all its doors; a session of its own for each test."""
+"""One sandbox for each pytest process, with all its doors; a session of its own for each test.
+
+Every test runs in process and through every door that has a socket. `make test` takes one of these doors for each test,
+in turns, so that all of them are used; the others are marked `slow`.
+"""
 
 import asyncio
+import re
 import ssl
 import threading
 import uuid
@@ -8,16 +13,26 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from tests.contract.control import Control
-from tests.contract.doors import BANK, DOORS, Bank, InProcess, Send, Wire
+from tests.contract.doors import BANK, DOORS, WIRES, Bank, InProcess, Send, Wire
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.journal.log_line import Exchange
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec and (door := callspec.params.get("bank")) in WIRES:
+            case = item.nodeid.partition("[")[0] + re.sub(rf"(^|-){door}(?=-|$)", "", callspec.id, count=1)
+            if door != WIRES[crc32(case.encode()) % len(WIRES)]:
+                item.add_marker(pytest.mark.slow)
 
 
 @dataclass(frozen=True, slots=True)
