@@ -2,6 +2,7 @@ import base64
 
 import pytest
 
+from xs2a_sandbox.http.header_fields import FRAMING, NOISE
 from xs2a_sandbox.redaction import allowlist
 
 
@@ -186,14 +187,14 @@ def test_what_is_encoded_is_read_two_levels_deep() -> None:
 
 
 def test_the_lists_are_in_lower_case() -> None:
-    for names in (allowlist.CODES, allowlist.HEADERS, allowlist.FRAMING, allowlist.TEXT_HEADERS):
+    for names in (allowlist.CODES, allowlist.HEADERS, FRAMING, allowlist.TEXT_HEADERS):
         assert names == {name.lower() for name in names}
     places = [
         allowlist.HEADERS,
-        allowlist.FRAMING,
+        FRAMING,
         allowlist.URL_HEADERS,
         allowlist.ID_HEADERS,
         allowlist.ADDRESS_HEADERS,
     ]
-    places += [allowlist.TEXT_HEADERS, allowlist.NOISE_HEADERS]
+    places += [allowlist.TEXT_HEADERS, NOISE]
     assert sum(map(len, places)) == len(frozenset[str]().union(*places))

@@ -10,17 +10,12 @@ from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.header_fields import counts
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.journal import Journaled, read_json
 
 _TELLING = ("Consent-ID", "PSU-ID")
 """Headers that say whose request it is; the others are alike in most requests, or never."""
-
-_FLEETING = frozenset(
-    "connection content-length content-type date keep-alive server set-cookie transfer-encoding x-request-id "
-    "x-sandbox-rule x-sandbox-source".split()
-)
-"""Headers of an answer that its next one has anew."""
 
 _MEMBERS = 12
 """Values of a body that a rule asks for; of a larger body it asks for none."""
@@ -66,7 +61,7 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
 
 
 def _answer(entry: Journaled) -> dict[str, Any]:
-    headers = {n: v for n, v in entry.answer_headers if n.lower() not in _FLEETING}
+    headers = {n: v for n, v in entry.answer_headers if counts(n) and n.lower() != "content-type"}
     kind = Headers(entry.answer_headers).get("Content-Type")
     said = read_json(entry.answer_body)
     answer: dict[str, Any] = {"status": entry.status}

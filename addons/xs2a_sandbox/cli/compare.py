@@ -21,6 +21,7 @@ from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.header_fields import FRAMING
 from xs2a_sandbox.recording import har_log
 from xs2a_sandbox.recording.importers.har import read_har, read_json
 from xs2a_sandbox.state.session import HEADER
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _RECORDED = (".har", ".jsonl")
 _FLOORS: "dict[str, Severity | None]" = {"high": "high", "medium": "medium", "low": "low", "none": None}
 _DIFFERS, _NOT_COMPARED = 1, 2
+_SENT_ANEW = FRAMING | {"accept-encoding"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +264,6 @@ def _tell(
         click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
 
 
-_FRAMING = frozenset("accept-encoding connection content-length expect host te transfer-encoding upgrade".split())
-
-
 def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]:
     """All that the cassettes have; with `places`, those of these files and of the files in these folders."""
     within = [place.resolve() for place in places]
@@ -289,7 +288,7 @@ def of_entries(entries: Sequence[Entry]) -> list[Step]:
             Request(
                 entry.method,
                 entry.target,
-                Headers((*(pair for pair in entry.headers if pair[0].lower() not in _FRAMING), session)),
+                Headers((*(pair for pair in entry.headers if pair[0].lower() not in _SENT_ANEW), session)),
                 entry.body,
                 host="bank.example",
             ),

@@ -22,13 +22,13 @@ from xs2a_sandbox.documents.formats import is_uuid
 from xs2a_sandbox.errors import BankError, InvalidResponse
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.target import split_target
 
 Side = Literal["recording", "bank", "sandbox"]
 Source = Literal["bank", "sandbox"]
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_OWN_HEADERS = "x-sandbox-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Comparison:
             request = self._between.to_left(request)
         elif written == "recording":
             request = self._recorded_bank.to_right(request)
-        own = (pair for pair in request.headers if not pair[0].lower().startswith(_OWN_HEADERS))
+        own = (pair for pair in request.headers if not pair[0].lower().startswith(OURS))
         request = replace(request, headers=Headers(own))
         answer = await loaded_answer.ask(self._bank, request, self._bank_url)
         return answer, await self._again(self._bank, request)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
+from xs2a_sandbox.http.header_fields import counts
 
 Kind = Literal[
     "status",
@@ -90,25 +91,14 @@ def is_at_least(severity: Severity, floor: Severity) -> bool:
 ALWAYS_COMPARED = frozenset({"content-type", "location", "aspsp-sca-approach"})
 """Names of headers that every interface of this kind has."""
 
-_VOLATILE = frozenset(
-    # What differs in every answer, or says who transported it.
-    "age alt-svc cf-cache-status cf-ray correlation-id date etag expires last-modified nel p3p report-to server"
-    " server-timing set-cookie strict-transport-security traceparent tracestate via x-correlation-id x-powered-by"
-    " x-request-id x-runtime x-served-by x-trace-id"
-    # How the message is framed.
-    " connection content-encoding content-length keep-alive proxy-authenticate proxy-connection te trailer"
-    " transfer-encoding upgrade".split()
-)
-_VOLATILE_PREFIXES = ("x-sandbox-", "x-amz", "x-b3-", "x-envoy-", "x-cache")
-
 
 def compared(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """By lower-case name: the name as written, and all its values in one."""
     found: dict[str, tuple[str, str]] = {}
     for written, value in headers:
-        name = written.lower()
-        if name in _VOLATILE or name.startswith(_VOLATILE_PREFIXES):
+        if not counts(written):
             continue
+        name = written.lower()
         value = _media_type(value) if name == "content-type" else value.strip()
         found[name] = (found[name][0], f"{found[name][1]}, {value}") if name in found else (written, value)
     return found

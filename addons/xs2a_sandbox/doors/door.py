@@ -19,6 +19,7 @@ from typing import Any
 from xs2a_sandbox.config.readers import LONGEST
 from xs2a_sandbox.errors import ConfigError, SandboxError
 from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.header_fields import HOP_BY_HOP
 from xs2a_sandbox.http.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET, Door, error_response
 from xs2a_sandbox.http.origin import address
 from xs2a_sandbox.http.target import outline
@@ -32,8 +33,7 @@ type Waiting = set[asyncio.Timeout]
 type Tell = Callable[[Request, Response, float, BaseException | None], None]
 """Told of every answer that a door gives itself, after how many seconds, and what broke, if something did."""
 
-FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
-"""Headers that say where a message ends: the door's own to set."""
+_SET_BY_DOORS = HOP_BY_HOP | {"content-length"}
 
 MAX_HEAD = MAX_TARGET + 2 * MAX_HEADERS
 """Bytes of a head, or of anything else that comes between two bodies, after which a door reads no further."""
@@ -199,7 +199,7 @@ def stopping(error: BaseException) -> bool:
 
 def framed(response: Response, method: str) -> list[tuple[str, str]]:
     """The headers to send, with the one right `Content-Length`."""
-    headers = [pair for pair in response.headers if pair[0].lower() not in FRAMING]
+    headers = [pair for pair in response.headers if pair[0].lower() not in _SET_BY_DOORS]
     if response.status in (204, 304):
         return headers
     if response.rest is not None or (method == "HEAD" and not response.body):

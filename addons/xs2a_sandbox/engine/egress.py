@@ -16,6 +16,7 @@ from xs2a_sandbox.errors import BankError, RecordingFailed, Refused
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode, readable
 from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.origin import named
 from xs2a_sandbox.http.target import client_url, cut_target, split_target
 from xs2a_sandbox.recording.har_log import Recording
@@ -134,7 +135,7 @@ class Passage:
 
 def _of_no_sandbox(response: Response) -> Response:
     """The bank may be a sandbox, but it is not this one."""
-    headers = tuple(pair for pair in response.headers if not pair[0].lower().startswith("x-sandbox-"))
+    headers = tuple(pair for pair in response.headers if not pair[0].lower().startswith(OURS))
     return response if headers == response.headers else replace(response, headers=headers)
 
 

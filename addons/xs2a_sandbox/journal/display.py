@@ -12,9 +12,10 @@ from urllib.parse import unquote
 
 from xs2a_sandbox.http import Headers, Response
 from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.pseudonyms import compact_pan
-from xs2a_sandbox.redaction.redactor import OURS, SCHEMES, Redactor
+from xs2a_sandbox.redaction.redactor import SCHEMES, Redactor
 from xs2a_sandbox.redaction.rules import Action
 from xs2a_sandbox.redaction.values import Censor
 from xs2a_sandbox.state.session import PREFIX

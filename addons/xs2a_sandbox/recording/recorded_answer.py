@@ -11,21 +11,12 @@ from xs2a_sandbox.documents.yaml_writer import survives
 from xs2a_sandbox.errors import InvalidResponse
 from xs2a_sandbox.http import Headers, Response
 from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.header_fields import counts
 
 BODIES = "bodies"
 LARGE = 64 * 1024
 """Bytes of a body that gets a file of its own."""
 
-_VOLATILE = re.compile(
-    # what the sandbox says itself, for each answer anew
-    "date|server|connection|keep-alive|transfer-encoding|content-length|content-encoding|trailer|upgrade|x-request-id"
-    # what would no longer be true of an answer written anew
-    "|digest|content-digest|repr-digest|content-md5|signature|signature-input|tpp-signature-certificate|etag|age"
-    # what belongs to one client, one connection or one way through the network
-    "|set-cookie2?|via|alt-svc|nel|report-to|server-timing|traceparent|tracestate|x-b3-.*|b3|x-(amzn|amz|cloud|azure)-.*"
-    "|x-(correlation|trace|transaction|span)-?id|x-vcap-.*|x-envoy-.*|x-kong-.*|cf-.*|x-(cache|served-by|timer|runtime)"
-    "|x-powered-by|proxy-.*|x-sandbox-.*"
-)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _DEEPEST = 6
 """Levels of a cassette above the body of an answer."""
@@ -51,7 +42,7 @@ def is_intact(name: str, content: bytes) -> bool:
 def _kept(headers: Headers) -> dict[str, str]:
     kept: dict[str, tuple[str, str]] = {}
     for name, value in headers:
-        if _VOLATILE.fullmatch(name.lower()) or not _is_valid(name, value):
+        if not counts(name) or not _is_valid(name, value):
             continue
         spelled, before = kept.get(name.lower(), (name, None))
         kept[name.lower()] = (spelled, value if before is None else f"{before}, {value}")

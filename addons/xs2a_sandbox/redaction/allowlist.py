@@ -41,18 +41,11 @@ HEADERS = frozenset(
     """
     accept accept-charset accept-encoding accept-language accept-patch accept-post accept-ranges allow
     aspsp-multiple-consent-support aspsp-notification-content aspsp-notification-support aspsp-sca-approach
-    cache-control content-language content-type date retry-after
+    cache-control content-encoding content-language content-type date retry-after
     tpp-decoupled-preferred tpp-explicit-authorisation-preferred tpp-notification-content-preferred
     tpp-redirect-preferred tpp-rejection-nofunds-preferred
     """.split()
 )
-FRAMING = frozenset(
-    """
-    connection content-encoding content-length expect host keep-alive proxy-connection te trailer transfer-encoding
-    upgrade
-    """.split()
-)
-"""Header fields that say how a message is sent, not what it says."""
 URL_HEADERS = frozenset(
     "content-location location origin referer tpp-nok-redirect-uri tpp-notification-uri tpp-redirect-uri".split()
 )
@@ -68,14 +61,6 @@ TEXT_HEADERS = frozenset(
 """Header fields about persons and their devices: replaced, where unknown ones are dropped."""
 PERSONAL_HEADERS = frozenset("psu-corporate-id psu-device-id psu-geo-location psu-id".split())
 """Of these those whose very words may tell who somebody is."""
-NOISE_HEADERS = frozenset(
-    """
-    age content-security-policy dnt etag expires last-modified permissions-policy pragma priority referrer-policy
-    sec-fetch-dest sec-fetch-mode sec-fetch-site server strict-transport-security upgrade-insecure-requests user-agent
-    vary via x-content-type-options x-frame-options x-powered-by x-xss-protection
-    """.split()
-)
-"""Unknown like all others, but known to hold nothing that is worth looking for elsewhere."""
 
 _SECRETS = re.compile(
     """token|secret|passw|passphrase|signature|certificate|assertion|credential|psudata|scaauthenticationdata|

@@ -15,6 +15,7 @@ from msgspec import Raw
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.header_fields import FRAMING, NOISE, OURS
 from xs2a_sandbox.redaction import allowlist, values
 from xs2a_sandbox.redaction.rules import DEFAULT, Action, RedactionRules
 from xs2a_sandbox.redaction.values import Censor, without_data
@@ -192,8 +193,6 @@ def _raw(value: Any) -> Any:
     return value
 
 
-OURS = "x-sandbox-"
-"""Header fields between a client and the sandbox."""
 SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
 """Of authentication, in lower case."""
 
@@ -302,7 +301,7 @@ class Redactor:
         censor = self._censor
         if name == "host":
             return censor.host(text)
-        if name in allowlist.HEADERS or name in allowlist.FRAMING:
+        if name in allowlist.HEADERS or name in FRAMING:
             return censor.careful(text)
         if name in allowlist.URL_HEADERS:
             return censor.url(text)
@@ -315,13 +314,13 @@ class Redactor:
         if name == "www-authenticate":
             scheme = text.partition(" ")[0]
             return scheme if scheme.lower() in SCHEMES else None
-        if name not in allowlist.NOISE_HEADERS:
+        if name not in NOISE:
             censor.dropped(text)
         return None
 
 
 def _frames(name: str) -> bool:
-    return name.lower() in allowlist.FRAMING or name.lower().startswith(OURS)
+    return name.lower() in FRAMING or name.lower().startswith(OURS)
 
 
 def _media(headers: Headers) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.header_fields import FRAMING, HOP_BY_HOP, OURS
 from xs2a_sandbox.http.origin import split_authority
 from xs2a_sandbox.upstream import tls
 
@@ -21,8 +22,6 @@ _OURS = f"xs2a-sandbox-{secrets.token_hex(8)}"
 _ELSEWHERE = RealBank(keep_host=True)
 """How hosts that are no banks are treated."""
 
-_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
-_NOT_AS_RECEIVED = frozenset({"host", "content-length", "expect", "http2-settings"})
 _WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -90,7 +89,7 @@ def _outgoing(request: Request, authority: str, *, keep_host: bool) -> list[tupl
         low = name.lower()
         if low in own:
             headers.append((name, own.pop(low)))
-        elif low not in _NOT_AS_RECEIVED and not low.startswith("x-sandbox-"):
+        elif low not in FRAMING and not low.startswith(OURS):
             headers.append((name, value))
     if "host" in own:
         headers.insert(0, ("Host", host))
@@ -105,7 +104,7 @@ def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]
     named = {one.strip().lower() for name, value in pairs if name.lower() == "connection" for one in value.split(",")}
     for name, value in pairs:
         low = name.lower()
-        if low not in _HOP and low not in named and not low.startswith("proxy-"):
+        if low not in HOP_BY_HOP and low not in named and not low.startswith("proxy-"):
             yield name, value
 
 
