@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.cassette.matchers import RequestPart, canonical, compile_matcher, constrain, contains, same
-from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 
 JSON_SCALARS = st.one_of(
     st.none(),
@@ -208,28 +207,6 @@ def test_text_is_not_compared_with_a_mapping_or_a_list(matcher):
 )
 def test_strengths(matcher, strength):
     assert constrain(RequestPart("body", "/x"), matcher, no_schema).strength == strength
-
-
-@pytest.mark.parametrize(
-    ("pointer", "found"),
-    [
-        ("", {"a/b": {"~": [1, {"01": 2}]}, "0": 3}),
-        ("/a~1b/~0/0", 1),
-        ("/a~1b/~0/1/01", 2),
-        ("/0", 3),
-        *[(p, ...) for p in ("/a", "/a~1b/~0/01", "/a~1b/~0/2", "/a~1b/~0/-", "/a~1b/~0/-1", "/a~1b/~0/" + "9" * 5000)],
-        ("/0/x", ...),
-    ],
-)
-def test_pointers(pointer, found):
-    whole = {"a/b": {"~": [1, {"01": 2}]}, "0": 3}
-    assert at_pointer(whole, parse_pointer(pointer)) == (() if found is ... else (found,))
-
-
-@pytest.mark.parametrize("pointer", ["a", "a/b", "/a~", "/a~2b"])
-def test_pointers_that_are_none(pointer):
-    with pytest.raises(ValueError, match="JSON Pointer"):
-        parse_pointer(pointer)
 
 
 @given(JSON_SCALARS, JSON_SCALARS)

@@ -5,7 +5,6 @@ import pytest
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.compare.difference import KINDS, Difference, Kind, Severity, is_at_least
-from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 
 SEVERITY = {
     "high": {"status", "member-missing", "type"},
@@ -22,14 +21,6 @@ def test_every_kind_matters_as_much_as_the_documents_say(kind: Kind) -> None:
 def test_a_missing_header_is_bad_if_the_interface_names_it() -> None:
     assert Difference("header-missing", header="Location", named=True).severity == "high"
     assert Difference("header-extra", header="Location", named=True).severity == "low"
-
-
-@pytest.mark.parametrize(
-    ("pointer", "text"),
-    [((), ""), (("a", 0, "b"), "/a/0/b"), (("a/b", "m~n", ""), "/a~1b/m~0n/"), (("~1",), "/~01")],
-)
-def test_pointers_are_written_as_the_standard_says(pointer: Pointer, text: str) -> None:
-    assert pointer_text(pointer) == text
 
 
 def test_a_place_can_be_read_by_people() -> None:

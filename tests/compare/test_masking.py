@@ -85,6 +85,7 @@ def test_a_rule_lapses_after_its_last_day_and_unused_ones_are_known(tmp_path: Pa
         ("rules: [{path: /a/**, why: all}]", 2, "one whole step"),
         ("rules: [{path: /a/b*, why: all}]", 2, "one whole step"),
         ("rules: [{path: a, why: relative}]", 2, "must be a JSON Pointer"),
+        ("rules: [{path: /a~b, why: escape}]", 2, "must be a JSON Pointer"),
         ("rules: [{path: /a}]", 2, "why"),
         ("rules:\n  - {path: /a, why: x y z, kinds: value}", 3, "kind"),
         ("rules: [{path: /a, why: x y z, kind: valu}]", 2, "valu"),

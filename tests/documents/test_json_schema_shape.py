@@ -98,5 +98,6 @@ def test_members_that_are_not_listed_have_their_pointers() -> None:
         "/many/1/size",
         "/more",
     ]
+    assert unlisted({"a/b": 1, "one": {"m~n": 1}}) == ["/a~1b", "/one/m~0n"]
     assert unlisted({"one": [{"size": 1}], "many": {"size": 1}}) == []
     assert listing(a_node({"type": "object"}))({"any": 1}) == []

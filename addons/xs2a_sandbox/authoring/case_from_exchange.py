@@ -2,15 +2,16 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.documents.json_pointer import leaves
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.header_fields import counts
+from xs2a_sandbox.http.media_type import is_json, media_type
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.journal import Journaled, read_json
 
@@ -34,7 +35,7 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
     query = dict(reversed(parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)))
     headers = {name: value for name in _TELLING if (value := entry.headers.get(name)) is not None}
     sent = read_json(entry.body)
-    members = dict(_members(sent)) if isinstance(sent, dict | list) else {}
+    members = dict(leaves(sent)) if isinstance(sent, dict | list) else {}
     match: dict[str, Any]
     if found.operation:
         match = {"operation": found.operation.id}
@@ -68,8 +69,8 @@ def _answer(entry: Journaled) -> dict[str, Any]:
     if isinstance(said, dict):
         # The sandbox's own remark on an unmatched request is no part of the answer.
         said.pop("sandbox", None)
-    is_json = said is not None and _is_json(kind)
-    if kind and entry.answer_body and not (is_json and kind == "application/json"):
+    as_json = said is not None and is_json(media_type(kind))
+    if kind and entry.answer_body and not (as_json and kind == "application/json"):
         headers["Content-Type"] = kind
     if headers:
         answer["headers"] = headers
@@ -78,7 +79,7 @@ def _answer(entry: Journaled) -> dict[str, Any]:
     if not entry.answer_body:
         return answer
     answer["raw"] = True  # whatever it holds, it is no expression
-    if is_json:
+    if as_json:
         answer["body"] = said
     else:
         try:
@@ -86,25 +87,6 @@ def _answer(entry: Journaled) -> dict[str, Any]:
         except UnicodeDecodeError:
             answer["base64"] = b64encode(entry.answer_body).decode()
     return answer
-
-
-def _is_json(kind: str | None) -> bool:
-    name = (kind or "").partition(";")[0].strip().lower()
-    return name == "application/json" or name.endswith("+json")
-
-
-def _members(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
-    """Every text, number, truth or null in it, by JSON Pointer."""
-    inner: Mapping[Any, Any]
-    if isinstance(value, dict):
-        inner = value
-    elif isinstance(value, list):
-        inner = dict(enumerate(value))
-    else:
-        yield pointer, value
-        return
-    for name, one in inner.items():
-        yield from _members(one, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
 
 
 def _word(text: str) -> str:

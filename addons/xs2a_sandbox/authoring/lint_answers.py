@@ -21,6 +21,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse, Problem
 from xs2a_sandbox.http import Headers, Response
+from xs2a_sandbox.http.media_type import is_json, media_type
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state import MemoryStore, Transaction
 from xs2a_sandbox.state.session import DEFAULT
@@ -43,8 +44,8 @@ def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) ->
 
 def complaint(response: Response, by: Operation | Rule, interface: Interface, schemas: Schemas) -> str | None:
     """What is wrong with an answer that `by` gave; JSON is looked at, other media types are nobody's business."""
-    media = (Headers(response.headers).get("content-type") or "").partition(";")[0]
-    if not response.body or response.fault or not media.endswith("json"):
+    media = media_type(Headers(response.headers).get("content-type"))
+    if not response.body or response.fault or not is_json(media):
         return None
     possible = _possible(by, interface, response.status)
     names = [name for name in sorted(possible, key=str) if name]

@@ -27,6 +27,7 @@ from xs2a_sandbox.cassette.requirements import fill_name
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_pointer import leaves
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
@@ -220,7 +221,8 @@ def drafted(
         request["query"] = {**request.get("query", {}), **asked}
     narrower: dict[str, Any] = {"headers": {"PSU-ID": "anna"}}
     narrower |= {"query": request["query"]} if "query" in request and not asked else {}
-    narrower |= {"body": dict(list(_leaves(body))[:_SHOWN])} if body is not None else {}
+    members = [(pointer, value) for pointer, value in leaves(body) if value is not None]
+    narrower |= {"body": dict(members[:_SHOWN])} if body is not None else {}
     narrower["when"] = "state.payments | length > 5"
     answer, nulls = _answer(operation, interface, schemas, status)
     id = f"{operation.id}-{status}"
@@ -343,15 +345,6 @@ def _error(operation: Operation, interface: Interface, status: int) -> Any:
         "path": None,
     }
     return render(interface.every_error.body, {"error": said, "headers": {}})
-
-
-def _leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for name, inner in pairs:
-            yield from _leaves(inner, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
-    elif value is not None:
-        yield pointer, value
 
 
 def _free(id: str, interface: Interface) -> str:

@@ -18,6 +18,7 @@ from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.cassette.requirements import fill_name, header_name
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import SUFFIX
 
 RAISED = {
@@ -155,7 +156,7 @@ class Writer:
         """A reference to a component; `pointer` is `/$defs/…` where it is a part of that schema."""
         key = ".".join([name.replace("/", "."), *pointer.split("/")[2:]])
         if key not in self.components["schemas"]:
-            value = reduce(getitem, pointer.split("/")[1:], self.known[name].document)
+            value = reduce(getitem, parse_pointer(pointer), self.known[name].document)
             self.components["schemas"][key] = {}  # now, because a schema may refer to itself
             self.components["schemas"][key] = self.inlined({n: v for n, v in value.items() if n not in _LEFT_OUT}, name)
         return {"$ref": f"#/components/schemas/{key}"}

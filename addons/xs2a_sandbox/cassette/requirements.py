@@ -8,6 +8,7 @@ from xs2a_sandbox.cassette.matchers import Constraint
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http.media_type import is_json, media_type
 
 _FORMAT_WORDS = {"uuid": "a UUID", "ip": "an IP address", "iban": "an IBAN", "date": "a date (YYYY-MM-DD)"}
 _FORMAT_WORDS["redirect-uri"] = "an http or https URL, or one of an app's own scheme"
@@ -104,6 +105,6 @@ def _check_media_type(call: Call) -> None:
     given = call.headers.get("content-type")
     if given is None:
         return
-    media = given.partition(";")[0].strip().lower()
-    if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+    media = media_type(given)
+    if not (media.startswith("application/") and is_json(media)):
         raise BankError("media-type", expected=f"Content-Type must be application/json, not {media or 'empty'}")

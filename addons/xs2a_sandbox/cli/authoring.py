@@ -1,7 +1,6 @@
 """The commands for writing cases: a starter for one, and what none has exercised yet."""
 
 import json
-import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import _load, setting_flags
-from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.errors import Problem, Unreadable
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def coverage(paths: tuple[Path, ...], form: str) -> None:
     """List the operations, rules and errors that no example exercises."""
     from xs2a_sandbox.authoring.coverage import CoverageTally
 
-    show_coverage(config.load({}, os.environ, Path.cwd()), paths, CoverageTally(), form, examples=True)
+    show_coverage(load_settings(), paths, CoverageTally(), form, examples=True)
 
 
 @click.command()
@@ -47,7 +46,7 @@ def new_case(
     """
     from xs2a_sandbox.authoring import new_case
 
-    settings = config.load(flags, os.environ, Path.cwd())
+    settings = load_settings(flags)
     if number is not None:
         if method or status:
             raise click.UsageError(f"--from-journal and {'METHOD' if method else '--status'} exclude each other")
@@ -65,7 +64,7 @@ def new_case(
 
 
 def show_coverage(
-    settings: config.Settings,
+    settings: Settings,
     paths: Sequence[Path],
     tally: "CoverageTally",
     form: str,
@@ -96,7 +95,7 @@ def show_coverage(
 @click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
 def lint(paths: tuple[Path, ...], form: str) -> None:
     """Check cassettes and test data; exit status 1 when there are problems."""
-    problems, files = _check(_load({}), paths)
+    problems, files = _check(load_settings(), paths)
     if form == "json":
         fields = ("file", "line", "column", "code", "text", "source")
         entries = [{name: getattr(p, name) for name in fields} | {"file": str(p.file)} for p in problems]
@@ -122,7 +121,7 @@ def init(directory: Path, scenario: str | None) -> None:
     click.echo(f"  cd {shlex.quote(str(directory))} && xs2a-sandbox serve")
 
 
-def _check(settings: config.Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:
+def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:
     """All problems, and the number of files looked at: the configured ones, and those in `paths`."""
     from xs2a_sandbox.authoring.lint import check
     from xs2a_sandbox.engine import build

@@ -1,7 +1,6 @@
 """`xs2a-sandbox compare`: the sandbox beside a bank, or beside a recording of one."""
 
 import asyncio
-import os
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from xs2a_sandbox.authoring.examples import compose, examples
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.compare.comparison import Step
-from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.config import RealBank, load_settings
 from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, Request
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from xs2a_sandbox.compare.difference import Severity
     from xs2a_sandbox.compare.masking import Ignoring
     from xs2a_sandbox.compare.reports.report import Report
-    from xs2a_sandbox.config import RealBank
     from xs2a_sandbox.engine import Engine
 
 _RECORDED = (".har", ".jsonl")
@@ -142,7 +140,6 @@ def compare(
     from xs2a_sandbox.clock import Clock
     from xs2a_sandbox.compare import masking as rules
     from xs2a_sandbox.compare.reports.report import report
-    from xs2a_sandbox.config import RealBank
     from xs2a_sandbox.engine.build import build, redactor_of
     from xs2a_sandbox.recording.har_log import raw_files
     from xs2a_sandbox.upstream.client import check
@@ -150,7 +147,7 @@ def compare(
     # Beside --offline a recording's folder is a layer: does what was derived from it agree with it?
     recorded = [path for path in played if path.suffix in _RECORDED or (bank and raw_files(path))]
     layers = tuple(path for path in played if path not in recorded)
-    settings = config.load(flags, os.environ, Path.cwd())
+    settings = load_settings(flags)
     read = [entries_of(path) for path in ([offline] if offline else []) + recorded]
     entries = [entry for found, _ in read for entry in found]
     url = bank or (entries[0].bank if entries else "")

@@ -1,16 +1,14 @@
 """The commands that control a running sandbox, through its control interface."""
 
 import json
-import os
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import click
 
 from xs2a_sandbox.cli.flags import setting_flags
-from xs2a_sandbox.config import settings
+from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Remote
 from xs2a_sandbox.state.session import is_session_name
 
@@ -97,4 +95,4 @@ def _kind(shown: dict[str, Any]) -> str:
 
 
 def remote_of(flags: dict[str, Any], session: str | None) -> Remote:
-    return Remote(settings.load(flags, os.environ, Path.cwd()), session)
+    return Remote(load_settings(flags), session)

@@ -1,18 +1,10 @@
 """The flags of the commands: one for each setting that has one."""
 
-import os
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import click
 
-from xs2a_sandbox.config import settings as config
 from xs2a_sandbox.config.table import SETTINGS
-
-
-def _load(flags: Mapping[str, Any]) -> config.Settings:
-    return config.load(flags, os.environ, Path.cwd())
 
 
 def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

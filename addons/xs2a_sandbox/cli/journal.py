@@ -1,16 +1,14 @@
 """`xs2a-sandbox journal`: the last exchanges of a running sandbox, or one of them."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from xs2a_sandbox.cli.control import session_option
 from xs2a_sandbox.cli.flags import setting_flags
-from xs2a_sandbox.config import settings
+from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Remote
 
 
@@ -43,7 +41,7 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
         raise click.UsageError(f"NUMBER and --{min(filters)} exclude each other")
     if plain:
         filters["plain"] = "true"
-    remote = Remote(settings.load(flags, os.environ, Path.cwd()))
+    remote = Remote(load_settings(flags))
     if number is not None:
         value = remote.get("journal", str(number), **filters)
         lines = _whole(value)

@@ -11,8 +11,7 @@ import click
 from xs2a_sandbox import __version__
 from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve
 from xs2a_sandbox.cli.authoring import init, lint
-from xs2a_sandbox.cli.flags import _load
-from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
 from xs2a_sandbox.upstream import tls
 
@@ -75,7 +74,7 @@ def main() -> None:
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def testdata(as_json: bool) -> None:
     """The preconfigured consents, accounts, payments and customers."""
-    listed = _listed(*_testdata(_load({})))
+    listed = _listed(*_testdata(load_settings()))
     if as_json:
         click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
         return
@@ -94,7 +93,7 @@ def testdata(as_json: bool) -> None:
         console.print(table)
 
 
-def _testdata(settings: config.Settings) -> tuple[Collections, Sequence[str]]:
+def _testdata(settings: Settings) -> tuple[Collections, Sequence[str]]:
     """The documents as a session begins with them, and the ids of the consents that the bank does not know."""
     from xs2a_sandbox.engine.build import load_testdata
 

@@ -1,7 +1,6 @@
 """The commands for recordings: what other programs have kept becomes one, and one becomes cassettes or a HAR file."""
 
 import asyncio
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.cli.flags import setting_flags
-from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError, RecordingFailed, UserMistake
 
@@ -35,7 +34,7 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
     """Make a recording of a HAR file, a dump of mitmproxy, a Postman collection, or WireMock's mappings."""
     from xs2a_sandbox.recording.derive import counted
 
-    settings = config.load(flags, os.environ, Path.cwd())
+    settings = load_settings(flags)
     found = _read(source)
     _list(found.left_out)
     if not found.entries:
@@ -54,7 +53,7 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
 @_where
 def derive_(directory: Path, **flags: Any) -> None:
     """Make cassettes of the recording in DIR, anew: rules that were edited by hand are kept."""
-    _tell(_derived(directory, config.load(flags, os.environ, Path.cwd())), directory)
+    _tell(_derived(directory, load_settings(flags)), directory)
 
 
 @click.command("export")
@@ -105,7 +104,7 @@ def _read(source: Path) -> "Foreign":
     raise ConfigError(f"{source}: this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock")
 
 
-def _redaction(settings: config.Settings) -> tuple[Callable[["Entry"], "Entry"], str]:
+def _redaction(settings: Settings) -> tuple[Callable[["Entry"], "Entry"], str]:
     from xs2a_sandbox.engine import build
     from xs2a_sandbox.redaction import pseudonyms
 
@@ -127,7 +126,7 @@ async def _write(directory: Path, entries: Sequence["Entry"], head: dict[str, An
         recording.close()
 
 
-def _derived(directory: Path, settings: config.Settings) -> "Derived":
+def _derived(directory: Path, settings: Settings) -> "Derived":
     from xs2a_sandbox.engine import build
     from xs2a_sandbox.recording.derive import derive
 

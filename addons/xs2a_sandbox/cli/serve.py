@@ -3,7 +3,6 @@
 import gc
 import json
 import logging
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.cli.flags import setting_flags
-from xs2a_sandbox.config import RealBank, Settings
-from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.config import RealBank, Settings, load_settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http.origin import is_local
@@ -223,10 +221,6 @@ def record(no_redact: bool, **flags: Any) -> None:
     _serve({**flags, "mode": "record"}, redact=not no_redact)
 
 
-def _load(flags: Mapping[str, Any]) -> config.Settings:
-    return config.load(flags, os.environ, Path.cwd())
-
-
 def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     import asyncio
 
@@ -238,7 +232,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     from xs2a_sandbox.journal import log_line
     from xs2a_sandbox.journal.serving_log import ServingLog, standing
 
-    settings = _load(flags)
+    settings = load_settings(flags)
     state = found_state(settings)
     consent = valid_consent(build.load_testdata(settings).at(settings.clock.today()))
     run, tally = Run(), CoverageTally()
@@ -289,7 +283,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             serving.serve(
                 settings,
                 redact=redact,
-                again=lambda: _load(flags),
+                again=lambda: load_settings(flags),
                 say=standing_log.note,
                 built=built,
                 ready=ready,

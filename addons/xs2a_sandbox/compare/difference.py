@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 from xs2a_sandbox.http.header_fields import counts
+from xs2a_sandbox.http.media_type import is_json, split_parameters
 
 Kind = Literal[
     "status",
@@ -106,11 +107,7 @@ def compared(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 def _media_type(text: str) -> str:
     """One of several spellings. JSON is UTF-8 whatever its charset says."""
-    kind, *parameters = (part.strip() for part in text.split(";"))
-    kind = kind.lower()
-    is_json = kind.endswith(("/json", "+json"))
-    pairs = (parameter.partition("=") for parameter in parameters if parameter)
-    kept = {name.strip().lower(): value.strip().strip('"').lower() for name, _, value in pairs}
-    if is_json:
-        kept.pop("charset", None)
-    return "; ".join([kind, *(f"{name}={value}" for name, value in sorted(kept.items()))])
+    kind, parameters = split_parameters(text.lower())
+    if is_json(kind):
+        parameters.pop("charset", None)
+    return "; ".join([kind, *(f"{name}={value}" for name, value in sorted(parameters.items()))])

@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 from xs2a_sandbox.compare.diff import IDENTIFIERS, PAGES
 from xs2a_sandbox.documents.formats import is_uuid
 from xs2a_sandbox.http import Headers, Request, body, to_json
+from xs2a_sandbox.http.media_type import media_type
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._~:+/=-]{1,200}")
 _DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
@@ -171,8 +172,7 @@ def _form(query: str, put: Callable[[str], str]) -> str:
 
 
 def _body(request: Request, put: Callable[[str], str]) -> bytes:
-    kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    if kind == "application/x-www-form-urlencoded":
+    if media_type(request.headers.get("content-type")) == "application/x-www-form-urlencoded":
         try:
             return _form(request.body.decode("ascii"), put).encode()
         except UnicodeDecodeError:

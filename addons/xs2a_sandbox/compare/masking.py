@@ -12,7 +12,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.compare.diff import Exact, contrast
 from xs2a_sandbox.compare.difference import Difference, Kind
 from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.documents.json_pointer import Pointer, steps
+from xs2a_sandbox.documents.json_pointer import Pointer, parse_pointer
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.http import Response
 
@@ -98,7 +98,7 @@ def _rule(one: yaml_reader.Document, number: int, spec: dict[str, Any]) -> Ignor
     return IgnoreRule(
         why=spec["why"],
         place=f"{one.file}:{one.line(('rules', number))}",
-        path=steps(spec["path"]) if "path" in spec else None,
+        path=parse_pointer(spec["path"]) if "path" in spec else None,
         header=spec.get("header"),
         kinds=frozenset(kinds),
         operation=spec.get("operation"),

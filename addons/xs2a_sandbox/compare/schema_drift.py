@@ -8,6 +8,7 @@ from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import Schema
 
 Place = tuple[str, ...]
@@ -65,7 +66,7 @@ class Drift:
         if key not in self._explained:
             self._explained[key] = None
             if complaint := schema.complaint(value):
-                pointer = tuple(step.replace("~1", "/").replace("~0", "~") for step in complaint[0].split("/")[1:])
+                pointer = parse_pointer(complaint[0])
                 # A bank calls things as it likes, and its counterpart here is a UUID only by habit.
                 if not (pointer and pointer[-1] in IDENTIFIERS and "UUID" in complaint[1]):
                     self._explained[key] = pointer, complaint[1]

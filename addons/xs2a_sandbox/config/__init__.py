@@ -1,6 +1,6 @@
 """The settings, from file, environment and command line. `table` declares each once."""
 
 from xs2a_sandbox.config.real_bank import RealBank
-from xs2a_sandbox.config.settings import Settings
+from xs2a_sandbox.config.settings import Settings, load_settings
 
-__all__ = ["RealBank", "Settings"]
+__all__ = ["RealBank", "Settings", "load_settings"]

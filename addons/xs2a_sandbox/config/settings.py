@@ -1,6 +1,7 @@
 """What can be set, and where: in `xs2a-sandbox.yaml`, the environment, the command line; the last of these wins."""
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -89,6 +90,11 @@ class Settings:
         if self.hosts:
             default = replace(default, hosts=tuple(dict.fromkeys((*self.hosts, *default.hosts))))
         return tuple(replace(bank, mode=bank.mode or self.mode) for bank in (*named, default))
+
+
+def load_settings(command_line: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of this process, as `load` makes them."""
+    return load(command_line or {}, os.environ, Path.cwd())
 
 
 def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory: Path) -> Settings:

@@ -10,6 +10,7 @@ from xs2a_sandbox.bank.sca_pages.html import Page, show
 from xs2a_sandbox.cassette.answers import JSON
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http.media_type import split_parameters
 
 CA = "/_sandbox/ca.pem"
 _READ_ON = (
@@ -72,7 +73,7 @@ class FrontPage:
 def asks_for_html(request: Request) -> bool:
     """As browsers do; who takes anything, as curl does, gets JSON."""
     for one in ",".join(request.headers.all("Accept")).split(","):
-        media, _, parameters = one.partition(";")
-        if media.strip().lower() == "text/html":
-            return "".join(parameters.split()).lower() not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+        media, parameters = split_parameters(one)
+        if media == "text/html":
+            return parameters.get("q") not in ("0", "0.0", "0.00", "0.000")
     return False

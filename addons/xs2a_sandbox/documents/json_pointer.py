@@ -1,47 +1,45 @@
-""""""
+"""JSON Pointer (RFC 6901): the place of a value in a JSON document, as text and as steps."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 Pointer = tuple[str | int, ...]
 """The steps of a JSON Pointer; positions in arrays are integers."""
 
-
-def pointer_text(pointer: Pointer) -> str:
-    """As RFC 6901 writes it."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in pointer)
-
-
-def steps(path: str) -> tuple[str, ...]:
-    """Of a JSON Pointer, unescaped."""
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:])
-
-
 _BAD_ESCAPE = re.compile("~(?![01])")
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
 
 
-def parse_pointer(pointer: str) -> tuple[str, ...]:
-    """RFC 6901. Raises ValueError."""
-    if pointer and not pointer.startswith("/"):
+def pointer_text(pointer: Sequence[str | int]) -> str:
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in pointer)
+
+
+def parse_pointer(text: str) -> tuple[str, ...]:
+    """The steps, unescaped. Raises ValueError."""
+    if text and not text.startswith("/"):
         raise ValueError("a JSON Pointer begins with /")
-    if _BAD_ESCAPE.search(pointer):
+    if _BAD_ESCAPE.search(text):
         raise ValueError("in a JSON Pointer ~ is written ~0, and a / inside a name ~1")
-    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:])
 
 
-def at_pointer(value: Any, tokens: Sequence[str]) -> tuple[Any, ...]:
+def at_pointer(value: Any, steps: Sequence[str]) -> tuple[Any, ...]:
     """The value there, as the only entry, or nothing."""
-    for token in tokens:
-        if isinstance(value, dict) and token in value:
-            value = value[token]
-        elif isinstance(value, list) and _INDEX.fullmatch(token) and int(token) < len(value):
-            value = value[int(token)]
+    for step in steps:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and _INDEX.fullmatch(step) and int(step) < len(value):
+            value = value[int(step)]
         else:
             return ()
     return (value,)
 
 
-def _steps(pointer: str) -> tuple[str, ...]:
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/"))
+def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
+    """Every text, number, truth value and null of a JSON value, by its JSON Pointer."""
+    if not isinstance(value, dict | list):
+        yield pointer, value
+        return
+    for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from leaves(inner, pointer + pointer_text((step,)))

@@ -12,6 +12,7 @@ import jsonschema_rs
 
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents.json_pointer import parse_pointer, pointer_text
 from xs2a_sandbox.errors import Problem, Unreadable
 
 Fill = Callable[[Any], Any]
@@ -36,8 +37,8 @@ class Node:
             file, _, fragment = schema["$ref"].partition("#")
             document = self.read(urljoin(document["$id"], file)) if file else document
             schema = document
-            for token in fragment.split("/")[1:]:
-                schema = schema[token]
+            for step in parse_pointer(fragment):
+                schema = schema[step]
         return Node(schema if isinstance(schema, dict) else {}, document, self.read)
 
     def branches(self) -> Iterator["Node"]:
@@ -124,14 +125,17 @@ def _visit(node: Node) -> _Visit | None:
         return visit_list
     if "properties" not in node.schema:
         return None
-    visits = {name: _visit(node.at(schema)) for name, schema in node.schema["properties"].items()}
+    properties = node.schema["properties"].items()
+    visits = {name: (pointer_text((name,)), _visit(node.at(schema))) for name, schema in properties}
 
     def visit_object(value: Any, pointer: str, found: list[str]) -> None:
         for name, inner in value.items() if isinstance(value, dict) else ():
             if name not in visits:
-                found.append(f"{pointer}/{name}")
-            elif visit := visits[name]:
-                visit(inner, f"{pointer}/{name}", found)
+                found.append(pointer + pointer_text((name,)))
+                continue
+            step, visit = visits[name]
+            if visit:
+                visit(inner, pointer + step, found)
 
     return visit_object
 
@@ -254,7 +258,7 @@ class Schema:
         if error.validator == "required":
             pointer.append(next(name for name in error.validator_value if name not in error.instance))
             text = "is required"
-        return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in pointer), text
+        return pointer_text(pointer), text
 
 
 def _explain(keyword: str, wanted: Any, found: Any, schema: Mapping[str, Any]) -> str:

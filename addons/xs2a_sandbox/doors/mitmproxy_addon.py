@@ -6,12 +6,10 @@
 import asyncio
 import hmac
 import logging
-import os
 import re
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -274,11 +272,11 @@ class Script(SandboxAddon):
 
 def from_environment() -> SandboxAddon:
     """The addon as file and environment configure it; a failure ends the process, which would forward otherwise."""
-    from xs2a_sandbox.config import settings as config
+    from xs2a_sandbox.config import load_settings
     from xs2a_sandbox.engine import build
 
     try:
-        settings = config.load({}, os.environ, Path.cwd())
+        settings = load_settings()
         engine = build.build(settings)
         engine.public_url = settings.public_url or PAGES_URL
         return Script(engine.answer, proxy_auth=settings.proxy_auth)

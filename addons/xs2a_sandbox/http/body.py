@@ -12,6 +12,7 @@ import brotli
 import msgspec
 import zstandard
 
+from xs2a_sandbox.http.media_type import split_parameters
 from xs2a_sandbox.http.messages import Headers
 
 _LONGEST_INT = 4000
@@ -83,9 +84,9 @@ def decode(headers: Headers, body: bytes) -> bytes | None:
 def readable(headers: Headers) -> Headers:
     """The same request, which asks for no encoding that is not known here."""
     asked = _listed(headers, "Accept-Encoding")
-    if all(one.partition(";")[0].strip() in _ASKED for one in asked):
+    if all(split_parameters(one)[0] in _ASKED for one in asked):
         return headers
-    kept = [one for one in asked if one.partition(";")[0].strip() in _ASKED] or ["identity"]
+    kept = [one for one in asked if split_parameters(one)[0] in _ASKED] or ["identity"]
     pairs = [pair for pair in headers if pair[0].lower() != "accept-encoding"]
     return Headers([*pairs, ("Accept-Encoding", ", ".join(kept))])
 

@@ -13,6 +13,7 @@ from typing import Any
 from xs2a_sandbox.cassette.call import parse_json
 from xs2a_sandbox.cassette.matchers import RequestPart, canonical
 from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers
@@ -110,12 +111,12 @@ def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[Reques
         if len(pointer) > _LONGEST_NAME or "\n" in pointer or (_is_number(value) and not _NUMBER.fullmatch(str(value))):
             return False
         place = RequestPart("body", pointer)
-        inner: Iterable[tuple[str, Any]] = ()
+        inner: Iterable[tuple[str | int, Any]] = ()
         if isinstance(value, dict):
-            inner = ((name.replace("~", "~0").replace("/", "~1"), one) for name, one in value.items())
+            inner = value.items()
         elif isinstance(value, list):
-            inner = ((str(position), one) for position, one in enumerate(value))
-        below = [walk(f"{pointer}/{name}", one) for name, one in inner]
+            inner = enumerate(value)
+        below = [walk(pointer + pointer_text((step,)), one) for step, one in inner]
         if any(below):
             around.add(place)
         elif pointer:

@@ -12,6 +12,7 @@ from xs2a_sandbox.errors import InvalidResponse
 from xs2a_sandbox.http import Headers, Response
 from xs2a_sandbox.http.har import Entry
 from xs2a_sandbox.http.header_fields import counts
+from xs2a_sandbox.http.media_type import is_json, media_type
 
 BODIES = "bodies"
 LARGE = 64 * 1024
@@ -59,15 +60,14 @@ def _is_valid(name: str, value: str) -> bool:
 
 def _body(entry: Entry, files: dict[str, bytes]) -> dict[str, Any]:
     content = entry.answer_body
-    media = (entry.answer_headers.get("content-type") or "application/json").partition(";")[0].strip().lower()
-    is_json = media.endswith(("/json", "+json"))
+    media = media_type(entry.answer_headers.get("content-type") or "application/json")
     if len(content) > LARGE:
-        name = body_file(content, "json" if is_json else "txt" if media.startswith("text/") else "bin")
+        name = body_file(content, "json" if is_json(media) else "txt" if media.startswith("text/") else "bin")
         files[name] = content
         return {"file": name}
     try:
         text = content.decode()
-        value = _parsed(text) if is_json else _NOTHING
+        value = _parsed(text) if is_json(media) else _NOTHING
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(content).decode()}
     if value is not _NOTHING:

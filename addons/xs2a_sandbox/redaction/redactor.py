@@ -16,6 +16,7 @@ from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.har import Entry
 from xs2a_sandbox.http.header_fields import FRAMING, NOISE, OURS
+from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.redaction import allowlist, values
 from xs2a_sandbox.redaction.rules import DEFAULT, Action, RedactionRules
 from xs2a_sandbox.redaction.values import Censor, without_data
@@ -247,14 +248,14 @@ class Redactor:
         """The answer with the body that a recording would hold; nothing of one that cannot be decoded."""
         body = decode(Headers(response.headers), response.body) or b""
         kind = [pair for pair in response.headers if pair[0].lower() == "content-type"]
-        redacted = redacted_body(body, _media(Headers(kind)), self._censor, self._rules)
+        redacted = redacted_body(body, media_type(kind[0][1] if kind else None), self._censor, self._rules)
         return Response(response.status, tuple(kind), redacted)
 
     def request(self, request: Request) -> Request:
         """What is matched with recorded rules; the same object if nothing changes. Framing stays."""
         target = self._censor.url(request.target)
         headers = self._headers(request.headers, replayed=True)
-        body = redacted_body(request.body, _media(request.headers), self._censor, self._rules)
+        body = redacted_body(request.body, media_type(request.headers.get("content-type")), self._censor, self._rules)
         if target == request.target and headers is request.headers and body == request.body:
             return request
         return replace(request, target=target, headers=headers, body=body)
@@ -269,7 +270,8 @@ class Redactor:
 
     def _message(self, headers: Headers, body: bytes) -> tuple[Headers, bytes]:
         kept = self._headers(headers)
-        new = redacted_body(body, _media(headers), self._censor, self._rules, readable=self.readable)
+        media = media_type(headers.get("content-type"))
+        new = redacted_body(body, media, self._censor, self._rules, readable=self.readable)
         if new == body:
             return kept, body
         length = str(len(new))
@@ -321,7 +323,3 @@ class Redactor:
 
 def _frames(name: str) -> bool:
     return name.lower() in FRAMING or name.lower().startswith(OURS)
-
-
-def _media(headers: Headers) -> str:
-    return (headers.get("content-type") or "").partition(";")[0].strip().lower()

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.documents.json_pointer import _steps
+from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.errors import Unreadable
 
 Action = Literal["keep", "replace", "drop"]
@@ -71,7 +71,7 @@ def read(file: Path) -> RedactionRules:
                 problems.append(rules.problem((action, number, kind), "wrong-value", text))
     if problems:
         raise Unreadable(problems)
-    paths = tuple(PathRule(_steps(pointer), action) for pointer, action in actions["path"].items())
+    paths = tuple(PathRule(parse_pointer(pointer), action) for pointer, action in actions["path"].items())
     return RedactionRules(actions["member"], actions["header"], actions["query"], actions["media"], paths)
 
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote_plus
 
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http.media_type import media_type
 
 RAISES = frozenset({"grant-unsupported", "token-client-unknown", "token-request-invalid"})
 
@@ -39,8 +40,7 @@ def issue(call: Call) -> dict[str, Any]:
 
 
 def _form(call: Call) -> Mapping[str, str]:
-    given = call.headers.get("content-type", MEDIA_TYPE).partition(";")[0].strip().lower()
-    if given != MEDIA_TYPE:
+    if media_type(call.headers.get("content-type", MEDIA_TYPE)) != MEDIA_TYPE:
         raise BankError("token-request-invalid", expected=f"Content-Type must be {MEDIA_TYPE}")
     try:
         pairs = parse_qsl(call.request.body.decode(), keep_blank_values=True, errors="strict")
