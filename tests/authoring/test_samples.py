@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.support.engine_client import bundled_engine
-from xs2a_sandbox.authoring.samples import of_body, of_matcher, of_schema
-from xs2a_sandbox.cassette.matchers import RequestPart, constrain
+from xs2a_sandbox.authoring.samples import of_body, of_schema
+from xs2a_sandbox.cassette.matchers import RequestPart, constrain, sample
+from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_schema import Schema
 
 SCHEMAS = bundled_engine().schemas
@@ -36,13 +37,13 @@ def body(**matchers: Any) -> Any:
     ],
 )
 def test_of_a_matcher(matcher: dict[str, Any], value: Any) -> None:
-    assert of_matcher(matcher) == value
+    assert sample(matcher) == value
 
 
-@pytest.mark.parametrize("name", ["amount", "bic", "country", "currency", "date", "date-time", "iban", "ip", "uuid"])
+@pytest.mark.parametrize("name", FORMATS)
 def test_of_a_format_it_has_the_format(name: str) -> None:
     fits = constrain(RequestPart("query", "a"), {"format": name}, SCHEMAS.__getitem__).fits
-    assert fits((of_matcher({"format": name}),))
+    assert fits((sample({"format": name}),))
 
 
 def test_of_the_body_that_is_matched() -> None:

@@ -1,11 +1,28 @@
+import json
 import time
 from decimal import Decimal
+from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.cassette.matchers import RequestPart, canonical, compile_matcher, constrain, contains, same
+from xs2a_sandbox.cassette.matchers import (
+    OPERATORS,
+    RequestPart,
+    Surroundings,
+    compile_matcher,
+    constrain,
+    in_words,
+    operands,
+    sample,
+    text_schema,
+)
+from xs2a_sandbox.cassette.reader import cassette_schema
+from xs2a_sandbox.cassette.values import canonical
+
+ROOT = Path(__file__).resolve().parents[2]
 
 JSON_SCALARS = st.one_of(
     st.none(),
@@ -14,11 +31,6 @@ JSON_SCALARS = st.one_of(
     st.integers(-300, 300).map(lambda n: Decimal(n).scaleb(-2)),
     st.sampled_from(["", "1", "1.0", "true", "null", "a"]),
 )
-JSON_VALUES = st.recursive(
-    JSON_SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
-    max_leaves=8,
-)
 
 
 def no_schema(name):
@@ -26,7 +38,7 @@ def no_schema(name):
 
 
 def fits(matcher, *values, text=False):
-    return compile_matcher(matcher, text, no_schema)(values)
+    return compile_matcher(matcher, Surroundings(text, no_schema))(values)
 
 
 @pytest.mark.parametrize(
@@ -209,25 +221,111 @@ def test_strengths(matcher, strength):
     assert constrain(RequestPart("body", "/x"), matcher, no_schema).strength == strength
 
 
-@given(JSON_SCALARS, JSON_SCALARS)
-def test_scalars_are_the_same_where_their_canonical_values_are(left, right):
-    assert same(left, right) is (canonical(left) == canonical(right))
-    if same(left, right):
-        assert hash(canonical(left)) == hash(canonical(right))
-
-
-@given(JSON_VALUES, JSON_VALUES)
-def test_sameness_and_containment(left, right):
-    assert same(left, left)
-    assert contains(left, left)
-    assert same(left, right) is same(right, left)
-    if same(left, right):
-        assert contains(left, right)
-        assert contains(right, left)
-
-
 @given(JSON_SCALARS, st.lists(JSON_SCALARS, min_size=1, max_size=3))
 def test_in_is_any_of_equals(value, wanted):
     assert fits({"in": wanted}, value) is any(fits({"equals": one}, value) for one in wanted)
     constraint = constrain(RequestPart("body", "/x"), {"in": wanted}, no_schema)
     assert fits({"in": wanted}, value) is (canonical(value) in constraint.values)
+
+
+OPERAND_FITTING_OTHER = {
+    "equals": ("gold", "gold", "golden"),
+    "in": (["gold", "silver"], "silver", "silber"),
+    "format": ("uuid", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "99391c7e"),
+    "prefix": ("corp-", "corp-1", "cor-1"),
+    "gte": ("10", "10", "9"),
+    "lte": ("2026-11-21", "2026-11-21", "2026-11-22"),
+    "gt": ("10", "11", "10"),
+    "lt": ("10", "9", "12"),
+    "contains": ({"a": 1}, {"a": 1, "b": 2}, {"b": 2}),
+    "any": (["gold", {"prefix": "s"}], "silver", "copper"),
+    "all": ([{"prefix": "a"}, {"regex": "z$"}], "a-z", "a-y"),
+    "regex": ("^a+$", "aa", "b"),
+    "glob": ("*.at", "tpp.at", "tpp.de"),
+    "schema": ("known", "accepted", "refused"),
+    "exists": (False, ..., "there"),
+    "absent": (True, ..., "there"),
+    "not": ("gold", "silver", "gold"),
+}
+"""An operand, a value that fits (`...` is none at all), and one that does not."""
+
+
+def test_every_operator_is_tried_here() -> None:
+    assert OPERAND_FITTING_OTHER.keys() == OPERATORS.keys()
+
+
+def check_schema(name):
+    assert name == "known"
+    return lambda value: value == "accepted"
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+class TestEveryOperator:
+    def test_fits_and_fits_not(self, name):
+        operand, fitting, other = OPERAND_FITTING_OTHER[name]
+        operator = OPERATORS[name]
+        for part in ("body",) if operator.in_bodies_alone else ("body", "headers"):
+            constraint = constrain(RequestPart(part, "x"), {name: operand}, check_schema)
+            assert constraint.fits(() if fitting is ... else (fitting,))
+            assert not constraint.fits((other,))
+            assert constraint.strength == operator.strength > 0
+            assert not (operator.looks_at_values and constraint.fits(()))
+
+    def test_what_is_sampled_may_fit(self, name):
+        operand, *_ = OPERAND_FITTING_OTHER[name]
+        value = sample({name: operand})
+        assert value is not None or name in ("absent", "all", "exists", "not", "schema")
+        if OPERATORS[name].is_typed:
+            assert constrain(RequestPart("body", "/x"), {name: operand}, check_schema).fits((value,))
+
+    def test_what_does_not_fit_is_at_most_1_away_and_what_fits_is_not(self, name):
+        operand, fitting, other = OPERAND_FITTING_OTHER[name]
+        distance = OPERATORS[name].distance
+        measured = name in ("equals", "in", "prefix", "gt", "gte", "lt", "lte")
+        assert (0 < distance(operand, other)[0] <= 1) is measured
+        assert distance(operand, fitting) == (0, "")
+        assert bool(distance(operand, other)[1]) is name.startswith(("gt", "lt"))
+
+    def test_the_schema_of_cassettes_takes_its_operand(self, name):
+        operand, *_ = OPERAND_FITTING_OTHER[name]
+        for kind in ("matcher",) if OPERATORS[name].in_bodies_alone else ("matcher", "textMatcher"):
+            validator = jsonschema.Draft202012Validator(
+                {"$ref": f"#/$defs/{kind}", "$defs": cassette_schema()["$defs"]}
+            )
+            assert validator.is_valid({name: operand})
+            assert validator.is_valid({name: {"no": "operator"}}) is (name in ("equals", "contains"))
+
+    def test_it_is_said_in_words(self, name):
+        operand, *_ = OPERAND_FITTING_OTHER[name]
+        assert in_words({name: operand})
+
+    def test_a_text_that_fits_fits_its_schema_too(self, name):
+        operand, fitting, other = OPERAND_FITTING_OTHER[name]
+        if OPERATORS[name].in_bodies_alone or fitting is ...:
+            return
+        described = jsonschema.Draft202012Validator(
+            text_schema({name: operand}), format_checker=jsonschema.FormatChecker()
+        )
+        assert described.is_valid(fitting)
+        assert described.is_valid(other) is (name not in ("equals", "in", "regex", "format"))
+
+
+@pytest.mark.parametrize(("definition", "textual"), [("matcher", False), ("textMatcher", True)])
+def test_the_schema_that_editors_read_has_the_same_operators(definition: str, textual: bool) -> None:
+    file = json.loads((ROOT / "schemas" / "cassette.schema.json").read_text())
+    assert file["$defs"][definition]["then"]["properties"] == operands(textual=textual)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "words"),
+    [
+        ("a", "a"),
+        ({"in": ["a", "b"]}, "one of a, b"),
+        ({"any": [{"absent": True}, {"gt": 1, "lt": 5}]}, "absent or greater than 1 and less than 5"),
+        ({"all": [{"gte": 1}, {"lte": 5}]}, "at least 1 and at most 5"),
+        ({"not": {"in": ["a"]}}, "not one of a"),
+        ({"exists": True, "prefix": "a"}, "there and something that fits prefix a"),
+    ],
+)
+def test_words(matcher, words):
+    assert in_words(matcher) == words

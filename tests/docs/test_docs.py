@@ -29,7 +29,7 @@ from xs2a_sandbox.authoring.examples import examples, run
 from xs2a_sandbox.bank import testdata
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.expressions import ERROR_ROOTS, FILTERS, FUNCTIONS, RESULT_ROOTS, ROOTS
-from xs2a_sandbox.cassette.matchers import STRENGTH
+from xs2a_sandbox.cassette.matchers import OPERATORS
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.compare import masking
 from xs2a_sandbox.compare.difference import KINDS
@@ -292,16 +292,16 @@ def test_every_key_of_the_format_is_in_its_page(name: str, page: str) -> None:
 
 
 def test_every_matcher_root_function_and_filter_is_in_the_page() -> None:
-    assert set(STRENGTH) | ROOTS | RESULT_ROOTS | ERROR_ROOTS | FILTERS <= named("cassettes.md")
+    assert set(OPERATORS) | ROOTS | RESULT_ROOTS | ERROR_ROOTS | FILTERS <= named("cassettes.md")
     assert all(re.search(rf"`{function}\(", PAGES["cassettes.md"]) for function in FUNCTIONS)
 
 
-@pytest.mark.parametrize("operator", STRENGTH)
+@pytest.mark.parametrize("operator", OPERATORS)
 def test_the_strengths_are_those_of_the_table(operator: str) -> None:
     (row,) = [
         line for line in PAGES["cassettes.md"].splitlines() if re.match(rf"\| [^|]*`{operator}`[^|]*\|.*\| \d", line)
     ]
-    assert row.rstrip(" |").endswith(f"| {STRENGTH[operator]}")
+    assert row.rstrip(" |").endswith(f"| {OPERATORS[operator].strength}")
 
 
 def test_the_filters_are_all_there_are() -> None:

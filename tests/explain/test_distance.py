@@ -53,12 +53,6 @@ def test_words_and_wildcards_say_differently_much() -> None:
     assert laid("/a/b", "/a/b").vague < laid("/a/{x}", "/a/b").vague < laid("/{rest*}", "/a/b").vague
 
 
-def test_words() -> None:
-    of = distance.of_words
-    assert of("same", "same") == 0
-    assert 0 < of("accounts", "ACCOUNTS") < of("accounts", "acounts") < of("accounts", "consents") < of("a", "b") == 1
-
-
 @pytest.mark.parametrize(
     ("spec", "near", "far"),
     [

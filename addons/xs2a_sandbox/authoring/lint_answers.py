@@ -7,13 +7,13 @@ from decimal import Decimal
 from typing import Any
 
 from xs2a_sandbox.authoring.examples import Example, compose, example
-from xs2a_sandbox.authoring.samples import TEXT, of_body, of_matcher
+from xs2a_sandbox.authoring.samples import of_body
 from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import write
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.expressions import Scope, mismatches
-from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.matchers import TEXT, Constraint, sample
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.cassette.path_pattern import LITERAL
 from xs2a_sandbox.clock import REAL, Clock
@@ -185,5 +185,5 @@ def _parameters(entry: Example) -> Iterator[tuple[str, Any]]:
 
 
 def _values(asked: tuple[Constraint, ...], part: str) -> dict[str, Any]:
-    found = {c.place.name: of_matcher(c.spec) for c in reversed(asked) if c.place.part == part}
+    found = {c.place.name: sample(c.spec) for c in reversed(asked) if c.place.part == part}
     return {name: value for name, value in found.items() if value is not None}

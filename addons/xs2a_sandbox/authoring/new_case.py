@@ -16,12 +16,13 @@ from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.authoring import lint as consequence
 from xs2a_sandbox.authoring.case_from_exchange import case_from
 from xs2a_sandbox.authoring.openapi import RAISED
-from xs2a_sandbox.authoring.samples import of_matcher, of_schema
+from xs2a_sandbox.authoring.samples import of_schema
 from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.cassette import Call, Interface, Operation
 from xs2a_sandbox.cassette.answers import without_nulls
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.expressions import render
+from xs2a_sandbox.cassette.matchers import sample
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
 from xs2a_sandbox.cassette.requirements import fill_name
 from xs2a_sandbox.clock import Clock
@@ -292,18 +293,18 @@ def _request(
     request: dict[str, Any] = {}
     known = next((a for a in operation.where if _takes(a, where)), ())
     listed = {c.place.name for c in operation.where[0]} if known == operation.where[0] else set()
-    values = {c.place.name: of_matcher(c.spec) for c in known} | dict(where)
+    values = {c.place.name: sample(c.spec) for c in known} | dict(where)
     open_ones = {name: values.get(name) or ANY for name in operation.pattern.names if name not in {*where, *listed}}
     if open_ones:
         request["where"] = open_ones
     consents = data.at(Clock().today()).get("consents", {})
     valid = next((id for id, consent in consents.items() if consent["role"] == "valid"), None)
     headers = {
-        _header(c.place.name): valid if c.place.name == "consent-id" and valid else of_matcher(c.spec)
+        _header(c.place.name): valid if c.place.name == "consent-id" and valid else sample(c.spec)
         for c in asked
         if c.place.part == "headers" and c.place.name not in _SENT_ANYWAY and not c.fits(())
     }
-    query = {c.place.name: of_matcher(c.spec) for c in asked if c.place.part == "query" and not c.fits(())}
+    query = {c.place.name: sample(c.spec) for c in asked if c.place.part == "query" and not c.fits(())}
     request |= {key: value for key, value in (("headers", headers), ("query", query)) if value}
     if not operation.require.schema or operation.require.optional:
         return request, None

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import reduce
 from itertools import groupby, product
 from operator import getitem, itemgetter
@@ -14,6 +14,7 @@ import yaml
 from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface, Operation, layers
+from xs2a_sandbox.cassette.matchers import text_schema
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.cassette.requirements import fill_name, header_name
 from xs2a_sandbox.config import Settings
@@ -109,7 +110,7 @@ class Writer:
         for constraint in (c for c in operation.require.constraints if c.place.part != "body"):
             part, name = constraint.place.part, constraint.place.name
             place = {"name": name, "in": "query"} if part == "query" else {"name": header_name(name), "in": "header"}
-            found[name] = {**place, "required": not constraint.fits(()), "schema": _matched(constraint.spec)}
+            found[name] = {**place, "required": not constraint.fits(()), "schema": text_schema(constraint.spec)}
         for name in re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str)):
             found.setdefault(name, {"name": header_name(name), "in": "header", "schema": {"type": "string"}})
         for parameter in found.values():
@@ -181,21 +182,6 @@ def _paths(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
         for choice in product(*values.values()):
             fixed = dict(zip(values, choice, strict=True))
             yield fill_name(operation.pattern.text, fixed), fixed, kept
-
-
-def _matched(spec: Mapping[str, Any]) -> Json:
-    """The JSON Schema of a text that fits, as far as there are words for it."""
-    if "any" in spec:
-        forms = [one if isinstance(one, dict) else {"equals": one} for one in spec["any"]]
-        first, *others = [_matched(form) for form in forms if "absent" not in form]
-        return {"anyOf": [first, *others]} if others else first
-    words = {"in": "enum", "equals": "const", "format": "format", "regex": "pattern"}
-    known = {words[operator]: operand for operator, operand in spec.items() if operator in words}
-    if known.get("format") == "ip":
-        known = {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
-    elif known.get("format") == "redirect-uri":
-        known = {"format": "uri"}
-    return {"type": "string", **known}
 
 
 def _said(error: ErrorAnswer) -> str:

@@ -4,51 +4,21 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.matchers import OPERATORS, TEXT, Constraint, sample
+from xs2a_sandbox.documents.formats import SAMPLES
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import Node
 
-TEXT = "text"
-
-_OF_FORMAT = {
-    "amount": "12.50",
-    "bic": "SANDATWWXXX",
-    "country": "AT",
-    "currency": "EUR",
-    "date": "9999-12-31",
-    "date-time": "2030-01-31T09:00:00+01:00",
-    "iban": "AT459880000010204711",
-    "ip": "192.0.2.1",
-    "redirect-uri": "https://tpp.example/back",
-    "uuid": "0cae8c3e-1111-4222-8333-444455556666",
-}
 _WORDS = (TEXT, TEXT.upper(), "1", "12", "1234", "12.50", "/")
 """What is tried where a schema has a pattern."""
-
-
-def of_matcher(spec: Mapping[str, Any]) -> Any:
-    """None where nothing need be there."""
-    for operator in ("equals", "prefix", "gte", "lte", "gt", "lt"):
-        if operator in spec:
-            return spec[operator]
-    if "in" in spec:
-        return spec["in"][0]
-    if "format" in spec:
-        return _OF_FORMAT[spec["format"]]
-    if "any" in spec:
-        branches = [one if isinstance(one, dict) else {"equals": one} for one in spec["any"]]
-        return None if any(one.get("absent") for one in branches) else of_matcher(branches[0])
-    return TEXT if spec.get("exists") is True or spec.keys() & {"regex", "glob"} else None
 
 
 def of_body(constraints: Iterable[Constraint]) -> Any:
     """The members whose value is asked for; None without any. Those of unknown type are left out."""
     made: Any = None
     for constraint in constraints:
-        if constraint.place.part == "body" and constraint.spec.keys() & {"equals", "in", "prefix", "format"}:
-            made = _with(made, parse_pointer(constraint.place.name), of_matcher(constraint.spec))
-        elif constraint.place.part == "body" and "contains" in constraint.spec:
-            made = _with(made, parse_pointer(constraint.place.name), constraint.spec["contains"])
+        if constraint.place.part == "body" and any(OPERATORS[name].is_typed for name in constraint.spec):
+            made = _with(made, parse_pointer(constraint.place.name), sample(constraint.spec))
     return made
 
 
@@ -80,7 +50,7 @@ def of_schema(node: Node) -> Any:
 
 
 def _text(schema: Mapping[str, Any]) -> str:
-    words = [_OF_FORMAT[schema["format"]]] if schema.get("format") in _OF_FORMAT else _WORDS
+    words = [SAMPLES[schema["format"]]] if schema.get("format") in SAMPLES else _WORDS
     return next((word for word in words if re.search(schema.get("pattern", ""), word)), words[0])
 
 

@@ -1,32 +1,32 @@
-"""Does this value, this request, fit? The matchers of cassettes, compiled once."""
+"""Matchers: what a cassette asks of one place of a request, compiled once.
+
+`OPERATORS` holds, of each operator, everything that the package knows of it.
+"""
 
 import fnmatch
-import re
+import json
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
-from typing import Any, Literal
+from datetime import date
+from typing import Any, Literal, NamedTuple
 
 import re2
 
-from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.cassette.values import LEAST, apart, as_text, canonical, comparable, contains, gap, same, words_apart
+from xs2a_sandbox.documents.formats import FORMATS, SAMPLES
 
 Part = Literal["headers", "query", "where", "body"]
 Test = Callable[[Sequence[Any]], bool]
 """Takes every value found at a place: none where it is absent, several where a header or query key repeats."""
+ValueTest = Callable[[Any], bool]
+Json = dict[str, Any]
 
-STRENGTH = {"equals": 8, "in": 4, "format": 4, "regex": 2, "glob": 2, "prefix": 2, "gt": 2, "gte": 2, "lt": 2, "lte": 2}
-STRENGTH |= {"schema": 2, "contains": 2, "any": 1, "all": 1, "not": 1, "exists": 1, "absent": 1}
 WHEN_STRENGTH = 1
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,6})?")
-
-_RANGE: dict[str, Callable[[Any, Any], bool]] = {
-    "gt": lambda value, bound: value > bound,
-    "gte": lambda value, bound: value >= bound,
-    "lt": lambda value, bound: value < bound,
-    "lte": lambda value, bound: value <= bound,
-}
+TEXT = "text"
+"""The sample of a text that may be any."""
+_FORMAT_WORDS = {"uuid": "a UUID", "ip": "an IP address", "iban": "an IBAN", "date": "a date (YYYY-MM-DD)"}
+_FORMAT_WORDS["redirect-uri"] = "an http or https URL, or one of an app's own scheme"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,40 @@ class Constraint:
     """The canonical values of `equals` or `in`, by which rules are found without scanning them."""
 
 
-def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], Callable[[Any], bool]]) -> Constraint:
+class Surroundings(NamedTuple):
+    """What compiling a matcher depends on: `textual` is all that stands outside of bodies."""
+
+    textual: bool
+    check_schema: Callable[[str], ValueTest]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator: how it is written, when it fits, and what is told of a value that does not.
+
+    `schema` is the JSON Schema of its operand. One that `looks_at_values` never fits what is absent, and its test is of
+    one value; the test of another is of all of them. `sample` is the simplest value that may fit, None where nothing
+    need be there; `is_typed` says that it has the type a body needs, too. `distance` is how far off a value is that
+    does not fit, and by how much in words, empty where there is no such measure. `text_schema` describes, as JSON
+    Schema, a text that fits, as far as there are words for it.
+    """
+
+    name: str
+    strength: int
+    schema: Json
+    test: Callable[[Any, Surroundings], Callable[[Any], bool]]
+    words: Callable[[Any], str]
+    looks_at_values: bool = True
+    in_bodies_alone: bool = False
+    sample: Callable[[Any], Any] = lambda operand: None
+    is_typed: bool = False
+    distance: Callable[[Any, Any], tuple[float, str]] = lambda operand, value: (0.0, "")
+    text_schema: Callable[[Any], Json] = lambda operand: {"type": "string"}
+
+
+def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], ValueTest]) -> Constraint:
     """Raises ValueError with a text for the author of the cassette."""
-    spec = matcher if isinstance(matcher, dict) else {"equals": matcher}
+    spec = long_form(matcher)
     textual = place.part != "body"
     values: frozenset[Any] | None = None
     if "equals" in spec:
@@ -63,26 +94,22 @@ def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], Ca
         values = frozenset(canonical(value, textual) for value in spec["in"])
     if values and None in values:
         values = None
-    strength = sum(STRENGTH[operator] for operator in spec)
-    return Constraint(place, spec, compile_matcher(spec, textual, check_schema), strength, values)
+    strength = sum(OPERATORS[name].strength for name in spec)
+    return Constraint(place, spec, compile_matcher(spec, Surroundings(textual, check_schema)), strength, values)
 
 
-def compile_matcher(spec: Any, textual: bool, check_schema: Callable[[str], Callable[[Any], bool]]) -> Test:
+def long_form(matcher: Any) -> Mapping[str, Any]:
+    """Operators with their operands, where a value alone means `equals`."""
+    return matcher if isinstance(matcher, dict) else {"equals": matcher}
+
+
+def compile_matcher(matcher: Any, around: Surroundings) -> Test:
     """Every operator given must fit; those that look at a value must fit the same one."""
-    if not isinstance(spec, dict):
-        spec = {"equals": spec}
-    on_value: list[Callable[[Any], bool]] = []
+    on_value: list[ValueTest] = []
     on_all: list[Test] = []
-    for operator, operand in spec.items():
-        if operator in ("exists", "absent"):
-            on_all.append(_presence(operand is (operator == "exists")))
-        elif operator == "not":
-            on_all.append(_negation(compile_matcher(operand, textual, check_schema)))
-        elif operator in ("any", "all"):
-            tests = [compile_matcher(entry, textual, check_schema) for entry in operand]
-            on_all.append(_combination(operator == "any", tests))
-        else:
-            on_value.append(_on_value(operator, operand, textual, check_schema))
+    for name, operand in long_form(matcher).items():
+        entry = OPERATORS[name]
+        (on_value if entry.looks_at_values else on_all).append(entry.test(operand, around))
     if not on_all and len(on_value) == 1:
         only = on_value[0]
         return lambda values: any(map(only, values))
@@ -97,118 +124,55 @@ def compile_matcher(spec: Any, textual: bool, check_schema: Callable[[str], Call
     return fits
 
 
-def canonical(value: Any, textual: bool = False) -> Any:
-    """A hashable stand-in: equal exactly where the values are. None for lists and objects, which have none."""
-    if textual:
-        return _as_text(value)
-    if isinstance(value, bool):
-        return ("boolean", value)
-    if isinstance(value, int | Decimal):
-        return ("number", Decimal(value))
-    if isinstance(value, str):
-        return ("text", value)
-    return ("null",) if value is None else None
+def in_words(matcher: Any) -> str:
+    """What a matcher takes."""
+    return " and ".join(OPERATORS[name].words(operand) for name, operand in long_form(matcher).items())
 
 
-def same(left: Any, right: Any) -> bool:
-    """Equal as JSON: numbers by value, and true is not 1."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return type(left) in _SCALARS and canonical(left) == canonical(right)
+def sample(matcher: Any) -> Any:
+    """The simplest value that may fit; None where nothing need be there."""
+    spec = long_form(matcher)
+    samples = (entry.sample(spec[name]) for name, entry in OPERATORS.items() if name in spec)
+    return next((value for value in samples if value is not None), None)
 
 
-def contains(whole: Any, part: Any) -> bool:
-    """Whether `part` is in `whole`: every member of an object, every entry of a list in any order, else equal."""
-    if isinstance(part, dict):
-        return isinstance(whole, dict) and all(
-            name in whole and contains(whole[name], value) for name, value in part.items()
-        )
-    if isinstance(part, list):
-        return isinstance(whole, list) and all(any(contains(entry, wanted) for entry in whole) for wanted in part)
-    return same(whole, part)
+def text_schema(matcher: Any) -> Json:
+    schema: Json = {}
+    for name, operand in long_form(matcher).items():
+        schema |= OPERATORS[name].text_schema(operand)
+    return schema
 
 
-def comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
-    """Both as decimals, else both as ISO dates or times, else nothing that could be ordered."""
-    for read in (_as_decimal, _as_date, _as_time):
-        pair = read(left), read(right)
-        if None not in pair:
-            return pair
-    return None
+def _equals(operand: Any, around: Surroundings) -> ValueTest:
+    if around.textual:
+        text = _text("equals", operand)
+        return lambda value: bool(value == text)
+    return lambda value: same(value, operand)
 
 
-_SCALARS = (str, int, Decimal, bool, type(None))
+def _one_of(operand: Any, around: Surroundings) -> ValueTest:
+    if around.textual:
+        texts = frozenset(_text("in", one) for one in operand)
+        return lambda value: value in texts
+    return lambda value: any(same(value, entry) for entry in operand)
 
 
-def _presence(wanted: bool) -> Test:
-    return lambda values: bool(values) is wanted
+def _text(name: str, operand: Any) -> str:
+    if isinstance(operand, dict | list):
+        raise ValueError(f"{name} compares with text here, not with a mapping or a list")
+    return as_text(operand)
 
 
-def _negation(test: Test) -> Test:
-    return lambda values: not test(values)
-
-
-def _combination(wanted: bool, tests: Sequence[Test]) -> Test:
-    """Whether any test holds where that is wanted, else whether all do; a loop, since every request comes by here."""
-
-    def fits(values: Sequence[Any]) -> bool:
-        for test in tests:
-            if test(values) is wanted:
-                return wanted
-        return not wanted
-
-    return fits
-
-
-def _on_value(
-    operator: str, operand: Any, textual: bool, check_schema: Callable[[str], Callable[[Any], bool]]
-) -> Callable[[Any], bool]:
-    if textual and any(isinstance(one, dict | list) for one in (operand if operator == "in" else [operand])):
-        raise ValueError(f"{operator} compares with text here, not with a mapping or a list")
-    if operator == "equals":
-        wanted = _as_text(operand) if textual else operand
-        return (lambda value: value == wanted) if textual else (lambda value: same(value, wanted))
-    if operator == "in":
-        if textual:
-            texts = frozenset(map(_as_text, operand))
-            return lambda value: value in texts
-        return lambda value: any(same(value, entry) for entry in operand)
-    if operator == "regex":
-        pattern = _compile_regex(operand)
-        return lambda value: isinstance(value, str) and pattern.search(_encodable(value)) is not None
-    if operator == "glob":
-        return lambda value: isinstance(value, str) and fnmatch.fnmatchcase(value, operand)
-    if operator == "prefix":
-        return lambda value: isinstance(value, str) and value.startswith(operand)
-    if operator == "format":
-        check = FORMATS[operand]
-        return lambda value: isinstance(value, str) and check(value)
-    if operator == "schema":
-        return check_schema(operand)
-    if operator == "contains":
-        return lambda value: contains(value, operand)
-    if comparable(operand, operand) is None:
-        raise ValueError(f"{operator} compares decimals, ISO dates and times; {operand!r} is none")
-    ordered = _RANGE[operator]
-
-    def in_range(value: Any) -> bool:
-        pair = comparable(value, operand)
-        return pair is not None and ordered(*pair)
-
-    return in_range
-
-
-def _compile_regex(text: str) -> Any:
+def _regex(operand: str, around: Surroundings) -> ValueTest:
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(text, options)
+        pattern = re2.compile(operand, options)
     except re2.error as error:
         reason = error.args[0] if error.args else error
         reason = reason.decode() if isinstance(reason, bytes) else reason
-        raise ValueError(f"{text!r} is no regular expression that RE2 takes: {reason}") from None
+        raise ValueError(f"{operand!r} is no regular expression that RE2 takes: {reason}") from None
+    return lambda value: isinstance(value, str) and pattern.search(_encodable(value)) is not None
 
 
 def _encodable(text: str) -> str:
@@ -216,31 +180,246 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def _as_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
+def _glob(operand: str, around: Surroundings) -> ValueTest:
+    return lambda value: isinstance(value, str) and fnmatch.fnmatchcase(value, operand)
 
 
-def _as_decimal(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
-        return None
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        return None
-    try:
-        number = Decimal(value)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
+def _prefix(operand: str, around: Surroundings) -> ValueTest:
+    return lambda value: isinstance(value, str) and value.startswith(operand)
 
 
-def _as_date(value: Any) -> date | None:
-    if not isinstance(value, str) or not FORMATS["date"](value):
-        return None
-    return date.fromisoformat(value)
+def _format(operand: str, around: Surroundings) -> ValueTest:
+    check = FORMATS[operand]
+    return lambda value: isinstance(value, str) and check(value)
 
 
-def _as_time(value: Any) -> datetime | None:
-    if not isinstance(value, str) or not FORMATS["date-time"](value):
-        return None
-    return datetime.fromisoformat(value.upper())
+def _format_schema(operand: str) -> Json:
+    if operand == "ip":
+        return {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
+    return {"type": "string", "format": "uri" if operand == "redirect-uri" else operand}
+
+
+def _presence(wanted: bool) -> Test:
+    return lambda values: bool(values) is wanted
+
+
+def _negation(operand: Any, around: Surroundings) -> Test:
+    test = compile_matcher(operand, around)
+    return lambda values: not test(values)
+
+
+def _combination(wanted: bool) -> Callable[[Any, Surroundings], Test]:
+    """Makes the test that any of some matchers fits where that is wanted, else that all do."""
+
+    def compiled(operand: Any, around: Surroundings) -> Test:
+        tests = [compile_matcher(one, around) for one in operand]
+
+        def fits(values: Sequence[Any]) -> bool:
+            # A loop, since every request comes by here.
+            for test in tests:
+                if test(values) is wanted:
+                    return wanted
+            return not wanted
+
+        return fits
+
+    return compiled
+
+
+def _sample_of_any(operand: Sequence[Any]) -> Any:
+    return None if any(long_form(one).get("absent") for one in operand) else sample(operand[0])
+
+
+def _schema_of_any(operand: Sequence[Any]) -> Json:
+    first, *others = [text_schema(one) for one in operand if "absent" not in long_form(one)]
+    return {"anyOf": [first, *others]} if others else first
+
+
+def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: str, description: str) -> Operator:
+    """An operator for one side of a bound."""
+    is_floor = name.startswith("gt")
+
+    def test(operand: Any, around: Surroundings) -> ValueTest:
+        if comparable(operand, operand) is None:
+            raise ValueError(f"{name} compares decimals, ISO dates and times; {operand!r} is none")
+
+        def in_range(value: Any) -> bool:
+            pair = comparable(value, operand)
+            return pair is not None and fits(*pair)
+
+        return in_range
+
+    def distance(operand: Any, value: Any) -> tuple[float, str]:
+        pair = comparable(value, operand)
+        if pair is None:
+            return 1.0, ""
+        found, bound = pair
+        if fits(found, bound):
+            return 0.0, ""
+        if found == bound:
+            return LEAST, "just not"
+        cost, amount = gap(found, bound)
+        words = ("early", "late") if isinstance(found, date) else ("little", "much")
+        return cost, f"{amount} too {words[not is_floor]}"
+
+    return Operator(
+        name,
+        strength,
+        {"description": f"{description}: as decimals, else as ISO dates.", "type": ["string", "number"]},
+        test,
+        lambda operand: f"{words} {operand}",
+        sample=lambda operand: operand,
+        distance=distance,
+    )
+
+
+def _whatever_fits(name: str) -> Callable[[Any], str]:
+    return lambda operand: f"something that fits {name} {operand}"
+
+
+_MATCHER = {"$ref": "#/$defs/matcher"}
+_MATCHERS = {"type": "array", "minItems": 1, "items": _MATCHER}
+
+OPERATORS = {
+    entry.name: entry
+    for entry in (
+        Operator(
+            "equals",
+            8,
+            {"description": "The same value; numbers by value, and true is not 1."},
+            _equals,
+            str,
+            sample=lambda operand: operand,
+            is_typed=True,
+            distance=lambda operand, value: (apart(operand, value), ""),
+            text_schema=lambda operand: {"type": "string", "const": operand},
+        ),
+        Operator(
+            "in",
+            4,
+            {"description": "One of these values.", "type": "array", "minItems": 1},
+            _one_of,
+            lambda operand: f"one of {', '.join(map(str, operand))}",
+            sample=operator.itemgetter(0),
+            is_typed=True,
+            distance=lambda operand, value: (min(apart(one, value) for one in operand), ""),
+            text_schema=lambda operand: {"type": "string", "enum": operand},
+        ),
+        Operator(
+            "format",
+            4,
+            {"description": "A known format.", "enum": sorted(FORMATS)},
+            _format,
+            lambda operand: _FORMAT_WORDS.get(operand, f"a valid {operand}"),
+            sample=SAMPLES.__getitem__,
+            is_typed=True,
+            text_schema=_format_schema,
+        ),
+        Operator(
+            "prefix",
+            2,
+            {"description": "The beginning of the text.", "type": "string"},
+            _prefix,
+            _whatever_fits("prefix"),
+            sample=lambda operand: operand,
+            is_typed=True,
+            distance=lambda operand, value: (
+                words_apart(operand, value[: len(operand)]) if isinstance(value, str) else 1.0,
+                "",
+            ),
+        ),
+        _range("gte", 2, operator.ge, "at least", "Greater than or equal"),
+        _range("lte", 2, operator.le, "at most", "Less than or equal"),
+        _range("gt", 2, operator.gt, "greater than", "Greater than"),
+        _range("lt", 2, operator.lt, "less than", "Less than"),
+        Operator(
+            "contains",
+            2,
+            {"description": "A part of the value: members of an object, entries of a list in any order."},
+            lambda operand, around: lambda value: contains(value, operand),
+            _whatever_fits("contains"),
+            in_bodies_alone=True,
+            sample=lambda operand: operand,
+            is_typed=True,
+        ),
+        Operator(
+            "any",
+            1,
+            {"description": "At least one of these must fit.", **_MATCHERS},
+            _combination(True),
+            lambda operand: " or ".join(map(in_words, operand)),
+            looks_at_values=False,
+            sample=_sample_of_any,
+            text_schema=_schema_of_any,
+        ),
+        Operator(
+            "all",
+            1,
+            {"description": "All of these must fit.", **_MATCHERS},
+            _combination(False),
+            lambda operand: " and ".join(map(in_words, operand)),
+            looks_at_values=False,
+        ),
+        Operator(
+            "regex",
+            2,
+            {
+                "description": "A regular expression (RE2) found anywhere in the text; anchor it with ^ and $.",
+                "type": "string",
+            },
+            _regex,
+            _whatever_fits("regex"),
+            sample=lambda operand: TEXT,
+            text_schema=lambda operand: {"type": "string", "pattern": operand},
+        ),
+        Operator(
+            "glob",
+            2,
+            {"description": "Shell wildcards (*, ?, [abc]) that fit the whole text.", "type": "string"},
+            _glob,
+            _whatever_fits("glob"),
+            sample=lambda operand: TEXT,
+        ),
+        Operator(
+            "schema",
+            2,
+            {"description": "The name of a JSON Schema that the value must satisfy.", "type": "string"},
+            lambda operand, around: around.check_schema(operand),
+            _whatever_fits("schema"),
+            in_bodies_alone=True,
+        ),
+        Operator(
+            "exists",
+            1,
+            {"description": "Whether it is there at all.", "type": "boolean"},
+            lambda operand, around: _presence(operand is True),
+            lambda operand: "there" if operand is True else "absent",
+            looks_at_values=False,
+            sample=lambda operand: TEXT if operand is True else None,
+        ),
+        Operator(
+            "absent",
+            1,
+            {"description": "Whether it is not there.", "type": "boolean"},
+            lambda operand, around: _presence(operand is False),
+            lambda operand: "absent" if operand is True else "there",
+            looks_at_values=False,
+        ),
+        Operator(
+            "not",
+            1,
+            {"description": "Must not fit; also true where the value is absent.", **_MATCHER},
+            _negation,
+            lambda operand: f"not {in_words(operand)}",
+            looks_at_values=False,
+        ),
+    )
+}
+"""By name. Where a matcher has several, a sample of the first of them in this order is taken."""
+
+
+def operands(*, textual: bool) -> Json:
+    """The members of a matcher as the JSON Schema of cassettes describes them; `textual` outside of bodies."""
+    members = {name: entry.schema for name, entry in OPERATORS.items() if not (textual and entry.in_bodies_alone)}
+    described: Json = json.loads(json.dumps(members).replace("/matcher", "/textMatcher" if textual else "/matcher"))
+    return described

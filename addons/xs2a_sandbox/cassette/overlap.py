@@ -6,9 +6,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from xs2a_sandbox.cassette.matchers import Constraint, RequestPart, canonical, comparable, same
+from xs2a_sandbox.cassette.matchers import OPERATORS, Constraint, RequestPart
 from xs2a_sandbox.cassette.model import Operation, Rule
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
+from xs2a_sandbox.cassette.values import canonical, comparable, same
 from xs2a_sandbox.errors import Problem
 
 Rank = tuple[int, int, tuple[int, ...], int]
@@ -168,7 +169,7 @@ def _must_be_absent(constraint: Constraint) -> bool:
 def _must_be_present(constraint: Constraint) -> bool:
     if constraint.spec.get("exists") is True or constraint.spec.get("absent") is False:
         return True
-    return bool(constraint.spec.keys() - {"exists", "absent", "not", "any", "all"})
+    return any(OPERATORS[name].looks_at_values for name in constraint.spec)
 
 
 def _subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) -> bool:

@@ -19,7 +19,7 @@ from xs2a_sandbox.cassette.expressions import (
     compile_text,
     compile_value,
 )
-from xs2a_sandbox.cassette.matchers import Constraint, Part, RequestPart, constrain
+from xs2a_sandbox.cassette.matchers import OPERATORS, Constraint, Part, RequestPart, constrain, operands
 from xs2a_sandbox.cassette.model import (
     Behaviour,
     Cassette,
@@ -53,6 +53,8 @@ def parse(document: Document, schemas: Schemas, problems: list[Problem]) -> Cass
 @cache
 def cassette_schema() -> dict[str, Any]:
     schema: dict[str, Any] = json.loads((bundled("schemas") / "cassette.schema.json").read_bytes())
+    for name, textual in (("matcher", False), ("textMatcher", True)):
+        schema["$defs"][name]["then"]["properties"] = operands(textual=textual)
     return schema
 
 
@@ -279,7 +281,7 @@ class _Reader:
     def body(self, spec: Mapping[str, Any], pointer: Pointer) -> tuple[Constraint, ...]:
         found: list[Constraint | None] = []
         for name, matcher in spec.items():
-            whole = name in ("contains", "schema")
+            whole = name in OPERATORS and OPERATORS[name].in_bodies_alone
             if not whole:
                 try:
                     parse_pointer(name)

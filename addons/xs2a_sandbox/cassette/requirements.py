@@ -1,17 +1,13 @@
 """What a request must bring before anything answers; what it lacks is said as a bank would."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from xs2a_sandbox.cassette.call import Call
-from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.matchers import Constraint, in_words
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.media_type import is_json, media_type
-
-_FORMAT_WORDS = {"uuid": "a UUID", "ip": "an IP address", "iban": "an IBAN", "date": "a date (YYYY-MM-DD)"}
-_FORMAT_WORDS["redirect-uri"] = "an http or https URL, or one of an app's own scheme"
 
 
 def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
@@ -55,7 +51,7 @@ def _check_constraint(constraint: Constraint, call: Call) -> None:
     pointer = place.name if place.part == "body" else None
     kind = {"headers": "header", "query": "query parameter", "body": "member"}.get(place.part, "value")
     name = header_name(place.name) if place.part == "headers" else place.name
-    expected = " and ".join(in_words(constraint.spec))
+    expected = in_words(constraint.spec)
     if values:
         text = f"the {kind} {name} must be {expected}"
     elif expected == "there":
@@ -63,33 +59,6 @@ def _check_constraint(constraint: Constraint, call: Call) -> None:
     else:
         text = f"the {kind} {name} is missing; it must be {expected}"
     raise BankError("format-error", path=pointer, expected=text)
-
-
-def in_words(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What a matcher takes, one text for each of its operators."""
-    for operator, operand in spec.items():
-        match operator:
-            case "equals":
-                yield str(operand)
-            case "in":
-                yield f"one of {', '.join(map(str, operand))}"
-            case "format":
-                yield _FORMAT_WORDS.get(operand, f"a valid {operand}")
-            case "exists" | "absent":
-                yield "there" if (operand is True) == (operator == "exists") else "absent"
-            case "any":
-                yield " or ".join(
-                    w for one in operand for w in in_words(one if isinstance(one, dict) else {"equals": one})
-                )
-            case "not":
-                yield "not " + " and ".join(in_words(operand if isinstance(operand, dict) else {"equals": operand}))
-            case "gt" | "gte" | "lt" | "lte":
-                yield f"{_COMPARED[operator]} {operand}"
-            case _:
-                yield f"something that fits {operator} {operand}"
-
-
-_COMPARED = {"gt": "greater than", "gte": "at least", "lt": "less than", "lte": "at most"}
 
 
 def header_name(name: str) -> str:

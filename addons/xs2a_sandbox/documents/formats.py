@@ -145,3 +145,17 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "redirect-uri": is_redirect_uri,
     "uuid": is_uuid,
 }
+
+SAMPLES = {
+    "amount": "12.50",
+    "bic": "SANDATWWXXX",
+    "country": "AT",
+    "currency": "EUR",
+    "date": "9999-12-31",
+    "date-time": "2030-01-31T09:00:00+01:00",
+    "iban": "AT459880000010204711",
+    "ip": "192.0.2.1",
+    "redirect-uri": "https://tpp.example/back",
+    "uuid": "0cae8c3e-1111-4222-8333-444455556666",
+}
+"""A text of each format."""

@@ -9,7 +9,7 @@ from typing import Any
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule, requirements
 from xs2a_sandbox.cassette.index import Found
-from xs2a_sandbox.cassette.matchers import Constraint, RequestPart
+from xs2a_sandbox.cassette.matchers import Constraint, RequestPart, in_words
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
 from xs2a_sandbox.documents import Schemas
@@ -175,7 +175,7 @@ def _constraint(constraint: Constraint, values: Sequence[Any], weight: float = C
     has = f"is {', '.join(map(value_text, values[:3]))}" if values else "is absent"
     if constraint.fits(values):
         return Check(what, 0.0, f"{name} {has}")
-    wanted = " and ".join(requirements.in_words(constraint.spec))
+    wanted = in_words(constraint.spec)
     if values:
         by = distance.shortfall(constraint.spec, values[0])
         text = f"{name} {has}, must be {wanted}{f': {by}' if by else ''}"

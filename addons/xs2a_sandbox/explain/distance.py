@@ -2,20 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
-from decimal import Decimal
-from difflib import SequenceMatcher
-from functools import lru_cache
 from typing import Any
 
-from xs2a_sandbox.cassette.matchers import comparable, same
+from xs2a_sandbox.cassette.matchers import OPERATORS
 from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern, Segment
+from xs2a_sandbox.cassette.values import LEAST, words_apart
 
-_LEAST = 0.01
-"""What does not fit is never as near as what fits."""
 _UNKNOWN = 0.5
 """A value is there, and nothing says how wrong it is: a regular expression, a schema."""
-_OTHER_CASE = 0.05
 _IN_PARAMETER = 0.1
 """A parameter takes any word, so it says less of a path than a word that is as it should be."""
 _IN_TAIL = 0.3
@@ -24,9 +18,6 @@ _SKIPPED = 0.7
 _LONGEST = 100
 _DEEPEST = 24
 _BEGINNINGS = 4
-
-_RANGE = {"gt": 1, "gte": 1, "lt": -1, "lte": -1}
-"""The side of the bound that fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +41,21 @@ def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
     found = [_align_whole(pattern, segments[start:]) for start in starts[:_BEGINNINGS]]
     best = min(found, key=lambda one: one.cost)
     if best is not found[0] and not best.cost:
-        return replace(best, cost=_LEAST, edits=(f"only what begins at a later '{first.text if first else ''}' fits",))
+        return replace(best, cost=LEAST, edits=(f"only what begins at a later '{first.text if first else ''}' fits",))
     return best
-
-
-def of_words(wanted: str, given: str) -> float:
-    return _of_words(wanted[:_LONGEST], given[:_LONGEST]) if wanted != given else 0.0
 
 
 def of_values(spec: Mapping[str, Any], values: Sequence[Any]) -> float:
     """Of values that do not fit the matcher: the nearest of them."""
     if not values:
         return 1.0
-    return min(1.0, max(_LEAST, min(_of_value(spec, value) for value in values[:_DEEPEST])))
+    return min(1.0, max(LEAST, min(_of_value(spec, value) for value in values[:_DEEPEST])))
 
 
 def shortfall(spec: Mapping[str, Any], value: Any) -> str:
     """`1000 too little`, `3 days too late`; empty where there is no such measure."""
-    return next((text for *_, text in _out_of_range(spec, value)), "")
+    texts = (OPERATORS[name].distance(operand, value)[1] for name, operand in spec.items())
+    return next(filter(None, texts), "")
 
 
 def _align_whole(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
@@ -121,7 +109,7 @@ def _edit(wanted: Sequence[Segment], given: Sequence[str]) -> PathAlignment:
         i, j = to_i, to_j
     if surplus:
         edits.append(f"{surplus} more segments are too much")
-    return PathAlignment(max(_LEAST, costs[0][0] + surplus * _SKIPPED), parameters, tuple(edits))
+    return PathAlignment(max(LEAST, costs[0][0] + surplus * _SKIPPED), parameters, tuple(edits))
 
 
 def _steps(
@@ -133,7 +121,7 @@ def _steps(
         if segment.kind == TAIL:
             yield _IN_TAIL * (len(given) - j), i + 1, len(given)
         else:
-            cost = of_words(segment.text, given[j]) if segment.kind == LITERAL else _IN_PARAMETER
+            cost = words_apart(segment.text, given[j]) if segment.kind == LITERAL else _IN_PARAMETER
             yield cost + costs[i + 1][j + 1], i + 1, j + 1
     if i < len(wanted):
         yield _SKIPPED + costs[i + 1][j], i + 1, j
@@ -149,61 +137,5 @@ def _quoted(word: str) -> str:
     return f"'{word if len(word) <= _LONGEST else word[:_LONGEST] + '…'}'"
 
 
-@lru_cache(4096)
-def _of_words(wanted: str, given: str) -> float:
-    if wanted.lower() == given.lower():
-        return _OTHER_CASE
-    return max(_LEAST, 1 - SequenceMatcher(None, wanted, given, autojunk=False).ratio())
-
-
 def _of_value(spec: Mapping[str, Any], value: Any) -> float:
-    known = [cost for cost, _ in _out_of_range(spec, value)]
-    if "equals" in spec:
-        known.append(_apart(spec["equals"], value))
-    if "in" in spec:
-        known.append(min(_apart(one, value) for one in spec["in"]))
-    if "prefix" in spec:
-        known.append(of_words(spec["prefix"], value[: len(spec["prefix"])]) if isinstance(value, str) else 1.0)
-    return max(known, default=0.0) or _UNKNOWN
-
-
-def _apart(wanted: Any, given: Any) -> float:
-    if same(wanted, given):
-        return 0.0
-    if isinstance(given, str) and not isinstance(wanted, dict | list):
-        return of_words(str(wanted), given)
-    pair = comparable(wanted, given)
-    return _gap(*pair)[0] if pair else 1.0
-
-
-def _out_of_range(spec: Mapping[str, Any], value: Any) -> Iterator[tuple[float, str]]:
-    for operator, side in _RANGE.items():
-        if operator not in spec:
-            continue
-        pair = comparable(value, spec[operator])
-        if pair is None:
-            yield 1.0, ""
-            continue
-        found, bound = pair
-        if found == bound and operator in ("gt", "lt"):
-            yield _LEAST, "just not"
-        elif (found < bound) == (side > 0) and found != bound:
-            cost, amount = _gap(found, bound)
-            words = ("early", "late") if isinstance(found, date) else ("little", "much")
-            yield cost, f"{amount} too {words[side < 0]}"
-
-
-def _gap(left: Any, right: Any) -> tuple[float, str]:
-    """Numbers in proportion to the greater one, times in proportion to a year; and the difference in words."""
-    if isinstance(left, Decimal):
-        try:
-            difference, greater = abs(left - right), max(abs(left), abs(right))
-            readable = not difference or -6 <= difference.adjusted() <= 14
-            amount = f"{difference.normalize():f}" if readable else f"{difference:.6g}"
-            return float(difference / greater) if greater else 0.0, amount
-        except ArithmeticError:
-            return 1.0, "far"
-    gap = abs(left - right)
-    whole = gap.days + (1 if gap % timedelta(days=1) and gap.days else 0)
-    amount = f"{whole} day{'' if whole == 1 else 's'}" if gap.days else str(gap)
-    return min(1.0, gap / timedelta(days=365)), amount
+    return max(OPERATORS[name].distance(operand, value)[0] for name, operand in spec.items()) or _UNKNOWN
