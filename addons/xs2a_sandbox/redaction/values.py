@@ -4,7 +4,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from threading import Lock
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, unquote_plus
 
 from xs2a_sandbox.documents.formats import is_ip, is_uuid
@@ -13,9 +12,6 @@ from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, compact_iban, compact_
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
 from xs2a_sandbox.redaction.vocabulary import is_words
 
-if TYPE_CHECKING:
-    pass
-
 _SPOTS = re.compile(
     r"""(?P<kept>\b\d{4}-\d\d-\d\d(?:[T\ ]\d\d:[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?\b
                 |\b[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\b)
@@ -23,6 +19,7 @@ _SPOTS = re.compile(
         (?P<secret>[^\s"',;]+)
     |(?P<url>(?<![\w<.])(?:https?:/)?/(?=[\w/])[^\s"'<>()\[\],]+)
     |(?P<iban>\b[A-Za-z]{2}\d{2}(?:\ ?[A-Za-z0-9]{4}){2,7}(?:\ ?[A-Za-z0-9]{1,4})?\b)
+    |\b(?P<host>\d{1,3}(?:\.\d{1,3}){3}|localhost)(?P<port>:\d{1,5})\b(?![.:]\d)
     |(?P<value>[^\s@"'<>(),;:=]{1,64}@[^\s@"'<>(),;:=]+
         |\b\d{1,3}(?:\.\d{1,3}){3}\b
         |\b[A-Za-z0-9_+/=-]{0,64}\d(?:[\ .-]?\d){5,}[A-Za-z0-9_+/=-]*
@@ -67,6 +64,8 @@ def _spot(found: re.Match[str], censor: "Censor", *, words: bool) -> str:
         if end == len(text) and not compact_iban(text) and words:
             return _between(text, censor)
         return censor.value(text[:end]) + _spotted(text[end:], censor, words=words)
+    if found["port"]:
+        return _spotted(found["host"], censor, words=words) + found["port"]
     if found["secret"]:
         return found["label"] + censor.dropped(found["secret"])
     return censor.url(text) if found["url"] else censor.value(text)
