@@ -44,6 +44,7 @@ PROMISED = {
 }
 
 
+@pytest.mark.slow
 def test_every_figure_is_measured(tmp_path: Path) -> None:
     out = tmp_path / "results.md"
     done = subprocess.run(

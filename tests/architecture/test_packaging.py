@@ -240,6 +240,7 @@ def test_nothing_that_is_copied_is_ignored() -> None:
     assert all((ROOT / name).exists() for name in sources)
 
 
+@pytest.mark.slow
 def test_the_steps_of_the_image_give_a_sandbox_that_serves(tmp_path: Path) -> None:
     """The steps themselves, with a directory of the test's for the image's /opt.
 

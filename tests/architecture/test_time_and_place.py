@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -72,7 +71,6 @@ PARTS = {
     "handlers": ("tests/bank/handlers", *OTHERS, "-k", f"not ({SIGNING})"),
 }
 """What depends on the date, in pieces of about ten seconds."""
-JOURNEYS = list(product(PLACES, PARTS))
 
 
 def of_the_day[T](choices: list[T]) -> T:
@@ -87,10 +85,6 @@ def of_the_day[T](choices: list[T]) -> T:
 @pytest.mark.parametrize("part", PARTS)
 def test_the_suite_passes(place: Place, part: str) -> None:
     passes(place, part)
-
-
-def test_the_suite_passes_at_the_time_and_place_of_the_day() -> None:
-    passes(*of_the_day(JOURNEYS))
 
 
 def passes(place: Place, part: str) -> None:

@@ -218,6 +218,7 @@ def ask_until_it_dies(client: Client, ledger: Ledger) -> None:
             ledger.answered.add(number)
 
 
+@pytest.mark.slow
 def test_a_killed_recording_keeps_every_answered_exchange(bank: BankProcess, tmp_path: Path) -> None:
     chance = random.Random("kill")
     answered: set[int] = set()

@@ -37,6 +37,7 @@ def test_none_is_written(place: str) -> None:
     assert [f"{one.secret.kind} {one.secret.value}" for one in mine if written(one).holds(one.secret)] == []
 
 
+@pytest.mark.slow
 def test_none_is_in_a_recording_of_them_all_nor_in_its_cassettes(tmp_path: Path) -> None:
     async def record() -> None:
         for one in EVERY:

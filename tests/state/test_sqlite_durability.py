@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.contract import bodies
 
 KILLS = int(os.environ.get("XS2A_TEST_KILLS", "10"))
@@ -131,6 +133,7 @@ def seen(connection: Connection, path: str) -> str:
     return next(iter(answer[name] for name in ("consentStatus", "transactionStatus") if name in answer))
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     chance = random.Random()

@@ -82,6 +82,7 @@ def test_each_test_has_a_bank_of_its_own(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=3)
 
 
+@pytest.mark.slow
 def test_it_runs_with_xdist(pytester: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     pytester.makepyfile("""
@@ -295,6 +296,7 @@ def test_the_marker_and_the_options_explain_themselves(pytester: pytest.Pytester
     run(pytester, "--fixtures").stdout.fnmatch_lines(["xs2a -- *", "xs2a_server -- *"])
 
 
+@pytest.mark.slow
 def test_a_server_for_all_tests_and_a_session_for_each(pytester: pytest.Pytester) -> None:
     with_cases(pytester, mine=503)
     pytester.makepyfile("""
@@ -339,6 +341,7 @@ def test_the_guide_does_as_it_says(pytester: pytest.Pytester) -> None:
     run_apart(pytester).assert_outcomes(passed=count)
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_start_says_why(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest

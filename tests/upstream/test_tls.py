@@ -182,7 +182,9 @@ def get(serving: Serving, road: str, bank: str, path: str) -> requests.Response:
         return session.get(base.replace("127.0.0.1", "localhost") + path, timeout=START)
 
 
-@pytest.mark.parametrize("mode", ["spy", "record", "compare"])
+@pytest.mark.parametrize(
+    "mode", ["spy", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("record", "compare"))]
+)
 def test_a_serving_process_heeds_the_settings_alone(
     files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path
 ) -> None:
@@ -197,7 +199,7 @@ def test_a_serving_process_heeds_the_settings_alone(
         assert b"canary-5c1d" not in b"".join(bank.seen)
 
 
-@pytest.mark.parametrize("mode", ["spy", "record"])
+@pytest.mark.parametrize("mode", ["spy", pytest.param("record", marks=pytest.mark.slow)])
 def test_a_ca_of_the_environment_is_nobodys(files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path) -> None:
     """The app's variable names the sandbox's CA, or whatever: the bank's certificate comes from neither."""
     authority = Authority(files["directory"])
@@ -211,6 +213,7 @@ def test_a_ca_of_the_environment_is_nobodys(files: dict[str, Path], hostile: Pat
         assert not bank.seen
 
 
+@pytest.mark.slow
 def test_so_do_compare_and_the_commands_that_control_a_sandbox(hostile: Path, tmp_path: Path) -> None:
     authority = Authority(tmp_path, "real-bank")
     with FarBank(ok(b"{}"), tls=authority.server("localhost")) as bank:

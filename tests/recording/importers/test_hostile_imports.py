@@ -23,7 +23,10 @@ from xs2a_sandbox.recording.importers import mitmproxy, postman, wiremock
 from xs2a_sandbox.recording.importers.har import read_har, read_json
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name",
+    [name if number % 6 == 0 else pytest.param(name, marks=pytest.mark.slow) for number, name in enumerate(HOSTILE)],
+)
 def test_a_hostile_file(name: str, tmp_path: Path) -> None:
     assert not list(refused(name, tmp_path))
 
