@@ -3,11 +3,12 @@ import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.far_bank import FarBank, hang, hang_up, ok, repeated, reset
+from tests.support.far_bank import Authority, FarBank, hang, hang_up, ok, repeated, reset
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
@@ -97,6 +98,22 @@ def test_an_answer_that_nobody_asked_for_is_given_to_nobody() -> None:
 
     assert b"planted" not in bodies
     assert bodies[-1] == b"second"
+
+
+@pytest.mark.parametrize("first", [ok(b"first"), b"HTTP/1.1 204 No Content\r\n\r\n", ok(b"x" * 2 * HELD)])
+@pytest.mark.parametrize("tls", [False, True])
+def test_what_follows_an_answer_in_one_piece_is_given_to_nobody(first: bytes, tls: bool, tmp_path: Path) -> None:
+    """Else the next request on the connection would get it."""
+    authority = Authority(tmp_path)
+
+    async def work(send: Any) -> bytes:
+        await drained(await send())
+        with suppress(BankError):
+            assert (await send()).body == b"second"
+        return (await send()).body
+
+    with FarBank(first + ok(b"planted"), ok(b"second"), tls=authority.server("127.0.0.1") if tls else None) as far:
+        assert talk(far, work, ca=authority.file) == b"second"
 
 
 @pytest.mark.parametrize(("size", "streamed"), [(0, False), (HELD - 1, False), (HELD, False), (HELD + 1, True)])
