@@ -99,7 +99,7 @@ def _outgoing(request: Request, authority: str, *, keep_host: bool) -> list[tupl
 
 
 def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    """What is not meant for this connection alone."""
+    """The headers that are not meant for this connection alone."""
     pairs = list(headers)
     named = {one.strip().lower() for name, value in pairs if name.lower() == "connection" for one in value.split(",")}
     for name, value in pairs:
@@ -109,5 +109,5 @@ def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]
 
 
 def _host(authority: str) -> str:
-    """Without port and in lower case; empty for what is no authority."""
+    """The host of an authority in lower case, without port; empty for what is no authority."""
     return (split_authority(authority) or ("", None))[0]

@@ -38,7 +38,7 @@ class Strange(Exception):
 
 
 def failure(error: Exception, name: str, bank: RealBank) -> BankError:
-    """`name` is the bank's `host[:port]`."""
+    """The error to answer with; `name` is the bank's `host[:port]`."""
     if isinstance(error, Lost) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     match error:
@@ -106,7 +106,7 @@ def _distrust(error: ssl.SSLCertVerificationError, bank: RealBank) -> str:
 
 
 def _handshake(reason: str, bank: RealBank) -> str:
-    """From OpenSSL's `TLSV13_ALERT_CERTIFICATE_REQUIRED`."""
+    """Words for a reason of OpenSSL, such as `TLSV13_ALERT_CERTIFICATE_REQUIRED`."""
     if reason.endswith("CERTIFICATE_REQUIRED"):
         return "it asks for a client certificate: `client_cert`"
     if "ALERT" in reason and ("CERTIFICATE" in reason or reason.endswith(("UNKNOWN_CA", "ACCESS_DENIED"))):

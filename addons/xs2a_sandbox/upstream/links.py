@@ -36,10 +36,10 @@ def rewrite(
 
 
 class _Move:
-    """From one URL to another, both without a slash at their end."""
+    """Moves links from one URL to another, both without a slash at their end."""
 
     def __init__(self, source: str, target: str) -> None:
-        self._origin, self._path = _taken_apart(source)
+        self._origin, self._path = _split(source)
         self.host = self._origin.host if self._origin else ""
         self.target = target
 
@@ -47,15 +47,15 @@ class _Move:
         return self.target + url[length:] if (length := self.measure(url)) else url
 
     def measure(self, url: str) -> int:
-        """How much of `url` is the source; 0 when it leads elsewhere."""
-        origin, rest = _taken_apart(url)
+        """The length of the source in `url`; 0 when it leads elsewhere."""
+        origin, rest = _split(url)
         if origin is None or origin != self._origin or not rest.startswith(self._path):
             return 0
         rest = rest[len(self._path) :]
         return len(url) - len(rest) if rest[:1] in ("", "/", "?", "#") else 0
 
 
-def _taken_apart(url: str) -> tuple[Origin | None, str]:
+def _split(url: str) -> tuple[Origin | None, str]:
     """Origin and what follows it; what is no absolute URL has no origin."""
     match = _URL.fullmatch(url)
     return (Origin.of(match[1], match[2]), match[3]) if match else (None, url)
@@ -91,7 +91,7 @@ def _may_hold(text: str, host: str) -> bool:
 
 
 class _Role(Enum):
-    """What a value is to the links of its document."""
+    """The part that a value has in the links of its document."""
 
     OUTSIDE = auto()
     CONTAINER = auto()
@@ -101,7 +101,7 @@ class _Role(Enum):
 
 
 def _links(text: str, containers: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Where in a valid JSON text the strings stand that can be links, their quotes included."""
+    """Places in a valid JSON text of the strings that can be links, their quotes included."""
     open_: list[tuple[bool, _Role]] = [(False, _Role.OUTSIDE)]
     name: str | None = None
     for token in _TOKEN.finditer(text):
@@ -134,7 +134,7 @@ def _role(above: _Role, name: str, containers: Collection[str]) -> _Role:
 
 
 def _literal(literal: str, move: _Move) -> str:
-    """What comes after the moved part keeps its escapes."""
+    """Moves a string of JSON; what comes after the moved part keeps its escapes."""
     characters = _CHARACTER.findall(literal[1:-1]) if "\\" in literal else list(literal[1:-1])
     length = move.measure("".join(one if len(one) == 1 else json.loads(f'"{one}"') for one in characters))
     return f'"{json.dumps(move.target)[1:-1]}{"".join(characters[length:])}"' if length else literal

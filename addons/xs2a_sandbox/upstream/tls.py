@@ -69,12 +69,12 @@ def _loadable(file: Path, setting: str) -> Path:
 
 def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
     key = bank.client_key or certificate
-    asked = False
+    needs_password = False
 
     def password() -> str:
         # Without this OpenSSL asks at the terminal, for as long as it takes.
-        nonlocal asked
-        asked = True
+        nonlocal needs_password
+        needs_password = True
         return bank.client_key_password or ""
 
     _loadable(certificate, "client_cert")
@@ -82,9 +82,9 @@ def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
         key.read_bytes()
         made.load_cert_chain(certificate, key, password)
     except ssl.SSLError as error:
-        if asked and bank.client_key_password is None:
+        if needs_password and bank.client_key_password is None:
             text = f"the key in {key} is encrypted. Name its password: `client_key_password`"
-        elif asked:
+        elif needs_password:
             text = f"the key in {key} cannot be decrypted with this `client_key_password`"
         elif error.reason == "KEY_VALUES_MISMATCH":
             text = f"the key in {key} is not that of the certificate {certificate}. Name the one that is: `client_key`"
