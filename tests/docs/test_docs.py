@@ -366,6 +366,15 @@ def test_the_architecture_page_names_files_that_are_there() -> None:
     assert [name for name in sorted(files) if not any((home / name).exists() for home in homes)] == []
 
 
+def test_the_threat_model_names_modules_and_tests_that_are_there() -> None:
+    rows = [line.split("|")[2:4] for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("| ")]
+    names = [name for row in rows for cell in row for name in re.findall(r"`([a-z_]+/[a-z_/]+(?:\.yaml)?)`", cell)]
+    assert len(names) > 50
+    places = [ROOT / "addons" / "xs2a_sandbox", ROOT / "tests"]
+    suffixed = {name: name if name.endswith(".yaml") else f"{name}.py" for name in names}
+    assert [name for name, file in suffixed.items() if not any((place / file).exists() for place in places)] == []
+
+
 def test_the_bundled_bank_is_the_one_described() -> None:
     content = yaml_reader.read(ROOT / "cassettes" / "testdata.yaml").value
     listed = set(re.findall(r"^\| `([A-Z0-9]+|[0-9a-f-]{36})` \|", PAGES["testdata.md"], re.MULTILINE))
