@@ -1,6 +1,7 @@
 """Rules made of exchanges: they load, answer the same request again, and their examples hold."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,19 @@ def test_it_asks_for_what_distinguishes_the_request(blueprint: Blueprint) -> Non
         "headers": {"PSU-ID": "anna"},
         "query": {"x": "1"},
     }
-    assert case["respond"] == {"status": 200, "raw": True, "body": {"consentStatus": "valid"}}
+    answered = {"headers": {"Content-Type": "application/json"}, "body": {"consentStatus": "valid"}}
+    assert case["respond"] == {"status": 200, "raw": True} | answered
+
+
+def test_what_the_app_makes_up_for_each_request_may_be_any_as_in_recordings(blueprint: Blueprint) -> None:
+    sent = {"id": CONSENT, "endToEndIdentification": "E-1", "name": "Anna", "validUntil": "2026-11-21"}
+    case = case_from(exchanged("POST", "/v1/consents", json=sent), blueprint.interface)
+    assert case["match"]["body"] == {
+        "/id": {"format": "uuid"},
+        "/endToEndIdentification": {"exists": True},
+        "/name": "Anna",
+        "/validUntil": {"format": "date"},
+    }
 
 
 def test_a_large_body_is_not_asked_for(blueprint: Blueprint) -> None:
@@ -97,7 +110,25 @@ def journaled(response: Response) -> Journaled:
 @pytest.mark.parametrize(
     ("response", "expected"),
     [
-        (Response(204), {"status": 204}),
+        (Response(204), {"status": 204, "raw": True}),
+        (
+            Response(200, (("Content-Type", "application/json"),), b'{"a": 1, "a": 2}'),
+            {
+                "status": 200,
+                "headers": {"Content-Type": "application/json"},
+                "raw": True,
+                "text": '{"a": 1, "a": 2}',
+            },
+        ),
+        (
+            Response(200, (("Content-Type", "application/json"),), b'{"a": 1.10}'),
+            {
+                "status": 200,
+                "headers": {"Content-Type": "application/json"},
+                "raw": True,
+                "body": {"a": Decimal("1.10")},
+            },
+        ),
         (
             Response(200, (("Content-Type", "text/html"), ("Date", "now"), ("X-Mine", "1")), b"<p>{{ x }}</p>"),
             {

@@ -1,5 +1,7 @@
 """Starters for cases: they lint clean, their examples hold, and nothing is ever overwritten."""
 
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ from tests.support.engine_client import Client, bundled_engine
 from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.authoring.new_case import drafted, text, write
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import UserMistake
 
@@ -48,6 +52,15 @@ def test_what_narrows_it_down_can_be_taken_as_it_stands(tmp_path: Path, status: 
         (folder / f"{draft.id}.yaml").write_text("\n".join(bare))
 
     assert [str(p) for p in check(settings(tmp_path), [folder])] == []
+
+
+def test_amounts_stay_as_they_are_written() -> None:
+    draft = drafted(BANK.interface, BANK.schemas, BANK.testdata, "GET", "/v1/accounts", None)
+    body = {"amount": Decimal("12345678901234567.10"), "rate": Decimal("1.10"), "text": "1.10"}
+    written = text(replace(draft, body=body, narrower={"body": {"/amount": Decimal("1.10")}}))
+    (rule,) = yaml_reader.parse(written, Path("case.yaml")).value["rules"]
+    assert exactly(rule["respond"]["body"]) == exactly(body)
+    assert "      # body: {/amount: 1.10}\n" in written
 
 
 def test_it_is_written_where_ones_own_cases_are_and_answers(tmp_path: Path, here: Path) -> None:

@@ -1,11 +1,13 @@
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xs2a_sandbox.documents.yaml_writer import exactly, survives, yaml_text
+from xs2a_sandbox.documents.yaml_reader import parse
+from xs2a_sandbox.documents.yaml_writer import exactly, survives, yaml_line, yaml_text
 
 ODD = [
     "", " ", "1", "1.10", "-0", "1e5", "1e99999", "0x1", "0123", "null", "~", "true", "NO", "2026-11-21", "12:30",
@@ -27,6 +29,14 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_every_value_is_read_as_it_was_written(value: Any) -> None:
     assert survives(value), yaml_text({"value": value})
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_a_line_is_read_as_the_same_value(value: Any) -> None:
+    line = yaml_line({"value": value})
+    assert "\n" not in line
+    assert exactly(parse(line, Path("line.yaml")).value) == exactly({"value": value})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """A starter for a case: which operation it is for, what it has to be sent, and what it could answer."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from os.path import relpath
@@ -9,8 +8,6 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 from urllib.parse import urlsplit
-
-import yaml
 
 from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.authoring import lint as consequence
@@ -29,7 +26,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import leaves
-from xs2a_sandbox.documents.yaml_writer import yaml_text
+from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
 from xs2a_sandbox.explain.candidates import nearest
@@ -44,8 +41,7 @@ NO_BODY = object()
 _HEAD = """\
 # A case of your own. The sandbox answers what fits `match` with `respond`; `xs2a-sandbox lint` runs the examples.
 cassette: 1
-title: {title}
-
+{title}
 rules:
   - id: {id}
     doc: Say here what your app has to do with this answer
@@ -80,12 +76,13 @@ class Draft:
 def text(draft: Draft, schema: str | None = None) -> str:
     """`schema` is the path of the cassettes' JSON Schema, for editors."""
     parts = [schema_line(schema)] if schema else []
-    parts.append(_HEAD.format(title=_inline(draft.title), id=draft.id))
-    parts.append(_key("match", _block(draft.match) + _NARROWER + "".join(_comments(draft.narrower))))
+    parts.append(_HEAD.format(title=yaml_text({"title": draft.title}), id=draft.id))
+    narrower = "".join(f"# {key}: {yaml_line(value)}\n" for key, value in draft.narrower.items())
+    parts.append(_key("match", yaml_text(draft.match) + _NARROWER + narrower))
     answer: dict[str, Any] = {"status": draft.status, **({"nulls": draft.nulls} if draft.nulls else {})}
-    body = "" if draft.body is NO_BODY else _block({"body": draft.body})
-    parts.append(_key("respond", _block(answer) + _LIVELIER + body))
-    parts.append(_key("examples", _block([{"request": draft.request, "expect": {"status": draft.status}}])))
+    body = "" if draft.body is NO_BODY else yaml_text({"body": draft.body})
+    parts.append(_key("respond", yaml_text(answer) + _LIVELIER + body))
+    parts.append(_key("examples", yaml_text([{"request": draft.request, "expect": {"status": draft.status}}])))
     return "".join(parts)
 
 
@@ -94,36 +91,8 @@ def schema_line(schema: str) -> str:
     return f"# yaml-language-server: $schema={schema}\n"
 
 
-def _comments(keys: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in keys.items():
-        yield f"# {key}: {_inline(value)}\n"
-
-
 def _key(name: str, below: str) -> str:
     return f"    {name}:\n" + indent(below, " " * 6)
-
-
-def _block(value: Any) -> str:
-    shown = yaml.dump(_plain(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return shown if isinstance(shown, str) else ""
-
-
-def _inline(value: Any) -> str:
-    shown: str = yaml.dump(
-        _plain(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=True
-    )
-    return shown.removesuffix("\n").removesuffix("\n...")
-
-
-def _plain(value: Any) -> Any:
-    """Nothing appears twice, or YAML would make an anchor of it; and decimals are none, as it has no word for them."""
-    return json.loads(json.dumps(value, default=float))
-
-
-class _Dumper(yaml.SafeDumper):
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Lists stand below their key, not beside it."""
-        super().increase_indent(flow, False)
 
 
 ANY = "any"

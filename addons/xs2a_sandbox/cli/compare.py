@@ -251,7 +251,7 @@ def _tell(
     for file in reports:
         files.write(file, made, fail_on)
     if patch:
-        from xs2a_sandbox.compare.reports import suggest_rules as patches
+        from xs2a_sandbox.authoring import suggest_rules as patches
 
         written = patches.write(made, patch)
         click.echo(f"{len(written)} files of rules written to {patch}; try them with --cassettes {patch}")

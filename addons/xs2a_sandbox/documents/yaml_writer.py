@@ -27,6 +27,13 @@ def yaml_text(value: Any) -> str:
     return "".join(line + "\n" for line in (_block_lines(value) if value else _lines(value)))
 
 
+def yaml_line(value: Any) -> str:
+    """The same in one line, however long, without its line break."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_text(name)}: {yaml_line(inner)}" for name, inner in value.items()) + "}"
+    return "[" + ", ".join(map(yaml_line, value)) + "]" if isinstance(value, list) else _scalar(value)
+
+
 def survives(value: Any) -> bool:
     """Whether `document` reads the YAML as the same value, with the same digits."""
     try:
@@ -75,17 +82,10 @@ def _entry(value: Any) -> list[str]:
 
 def _flow(value: Any) -> str | None:
     """A scalar, or a short mapping or list of scalars, in one line."""
-    if isinstance(value, Mapping):
-        if not all(_is_short(inner) for inner in value.values()):
-            return None
-        text = "{" + ", ".join(f"{_text(name)}: {_scalar(inner)}" for name, inner in value.items()) + "}"
-    elif isinstance(value, list):
-        if not all(_is_short(inner) for inner in value):
-            return None
-        text = "[" + ", ".join(map(_scalar, value)) + "]"
-    else:
+    if not isinstance(value, Mapping | list):
         return None if isinstance(value, str) and "\n" in value else _scalar(value)
-    return text if len(text) <= WIDTH else None
+    is_short = all(map(_is_short, value.values() if isinstance(value, Mapping) else value))
+    return text if is_short and len(text := yaml_line(value)) <= WIDTH else None
 
 
 def _is_short(value: Any) -> bool:

@@ -1,6 +1,5 @@
 """What usually is wrong: the classic mistakes of XS2A clients, each in one sentence."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +14,7 @@ from xs2a_sandbox.cassette.matchers import Constraint, RequestPart
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
 from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.explain.candidates import Candidate, owner, value_text
 from xs2a_sandbox.explain.distance import align
@@ -153,19 +153,9 @@ def suggest(interface: Interface, call: Call) -> RuleSuggestion | None:
     if len(path) > _LONGEST_PATH:
         return None
     id = _id(interface, f"{method} {path}")
-    lines = [
-        "cassette: 1",
-        "rules:",
-        f"  - id: {id}",
-        "    match:",
-        *([f"      method: {method}"] if method in _METHODS else []),
-        f"      path: {json.dumps(path)}",
-        *_priority(interface, path),
-        "    respond:",
-        "      status: 200",
-        "      body: {}",
-    ]
-    return RuleSuggestion(f"cassettes/cases/{id}.yaml", "\n".join(lines) + "\n")
+    match = {"method": method, "path": path} if method in _METHODS else {"path": path}
+    rule = {"id": id, "match": match, **_priority(interface, path), "respond": {"status": 200, "body": {}}}
+    return RuleSuggestion(f"cassettes/cases/{id}.yaml", yaml_text({"cassette": 1, "rules": [rule]}))
 
 
 def _rule_path(segments: tuple[str, ...]) -> str:
@@ -182,9 +172,9 @@ def _id(interface: Interface, text: str) -> str:
     return next(one for one in chain([id], numbered) if one not in taken)
 
 
-def _priority(interface: Interface, path: str) -> list[str]:
+def _priority(interface: Interface, path: str) -> dict[str, int]:
     """Never stronger than a rule for the same path that asks for more, or that one could not be reached any more."""
     pattern = Pattern.parse(path)
     same = [rule.priority for rule in interface.rules if rule.pattern and rule.pattern.segments == pattern.segments]
     lowest = min(same, default=0)
-    return [f"    priority: {lowest}"] if lowest < 0 else []
+    return {"priority": lowest} if lowest < 0 else {}

@@ -20,7 +20,7 @@ from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.recording import generated_file
 from xs2a_sandbox.recording.generated_file import DerivedFile, Value, rule_hash
 from xs2a_sandbox.recording.har_log import RAW, raw_files
-from xs2a_sandbox.recording.infer_match import asked, tell_apart
+from xs2a_sandbox.recording.infer_match import recorded_request, rules
 from xs2a_sandbox.recording.recorded_answer import BODIES, taped_answer
 from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, newest, read, slug
 
@@ -107,22 +107,14 @@ def _rules(group: Sequence[Taped], said: Mapping[str, int], bodies: dict[str, by
     """Without their ids, in the order of the first request that each answers."""
     answers = [taped_answer(one.entry, bodies) for one in group]
     requests = [
-        asked(one.number, one.route.parameters, one.entry.target, one.entry.headers, one.entry.body, exactly(answer))
+        recorded_request(
+            one.number, one.route.parameters, one.entry.target, one.entry.headers, one.entry.body, exactly(answer)
+        )
         for one, answer in zip(group, answers, strict=True)
     ]
-    alike: dict[str, list[int]] = {}
-    matches = tell_apart(requests, said)
-    for position, found in enumerate(matches):
-        alike.setdefault(exactly(found), []).append(position)
-    for positions in alike.values():
-        route = group[0].route
-        given = [answers[position] for position in positions]
-        # The last answer is repeated anyway.
-        while len(given) > 1 and exactly(given[-1]) == exactly(given[-2]):
-            given.pop()
-        behaviour: Value = {"respond": given[0]} if len(given) == 1 else {"sequence": given}
-        fit: Value = {"method": route.method, "path": route.path} | matches[positions[0]]
-        yield _Made({"match": fit, "require": "none", **behaviour}, tuple(group[p] for p in positions))
+    match = {"method": group[0].route.method, "path": group[0].route.path}
+    for rule, positions in rules(match, requests, answers, said):
+        yield _Made(rule, tuple(group[position] for position in positions))
 
 
 def _existing(cassettes: Path) -> list[DerivedFile]:

@@ -1,11 +1,11 @@
-"""Which requests of one route are alike, and the matchers that tell the others apart.
+"""From exchanges of one route to rules: which requests are alike, and the matchers that tell the others apart.
 
-Whatever is found here is the same for all requests of a route: a place is compared by value everywhere, or by format
-everywhere, so that two rules with different matchers provably exclude each other.
+A place is compared by value for all requests of a route, or by format for all of them, so that two rules with different
+matchers provably exclude each other.
 """
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -67,7 +67,7 @@ class RecordedRequest:
     answer: str
 
 
-def asked(
+def recorded_request(
     number: int, parameters: Mapping[str, str], target: str, headers: Headers, body: bytes, answer: str
 ) -> RecordedRequest:
     places: dict[RequestPart, tuple[Any, ...]] = {
@@ -83,9 +83,35 @@ def asked(
     return RecordedRequest(number, places | leaves, frozenset(around), answer)
 
 
-def tell_apart(requests: Sequence[RecordedRequest], said: Said) -> list[dict[str, dict[str, Any]]]:
-    """For each request its `where`, `query`, `headers` and `body`; the same for those that are alike."""
-    places = _telling(requests)
+def rules(
+    match: Mapping[str, Any], requests: Sequence[RecordedRequest], answers: Sequence[Any], said: Said
+) -> Iterator[tuple[dict[str, Any], list[int]]]:
+    """Rules without ids, in the order of the first request that each answers, and the positions of all that it does.
+
+    `match` is what all requests have in common, `answers` what each got. Requests that are alike get their answers as
+    a sequence.
+    """
+    alike: dict[str, list[int]] = {}
+    matches = tell_apart(requests, said)
+    for position, told_apart in enumerate(matches):
+        alike.setdefault(exactly(told_apart), []).append(position)
+    for positions in alike.values():
+        sequence = [answers[position] for position in positions]
+        # The last answer is repeated anyway.
+        while len(sequence) > 1 and exactly(sequence[-1]) == exactly(sequence[-2]):
+            sequence.pop()
+        behaviour = {"respond": sequence[0]} if len(sequence) == 1 else {"sequence": sequence}
+        yield {"match": {**match, **matches[positions[0]]}, "require": "none", **behaviour}, positions
+
+
+def tell_apart(
+    requests: Sequence[RecordedRequest], said: Said, always: Collection[str] = ALWAYS
+) -> list[dict[str, dict[str, Any]]]:
+    """For each request its `where`, `query`, `headers` and `body`; the same for those that are alike.
+
+    `always` are headers, in lower case, whose values count even where they are the same in all requests.
+    """
+    places = _telling(requests, always)
     modes = {place: _mode(place, requests, said) for place in places}
     kinds = {place: _kinds(place, requests) for place in places}
     while True:
@@ -132,14 +158,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def _telling(requests: Sequence[RecordedRequest]) -> list[RequestPart]:
+def _telling(requests: Sequence[RecordedRequest], always: Collection[str]) -> list[RequestPart]:
     """In the order in which they are first seen, without the headers that say nothing here."""
     places = list(dict.fromkeys(place for request in requests for place in request.places))
-    return [place for place in places if place.part != "headers" or _header_tells(place, requests)]
+    return [place for place in places if place.part != "headers" or _header_tells(place, requests, always)]
 
 
-def _header_tells(place: RequestPart, requests: Sequence[RecordedRequest]) -> bool:
-    if place.name in ALWAYS:
+def _header_tells(place: RequestPart, requests: Sequence[RecordedRequest], always: Collection[str]) -> bool:
+    if place.name in always:
         return True
     values = {request.places.get(place, ()) for request in requests}
     return () in values and len(values) > 1 if place.name in WHERE_THEY_LACK else len(values) > 1

@@ -8,7 +8,7 @@ from datetime import UTC
 from pathlib import Path
 from urllib.parse import quote
 
-from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.cassette.path_pattern import LITERAL
 from xs2a_sandbox.http import body as content
@@ -30,7 +30,7 @@ _OTHER = "other"
 class Route:
     """`path` is as cassettes write it, `parameters` are its values; `name` stands for method and path in ids.
 
-    `resource` names the file that its rules go to: `consents`, `accounts`.
+    `resource` names the file that its rules go to: `consents`, `accounts`; `operation` is None where it is guessed.
     """
 
     method: str
@@ -38,6 +38,7 @@ class Route:
     parameters: Mapping[str, str]
     name: str
     resource: str
+    operation: Operation | None = None
 
 
 class Routes:
@@ -57,7 +58,7 @@ class Routes:
             found = self._index.find(method, segments)
             if found.operation:
                 path, name = found.operation.pattern.text, found.operation.id
-                return Route(method, path, found.parameters, name, _resource(found.segments))
+                return Route(method, path, found.parameters, name, _resource(found.segments), found.operation)
             if found.methods or found.unfit:
                 return _guessed(method, found.segments)
         # Where a replay will look for it.

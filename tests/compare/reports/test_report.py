@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.support.engine_client import bundled_engine
+from xs2a_sandbox.authoring import suggest_rules as patch
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Result, Step
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports import files as report_json
 from xs2a_sandbox.compare.reports import files as report_junit
 from xs2a_sandbox.compare.reports import html as report_html
 from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
-from xs2a_sandbox.compare.reports import suggest_rules as patch
 from xs2a_sandbox.compare.reports import text as report_text
 from xs2a_sandbox.compare.reports.report import ABSENT, NOT_SHOWN, Report, printable, report
 from xs2a_sandbox.errors import BankError

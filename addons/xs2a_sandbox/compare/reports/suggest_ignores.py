@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from xs2a_sandbox.compare.difference import Kind
-from xs2a_sandbox.compare.reports.report import UNKNOWN, ComparedExchange, Finding, Report, as_json
+from xs2a_sandbox.compare.reports.report import UNKNOWN, ComparedExchange, Finding, Report
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
+from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.http import body as content
 
 _DRIFTING: frozenset[Kind] = frozenset({"value", "format", "header-changed"})
@@ -66,14 +67,17 @@ def suggest(report: Report) -> tuple[list[IgnoreSuggestion], list[Refusal]]:
 
 def as_yaml(suggestions: Sequence[IgnoreSuggestion], refusals: Sequence[Refusal]) -> str:
     """A file for `--ignore`."""
-    lines = ["ignore: 1", "rules:" if suggestions else "rules: []"]
-    for one in suggestions:
-        what = f"path: {as_json(one.path)}" if one.path else f"header: {as_json(one.header)}"
-        lines += [f"  - {what}", f"    kind: {one.kind}"]
-        lines += [] if one.operation == UNKNOWN else [f"    operation: {as_json(one.operation)}"]
-        lines += [f"    why: {as_json(one.why)}"]
-    lines += [f"# no rule for {r.kind} at {r.where} ({r.operation}): {r.because}" for r in refusals]
-    return "\n".join(lines) + "\n"
+    rules = [
+        {
+            **({"path": one.path} if one.path else {"header": one.header}),
+            "kind": one.kind,
+            **({} if one.operation == UNKNOWN else {"operation": one.operation}),
+            "why": one.why,
+        }
+        for one in suggestions
+    ]
+    reasons = [f"# no rule for {r.kind} at {r.where} ({r.operation}): {r.because}\n" for r in refusals]
+    return yaml_text({"ignore": 1, "rules": rules}) + "".join(reasons)
 
 
 def _group(exchange: ComparedExchange, finding: Finding) -> _Group:

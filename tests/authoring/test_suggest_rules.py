@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.engine_client import an_engine, bundled_engine
+from xs2a_sandbox.authoring import suggest_rules
 from xs2a_sandbox.compare.comparison import Comparison, Step
-from xs2a_sandbox.compare.reports import suggest_rules
 from xs2a_sandbox.compare.reports.report import Report, report
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import yaml_reader
@@ -94,6 +94,14 @@ def test_where_all_agree_there_is_nothing_to_write(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_a_large_body_has_a_file_of_its_own(tmp_path: Path) -> None:
+    answers = {"/v1/accounts": [json_answer({"long": "x" * 70_000})]}
+    before = compared(an_engine(), answers, [step("/v1/accounts")])
+    after = compared(patched(before, tmp_path), answers, [step("/v1/accounts")])
+    assert len((tmp_path / "patch/patched-account-list.yaml").read_text()) < 5000
+    assert [f.kind for e in after.exchanges for f in e.findings if f.kind != "drift"] == []
+
+
 def test_a_folder_that_cannot_be_written_is_the_user_s_mistake(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     made = compared(an_engine(), {"/x": [Response(200)]}, [step("/x")])
@@ -131,7 +139,7 @@ VALUES = st.recursive(
 @settings(deadline=None)
 def test_any_json_survives_being_written_as_a_rule(value: Any) -> None:
     made = compared(an_engine(), {"/x": [json_answer(value, 201)]}, [step("/x")])
-    text = suggest_rules.cassette("any", made.exchanges, "bank")
+    text = suggest_rules.cassette("any", made.exchanges, "bank", {})
     (rule,) = yaml_reader.parse(text, Path("x.yaml")).value["rules"]
     written = rule["respond"].get("body", rule["respond"].get("text"))
     if "text" in rule["respond"]:
