@@ -34,7 +34,7 @@ def tried(bank: Bank, path: str, *, may_ask: bool = False, store: Any = None) ->
     found = bank.find("GET", split_target(path).segments)
     state = Transaction(store or MemoryStore(), DEFAULT, lambda _: {})
     call = Call(request, Target(found.segments, ()), Session(DEFAULT, ""), Clock(), state)
-    return attempted(call, found, outcome, may_ask=may_ask), call
+    return attempted(bank.decide(call, found), call, outcome, may_ask=may_ask), call
 
 
 @pytest.mark.parametrize(

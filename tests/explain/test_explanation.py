@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from hypothesis import strategies as st
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine, cassette
 from tests.support.explained import UUID, by, codes, explained, name, names, request
-from tests.support.writing import ask, engine, rule_of, rules
+from tests.support.writing import BANK, SCHEMAS, ask, check, engine, rule_of, rules
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.explain.explanation import described
-from xs2a_sandbox.http import to_json
+from xs2a_sandbox.http import Headers, Request, to_json
+from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.state import Document, MemoryStore
 
 READ = {"X-Request-ID": UUID, "Consent-ID": facts.consent()}
@@ -362,22 +366,108 @@ def requests(draw: st.DrawFn) -> tuple[str, str, Mapping[str, str], Any]:
     return method, draw(PATHS).replace("?", "") + query, headers, draw(BODIES)
 
 
+def same_as_answered(bank: Engine, request: Request) -> None:
+    """Holds what is explained against what is answered then."""
+    explanation = bank.explain(request)
+    answer = asyncio.run(bank.answer(request))
+
+    assert json.loads(to_json(described(explanation)))
+    if explanation.reply:
+        assert answer.status == explanation.reply.status
+    else:
+        assert (explanation.decision, rule_of(answer)) == ("sandbox", None)
+    # Errors of the engine itself, and those that stand for a broken rule, name no rule in their answer.
+    answers = explanation.decision in ("rule", "operation")
+    assert rule_of(answer) in ((by(explanation), None) if answers else (None,))
+    if answers and rule_of(answer) is None:
+        assert explanation.reply
+        assert explanation.reply.error in ENGINE_ERRORS
+
+
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests())
 def test_the_one_named_is_the_one_that_answers(cases: Engine, described_one: Any) -> None:
-    asked = request(*described_one)
+    same_as_answered(cases, request(*described_one))
 
-    found = cases.explain(asked)
-    answer = asyncio.run(cases.answer(asked))
 
-    assert json.loads(to_json(described(found)))
-    if found.reply:
-        assert answer.status == found.reply.status
-    if rule := rule_of(answer):
-        assert (by(found), found.decision in ("rule", "operation")) == (rule, True)
-    else:
-        errors = ("requirement", "failure", "nothing", "sandbox")
-        assert found.decision in errors or (found.reply and found.reply.error in ("format-error", "path-unknown"))
+PRESENT = {"exists": True}
+MATCHED = ("/v1/things/{thing}", "/x", "/x/{y}", "/{rest*}", "/sca/x")
+MATCHES: Any = st.sampled_from(
+    [
+        *({}, {"headers": {"A": "1"}}, {"headers": {"A": {"in": ["1", "3"]}}}, {"headers": {"B": PRESENT}}),
+        *({"query": {"q": "1"}}, {"query": {"q": {"not": "1"}}}, {"headers": {"A": "1"}, "query": {"q": PRESENT}}),
+        *({"body": {"/a": 1}}, {"body": {"/b": {"absent": True}}}, {"headers": {"A": {"absent": True}}}),
+        *({"when": f"'x' * {10**7}"}, {"when": "state.notes.n1"}, {"when": "query.q == '1'"}, {"when": "body.a == 1"}),
+    ]
+)
+ANSWERS = st.one_of(
+    st.sampled_from([200, 201, 302, 404, 418, 503]).map(lambda status: {"respond": {"status": status, "body": {}}}),
+    st.sampled_from(
+        [
+            {"respond": {"error": "path-unknown"}},
+            {"respond": {"body": "{{ body.a.b.c }}"}},
+            {"respond": {"body": "{{ 'x' * 9999999 }}"}},
+            {"sequence": [{"status": 201}, {"status": 202}], "on_exhausted": "fail"},
+            {"respond": {"body": {}}, "effects": [{"set": "state.notes['n1']", "to": {}}]},
+        ]
+    ),
+)
+
+
+@st.composite
+def cassettes(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Rules of a layer each, so that none is ambiguous; some are recorded ones."""
+    layers = []
+    for number in range(draw(st.integers(2, 6))):
+        match = dict(draw(MATCHES))
+        if operation := draw(st.sampled_from([None, None, "list", "one"])):
+            match["operation"] = operation
+        else:
+            match["path"] = draw(st.sampled_from(MATCHED))
+            if method := draw(st.sampled_from([None, None, "GET", ["GET", "POST"]])):
+                match["method"] = method
+        rule = {"id": f"r{number}", "match": match, "priority": draw(st.integers(-1, 1)), **draw(ANSWERS)}
+        required = draw(st.sampled_from([None, None, "none", {"headers": {"A": PRESENT}}, {"query": {"q": "1"}}]))
+        if required and (required != "none" or operation):
+            rule["require"] = required
+        head: dict[str, Any] = {"cassette": 1, "rules": [rule]}
+        if draw(st.booleans()):
+            head["recorded"] = {"bank": "https://bank.example", "at": "2026-11-21T10:00:00Z", "redacted": "1a2b3c4d"}
+        layers.append({"rules.yaml": head})
+    return layers
+
+
+def as_recorded(request: Request) -> Request:
+    """The pseudonym of 7 is 8, wherever it stands."""
+    headers = Headers((name, value.replace("2", "1")) for name, value in request.headers)
+    return replace(request, target=request.target.replace("7", "8"), headers=headers)
+
+
+REQUIRING = {
+    **BANK,
+    "operations": [{**BANK["operations"][0], "require": {"headers": {"A": PRESENT}}}, *BANK["operations"][1:]],
+}
+SENT = st.tuples(
+    st.sampled_from(["GET", "GET", "GET", "POST", "DELETE"]),
+    st.sampled_from(["/v1/things", "/v1/things/7", "/v1/things/8", "/x", "/x/7", "/x/8", "/x/", "/sca/x", "/"]),
+    st.sampled_from(["", "?q=1", "?q=2", "?q=1&q=7"]),
+    st.dictionaries(st.sampled_from("AB"), st.sampled_from("123")),
+    st.sampled_from([None, {"a": 1}, {"a": 0, "b": 1}, "{"]),
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cassettes(), st.lists(SENT, min_size=5, max_size=12), st.booleans())
+def test_the_one_named_answers_whatever_the_rules(
+    tmp_path_factory: pytest.TempPathFactory, layers: list[Any], sent: list[Any], redacted: bool
+) -> None:
+    read, problems = check(tmp_path_factory.mktemp("rules"), *layers, bank=REQUIRING)
+    assert read, "\n".join(map(str, problems))
+    bank = Bank(read, SCHEMAS, replay=Replay(read, as_recorded if redacted else None))
+    generated = Engine(Banks(bank), MemoryStore(), TestData({}, ()))
+
+    for method, path, query, headers, body in sent:
+        same_as_answered(generated, request(method, path + query, headers, body))
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,6 +12,7 @@ from tests.support.taping import START, URL, tape, taped
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.har import Entry
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.derive import derive
@@ -52,6 +53,24 @@ def test_what_the_app_really_sends_fits_a_redacted_recording(here: Path) -> None
     assert (answer.status, answer.json()["ok"], answer.source) == (200, True, "rule")
     # And what the app was given fits, too.
     assert client.get(f"/v1/konten?iban={answer.json()['iban']}").json() == answer.json()
+
+
+def test_what_answers_out_of_a_redacted_recording_is_explained(here: Path) -> None:
+    recorded(here, taped(ACCOUNT.format(IBAN) + "?iban=" + IBAN, {"ok": True}))
+    bank = replayed(here)
+    target = ACCOUNT.format(IBAN) + "?iban=" + IBAN
+
+    explanation = bank.explain(Request("GET", target, door="direct"))
+    answer = Client(bank).get(target)
+
+    assert answer.source == "rule"
+    assert (explanation.decision, explanation.by and explanation.by.candidate.entry.id) == (
+        "rule",
+        answer.headers["x-sandbox-rule"],
+    )
+    assert explanation.by
+    assert explanation.by.candidate.fits
+    assert IBAN not in str(explanation.by.candidate.checks)
 
 
 def test_links_lead_back(here: Path) -> None:

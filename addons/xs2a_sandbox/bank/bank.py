@@ -1,23 +1,24 @@
 """The bank: a call answered by its rules and operations, and errors in the dialect's words."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
-from xs2a_sandbox.cassette import Call, Interface, Operation, Rule, requirements
+from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, write
-from xs2a_sandbox.cassette.expressions import Scope, render, to_text
-from xs2a_sandbox.cassette.index import Found, Index, Parameters, candidates
+from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
+from xs2a_sandbox.cassette.expressions import render, to_text
+from xs2a_sandbox.cassette.index import Found, Index, candidates
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import stranger
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Reply, diagnosis
-from xs2a_sandbox.http import Request, Response, own_path, to_json
+from xs2a_sandbox.http import Request, Response, to_json
 from xs2a_sandbox.http.origin import host_of
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.replay import Replay
@@ -126,50 +127,30 @@ class Bank:
                     return self._index.find(method, segments[len(prefix) :])
         return found
 
-    def answer(self, call: Call, found: Found, outcome: Outcome, *, may_ask: bool = False) -> Response | None:
-        """By the first rule that fits, else by the operation; with `may_ask` None where it is the real bank's to say.
+    def decide(self, call: Call, found: Found) -> Decision:
+        """Who answers the call: the first rule that fits, else the operation."""
+        return decide(found, self._candidates(call, found), call, self.schemas)
 
-        Raises BankError.
-        """
-        operation = found.operation
-        refused: BankError | None = None
-        checked = False
-        if operation:
-            call.operation, call.path = operation.id, found.parameters
-        scope: Scope = {}
-        for rule, parameters, seen in self._candidates(call, found) if found.rules or self._replay else ():
-            if rule.methods and call.request.method not in rule.methods:
-                continue
-            if operation and not checked and not rule.skips_requirements:
-                checked, refused = True, self._refusal(operation, call)
-            if refused and not rule.skips_requirements:
-                continue
-            if not all(c.fits(seen.values(c.place, parameters)) for c in rule.constraints):
-                continue
-            if rule.when:
-                scope = scope or call.scope()
-                if not rule.when(scope | {"path": parameters}):
-                    continue
-            call.path = parameters
-            if rule.require:
-                requirements.check(rule.require, call, self.schemas)
-            outcome.rule = rule.id
-            if rule.behaviour.bank:
-                if may_ask:
-                    return None
-                raise BankError("bank-not-configured")
-            response = self._perform(call, rule.behaviour, operation, outcome, rule)
-            return self._replay.finish(response, rule.tape, call) if self._replay and rule.tape else response
-        if operation is None:
+    def answer(self, call: Call, found: Found, outcome: Outcome, *, may_ask: bool = False) -> Response | None:
+        """With `may_ask` None where it is the real bank's to say. Raises BankError."""
+        return self.perform(self.decide(call, found), call, outcome, may_ask=may_ask)
+
+    def perform(self, decision: Decision, call: Call, outcome: Outcome, *, may_ask: bool) -> Response | None:
+        """The answer that was decided. Raises BankError, and what a condition could not be computed for."""
+        by = decision.rule or decision.operation
+        if decision.error and not (may_ask and by is None):
+            raise decision.error
+        if by is None:
+            return None
+        outcome.rule = by.id
+        if by.behaviour.bank:
             if may_ask:
                 return None
-            raise self._unmatched(call, found)
-        if not checked:
-            refused = self._refusal(operation, call)
-        if refused:
-            raise refused
-        outcome.rule = operation.id
-        return self._perform(call, operation.behaviour, operation, outcome)
+            raise BankError("bank-not-configured")
+        response = self._respond(by, decision.operation, call, outcome)
+        if self._replay and decision.rule and decision.rule.tape:
+            return self._replay.finish(response, decision.rule.tape, call)
+        return response
 
     def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
         """What a rule says at a path of the sandbox's own pages: a recorded bank may have had pages there, too.
@@ -184,18 +165,18 @@ class Bank:
         found = self._index.find(method, segments)
         return None if found.operation or not (found.rules or self._replay) else found
 
-    def _candidates(self, call: Call, found: Found) -> Iterator[tuple[Rule, Parameters, Call]]:
+    def _candidates(self, call: Call, found: Found) -> Iterable[Candidate]:
         """The rules that may fit, strongest first, each with the call as it looks at it."""
-        plain = (
+        if self._replay is None and not found.rules:
+            return ()
+        plain: Iterable[Candidate] = (
             (rule, path, call) for rule, path in candidates(found, lambda path: lambda place: call.values(place, path))
         )
         if self._replay is None:
-            yield from plain
-            return
+            return plain
         recorded = self._replay.as_recorded(call)
         if recorded is call:
-            yield from plain
-            return
+            return plain
         near = self._index.find(call.request.method, recorded.segments)
         taped = (
             (rule, path, recorded)
@@ -204,18 +185,10 @@ class Bank:
         )
         others = (one for one in plain if not one[0].tape)
         position = self._replay.position
-        yield from merge(others, taped, key=lambda one: position(one[0]))
+        return merge(others, taped, key=lambda one: position(one[0]))
 
-    def _refusal(self, operation: Operation, call: Call) -> BankError | None:
-        try:
-            requirements.check(operation.require, call, self.schemas)
-        except BankError as error:
-            return error
-        return None
-
-    def _perform(
-        self, call: Call, behaviour: Behaviour, operation: Operation | None, outcome: Outcome, rule: Rule | None = None
-    ) -> Response:
+    def _respond(self, by: Rule | Operation, operation: Operation | None, call: Call, outcome: Outcome) -> Response:
+        behaviour = by.behaviour
         outcome.source = "handler" if behaviour.handler else "rule"
         default = operation.behaviour if operation else behaviour
         call.options = behaviour.options if behaviour.options is not None else (default.options or {})
@@ -224,7 +197,7 @@ class Bank:
         if behaviour.handler:
             scope["result"] = HANDLERS[behaviour.handler](call)
             answers = answers or default.respond
-        answer = self._next(call, behaviour, rule) if behaviour.sequence and rule else choose(answers, scope)
+        answer = self._next(call, by.id, behaviour) if behaviour.sequence else choose(answers, scope)
         names = behaviour.answers or default.answers or {}
         outcome.delay = answer.delay.seconds() if answer.delay else 0.0
         for effect in behaviour.effects:
@@ -238,26 +211,16 @@ class Bank:
             outcome.error = error.name
             return self.say(error, call)
 
-    def _next(self, call: Call, behaviour: Behaviour, rule: Rule) -> Answer:
+    def _next(self, call: Call, id: str, behaviour: Behaviour) -> Answer:
         """The sequence's turn is counted in the transaction of the answer itself."""
-        key = "|".join([rule.id, *(f"{name}={value}" for name, value in sorted(call.path.items()))])
+        key = "|".join([id, *(f"{name}={value}" for name, value in sorted(call.path.items()))])
         given = int((call.state.get(_SEQUENCES, key) or {"given": 0})["given"])
         count = len(behaviour.sequence)
         if given >= count and behaviour.on_exhausted == "fail":
-            raise BankError("sequence-exhausted", id=rule.id, count=count)
+            raise BankError("sequence-exhausted", id=id, count=count)
         call.state.put(_SEQUENCES, key, {"given": given + 1})
         position = given % count if behaviour.on_exhausted == "restart" else min(given, count - 1)
         return behaviour.sequence[position]
-
-    def _unmatched(self, call: Call, found: Found) -> BankError:
-        if found.unfit:
-            return BankError(found.unfit, id=call.self_path)
-        if found.methods:
-            offered = ", ".join(sorted(set(found.methods)))
-            return BankError("method-not-offered", method=call.request.method, allow=offered)
-        if call.segments[:1] == (own_path.ROOT,) and call.request.door in ("proxy", "tls"):
-            return BankError("path-unknown", id=call.self_path, hint=own_path.hint(call.request))
-        return BankError("path-unknown", id=call.self_path)
 
     def say(self, error: BankError, call: Call) -> Response:
         """The error as the dialect's table says it."""
@@ -298,10 +261,10 @@ class Bank:
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
 
 
-def attempted(call: Call, found: Found, outcome: Outcome, *, may_ask: bool) -> Reply | None:
+def attempted(decision: Decision, call: Call, outcome: Outcome, *, may_ask: bool) -> Reply | None:
     """None where the real bank is to say it; `call` must not be committed afterwards."""
     try:
-        response = outcome.bank.answer(call, found, outcome, may_ask=may_ask)
+        response = outcome.bank.perform(decision, call, outcome, may_ask=may_ask)
     except (BankError, StoreUnavailable) as error:
         return refusal(error if isinstance(error, BankError) else BankError("busy"), outcome)
     except Exception as error:

@@ -248,8 +248,9 @@ class Engine:
         except Refused as error:
             return replace(own(call, str(error)), reply=refusal(error, outcome))
         call = self._call(request, Target(found.segments, target.query), outcome)
-        explained = explain(bank.interface, bank.schemas, found, call)
-        reply = attempted(call, found, outcome, may_ask=mode == "spy")
+        decision = bank.decide(call, found)
+        explained = explain(bank.interface, bank.schemas, found, call, decision)
+        reply = attempted(decision, call, outcome, may_ask=mode == "spy")
         if reply is not None:
             return replace(explained, reply=reply)
         try:
@@ -269,8 +270,9 @@ class Engine:
             return None
         call = self._call(request, target, outcome)
         if found := bank.at_own_page(request.method, target.segments):
-            explained = explain(bank.interface, bank.schemas, found, call)
-            if reply := attempted(call, found, outcome, may_ask=True):
+            decision = bank.decide(call, found)
+            explained = explain(bank.interface, bank.schemas, found, call, decision)
+            if reply := attempted(decision, call, outcome, may_ask=True):
                 return replace(explained, reply=reply)
             if outcome.rule:
                 return None

@@ -100,9 +100,17 @@ def path_and_methods(entry: Operation | Rule, interface: Interface) -> tuple[Pat
 
 
 def hold(
-    entry: Operation | Rule, interface: Interface, call: Call, alignment: PathAlignment, found: Found | None = None
+    entry: Operation | Rule,
+    interface: Interface,
+    call: Call,
+    alignment: PathAlignment,
+    found: Found | None = None,
+    condition: Check | None = None,
 ) -> Candidate:
-    """Everything that the entry asks is looked at. `found` is what the path leads to, where it leads anywhere."""
+    """Looks at everything that the entry asks; `found` is what the path leads to, where it leads anywhere.
+
+    `condition` is the check of a rule's `when`, where that was computed already.
+    """
     pattern, methods = path_and_methods(entry, interface)
     operation = owner(entry, interface)
     parameters = alignment.parameters
@@ -115,7 +123,7 @@ def hold(
     if isinstance(entry, Rule):
         checks += [_constraint(one, call.values(one.place, parameters)) for one in entry.constraints]
         if entry.when:
-            checks.append(_when(entry, call, parameters))
+            checks.append(condition or _when(entry, call, parameters))
     return Candidate(entry, pattern, methods, parameters, tuple(checks), alignment.vague)
 
 
@@ -184,13 +192,18 @@ def _constraint(constraint: Constraint, values: Sequence[Any], weight: float = C
     return Check(what, distance.of_values(constraint.spec, values), text, weight)
 
 
-def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> Check:
+def check_of_condition(rule: Rule, holds: bool, error: SandboxError | None = None) -> Check:
     condition = f"when {rule.when_text}"
-    try:
-        holds = rule.when is None or rule.when(call.scope() | {"path": dict(parameters)})
-    except SandboxError as error:
+    if error:
         return Check("when", 1.0, f"{condition}: cannot be computed, {error}", broken=True)
     return Check("when", 0.0 if holds else 1.0, condition if holds else f"{condition}: does not hold")
+
+
+def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> Check:
+    try:
+        return check_of_condition(rule, rule.when is None or rule.when(call.scope() | {"path": dict(parameters)}))
+    except SandboxError as error:
+        return check_of_condition(rule, holds=False, error=error)
 
 
 _ALIGNED = 200

@@ -1,14 +1,15 @@
 """Why a request is answered as it is: who answers it, who comes near, and what keeps them from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
-from xs2a_sandbox.cassette.index import Found, candidates
+from xs2a_sandbox.cassette.decide import Decision, Kind
+from xs2a_sandbox.cassette.index import Found
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.explain.candidates import Candidate, hold, lacks, nearest, owner
+from xs2a_sandbox.explain.candidates import Candidate, check_of_condition, hold, lacks, nearest, owner
 from xs2a_sandbox.explain.distance import PathAlignment
 from xs2a_sandbox.explain.hints import Hint, RuleSuggestion, hints, suggest
 from xs2a_sandbox.http import to_json
@@ -20,11 +21,6 @@ _FAR = 0.4
 """A rule this far from a request that something else answers was not meant for it."""
 _UNLIKE = 0.5
 _MAX_BYTES = 8 * 1024
-
-Decision = Literal["rule", "operation", "requirement", "failure", "nothing", "sandbox"]
-"""Who answers: a rule; an operation; nobody, as a requirement is not met, a condition fails to be computed, or nothing
-fits; or the sandbox itself, before anybody is asked.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Explanation:
     method: str
     path: str
     session: str
-    decision: Decision
+    decision: Kind | Literal["sandbox"]
     message: str
     by: Shown | None = None
     nearest: tuple[Shown, ...] = ()
@@ -61,20 +57,23 @@ class Explanation:
     reply: Reply | None = None
 
 
-def explain(interface: Interface, schemas: Schemas, found: Found, call: Call) -> Explanation:
-    """`found` is what the index says of the path. Nothing is written."""
+def explain(interface: Interface, schemas: Schemas, found: Found, call: Call, decision: Decision) -> Explanation:
+    """Shows the decision of the bank. `found` is what the index says of the path; nothing is written."""
     call = _aside(call)
-    decision, by, message = _decide(interface, schemas, found, call)
-    if by is None:
+    entry = decision.rule or decision.operation
+    if entry is None:
         return _unmatched(interface, schemas, call, found)
+    by = _decider(entry, interface, found, decision)
+    if decision.kind == "requirement":
+        by = replace(by, lacks=_lacks(entry.require or Requirement(), decision.parameters, call, schemas))
     others = [rule for rule in interface.rules if rule is not by.candidate.entry]
     near = [one for one in nearest(others, interface, call, _LOSERS, found) if one.distance < _FAR or _has_path(one)]
     return Explanation(
         call.request.method,
         call.self_path,
         call.session.id,
-        decision,
-        message,
+        decision.kind,
+        _MESSAGES[decision.kind].format(f"{'rule' if decision.rule else 'operation'} {entry.id}"),
         by,
         tuple(Shown(one, lost=_outranked(one, by.candidate, interface)) for one in near),
         tuple(hints(call, interface, by.candidate)),
@@ -129,35 +128,31 @@ def _aside(call: Call) -> Call:
     return Call(call.request, target, call.session, call.clock, call.state)
 
 
-def _decide(interface: Interface, schemas: Schemas, found: Found, call: Call) -> tuple[Decision, Shown | None, str]:
-    """As the bank does it; tests hold the two together."""
-    operation = found.operation
-    missing = _lacks(operation.require, found.parameters, call, schemas) if operation else ()
-    for rule, parameters in candidates(found, lambda path: lambda place: call.values(place, path)):
-        if (rule.methods and call.request.method not in rule.methods) or (missing and not rule.skips_requirements):
-            continue
-        candidate = hold(rule, interface, call, PathAlignment(0.0, parameters), found)
-        if candidate.missed and all(check.broken for check in candidate.missed):
-            return "failure", Shown(candidate), f"the condition of the rule {rule.id} fails"
-        if not candidate.fits:
-            continue
-        if rule.require and (lacking := _lacks(rule.require, parameters, call, schemas)):
-            return "requirement", Shown(candidate, lacking), f"the rule {rule.id} requires more than the request has"
-        return "rule", Shown(candidate), f"the rule {rule.id} answers"
-    if operation is None:
-        return "nothing", None, ""
-    shown = Shown(hold(operation, interface, call, PathAlignment(0.0, found.parameters), found), missing)
-    if missing:
-        return "requirement", shown, f"the operation {operation.id} requires more than the request has"
-    return "operation", shown, f"the operation {operation.id} answers, as no rule does"
+_MESSAGES: Mapping[Kind, str] = {
+    "rule": "the {} answers",
+    "operation": "the {} answers, as no rule does",
+    "requirement": "the {} requires more than the request has",
+    "failure": "the condition of the {} fails",
+}
+
+
+def _decider(entry: Rule | Operation, interface: Interface, found: Found, decision: Decision) -> Shown:
+    """Who answers, or whose requirement or condition it is, held against the request as they look at it."""
+    rule, condition = decision.rule, None
+    if rule and rule.when:
+        condition = check_of_condition(rule, True, decision.error if decision.kind == "failure" else None)
+    # A recorded rule is found by the path as it stands in the recording, which may lead elsewhere.
+    leads = None if rule and rule.tape else found
+    alignment = PathAlignment(0.0, decision.parameters)
+    return Shown(hold(entry, interface, _aside(decision.seen), alignment, leads, condition))
 
 
 def _unmatched(interface: Interface, schemas: Schemas, call: Call, found: Found | None = None) -> Explanation:
     entries: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
     near = nearest(entries, interface, call, _NEAREST, found)
     told = [Shown(one, _lacks_of(one, interface, call, schemas)) for one in near]
-    # A rule may say of its own that a path is unknown.
-    by = told.pop(0) if near and near[0].fits else None
+    # A rule may say of its own that a path is unknown; of what `found` leads to it is decided that nobody answers.
+    by = told.pop(0) if found is None and near and near[0].fits else None
     meant = near[0] if near and near[0].distance < _UNLIKE else None
     return Explanation(
         call.request.method,

@@ -1,0 +1,92 @@
+"""Who answers a request, decided once: the bank performs the decision, and `explain` shows it."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from xs2a_sandbox.cassette import requirements
+from xs2a_sandbox.cassette.call import Call
+from xs2a_sandbox.cassette.expressions import Scope
+from xs2a_sandbox.cassette.index import Found, Parameters
+from xs2a_sandbox.cassette.model import Operation, Requirement, Rule
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.errors import BankError, SandboxError
+from xs2a_sandbox.http import own_path
+
+Kind = Literal["rule", "operation", "requirement", "failure", "nothing"]
+"""A rule or the operation answers; or nobody does, as a requirement is not met, a condition cannot be computed, or
+nothing fits.
+"""
+
+
+Candidate = tuple[Rule, Parameters, Call]
+"""A rule that may fit, with its path parameters, and the call as the rule looks at it."""
+
+
+class Decision(NamedTuple):
+    """The rule, else the operation, answers; `error` says why it does not, or why nobody does.
+
+    A named tuple, as every request makes one.
+    """
+
+    kind: Kind
+    rule: Rule | None
+    operation: Operation | None
+    parameters: Parameters
+    seen: Call
+    error: SandboxError | None
+
+
+def decide(found: Found, candidates: Iterable[Candidate], call: Call, schemas: Schemas) -> Decision:
+    """The first of the candidates that fits, strongest first, else the operation.
+
+    Sets operation and path parameters of the call to those of who answers.
+    """
+    operation = found.operation
+    if operation:
+        call.operation, call.path = operation.id, found.parameters
+    checked, refusal = operation is None, None
+    scope: Scope = {}
+    for rule, parameters, seen in candidates:
+        if rule.methods and call.request.method not in rule.methods:
+            continue
+        if operation and not rule.skips_requirements:
+            if not checked:
+                checked, refusal = True, _refusal(operation.require, call, schemas)
+            if refusal:
+                continue
+        if not all(c.fits(seen.values(c.place, parameters)) for c in rule.constraints):
+            continue
+        if rule.when:
+            scope = scope or call.scope()
+            try:
+                if not rule.when(scope | {"path": parameters}):
+                    continue
+            except SandboxError as error:
+                return Decision("failure", rule, operation, parameters, seen, error)
+        call.path = parameters
+        refusal = _refusal(rule.require, call, schemas) if rule.require else None
+        return Decision("requirement" if refusal else "rule", rule, operation, parameters, seen, refusal)
+    if operation is None:
+        return Decision("nothing", None, None, {}, call, _unmatched(found, call))
+    if not checked:
+        refusal = _refusal(operation.require, call, schemas)
+    return Decision("requirement" if refusal else "operation", None, operation, found.parameters, call, refusal)
+
+
+def _refusal(requirement: Requirement, call: Call, schemas: Schemas) -> BankError | None:
+    try:
+        requirements.check(requirement, call, schemas)
+    except BankError as error:
+        return error
+    return None
+
+
+def _unmatched(found: Found, call: Call) -> BankError:
+    if found.unfit:
+        return BankError(found.unfit, id=call.self_path)
+    if found.methods:
+        offered = ", ".join(sorted(set(found.methods)))
+        return BankError("method-not-offered", method=call.request.method, allow=offered)
+    if call.segments[:1] == (own_path.ROOT,) and call.request.door in ("proxy", "tls"):
+        return BankError("path-unknown", id=call.self_path, hint=own_path.hint(call.request))
+    return BankError("path-unknown", id=call.self_path)

@@ -1,0 +1,156 @@
+"""One decision for whoever answers a request: which rule or operation, and why not."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tests.support.writing import BANK, engine, rules
+from xs2a_sandbox.bank import Bank, Outcome
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.decide import Decision, decide
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.errors import BankError, SandboxError
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.state import MemoryStore, Transaction
+from xs2a_sandbox.state.session import DEFAULT
+
+CASES = (
+    {"id": "weak", "match": {"path": "/x"}},
+    {"id": "strong", "match": {"path": "/x", "headers": {"A": "1"}}},
+    {"id": "posted", "match": {"path": "/m", "method": "POST"}},
+    {"id": "broken", "match": {"path": "/broken", "when": "'x' * 9999999"}},
+    {"id": "hidden", "match": {"path": "/broken"}, "priority": -1},
+    {"id": "unless", "match": {"path": "/when", "when": "query.q == '1'"}},
+    {"id": "strict", "match": {"path": "/strict"}, "require": {"headers": {"B": {"exists": True}}}},
+    {"id": "listed", "match": {"operation": "list", "query": {"q": "1"}}},
+    {"id": "lazy", "match": {"operation": "make", "query": {"q": "1"}}, "require": "none"},
+    {"id": "parameter", "match": {"path": "/p/{name}", "when": "path.name == 'yes'"}},
+)
+REQUIRING = {"require": {"headers": {"A": {"exists": True}}}}
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    operations = [{**one, **REQUIRING} if one["id"] != "one" else one for one in BANK["operations"]]
+    directory = tmp_path_factory.mktemp("bank")
+    return engine(directory, rules(*CASES), bank={**BANK, "operations": operations}).banks.default
+
+
+def call(method: str, target: str, *headers: str, door: Any = "direct") -> Call:
+    request = Request(method, target, Headers((name, "1") for name in headers), door=door)
+    state = Transaction(MemoryStore(), DEFAULT, lambda _: {})
+    return Call(request, split_target(target), Session(DEFAULT, ""), REAL, state)
+
+
+def decided(bank: Bank, one: Call) -> Decision:
+    return bank.decide(one, bank.find(one.request.method, one.segments))
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "headers", "kind", "id"),
+    [
+        ("GET", "/x", "", "rule", "weak"),
+        ("GET", "/x", "A", "rule", "strong"),
+        ("POST", "/m", "", "rule", "posted"),
+        ("GET", "/broken", "", "failure", "broken"),
+        ("GET", "/when?q=1", "", "rule", "unless"),
+        ("GET", "/strict", "B", "rule", "strict"),
+        ("GET", "/strict", "", "requirement", "strict"),
+        ("GET", "/v1/things?q=1", "A", "rule", "listed"),
+        ("GET", "/v1/things?q=1", "", "requirement", "list"),
+        ("GET", "/v1/things", "A", "operation", "list"),
+        ("GET", "/v1/things", "", "requirement", "list"),
+        ("POST", "/v1/things?q=1", "", "rule", "lazy"),
+        ("GET", "/v1/things/7", "", "operation", "one"),
+        ("GET", "/p/yes", "", "rule", "parameter"),
+    ],
+)
+def test_who_decides(bank: Bank, method: str, target: str, headers: str, kind: str, id: str) -> None:
+    decision = decided(bank, call(method, target, *headers))
+    by = decision.rule or decision.operation
+
+    assert by
+    assert (decision.kind, by.id) == (kind, id)
+    assert (decision.error is None) == (kind in ("rule", "operation"))
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "error"),
+    [
+        ("GET", "/m", "path-unknown"),
+        ("GET", "/when", "path-unknown"),
+        ("GET", "/nowhere", "path-unknown"),
+        ("GET", "/p/no", "path-unknown"),
+        ("DELETE", "/v1/things", "method-not-offered"),
+    ],
+)
+def test_nobody_answers(bank: Bank, method: str, target: str, error: str) -> None:
+    decision = decided(bank, call(method, target))
+
+    assert (decision.kind, decision.rule, decision.operation) == ("nothing", None, None)
+    assert isinstance(decision.error, BankError)
+    assert decision.error.name == error
+
+
+def test_methods_that_are_offered_are_named_once(bank: Bank) -> None:
+    error = decided(bank, call("DELETE", "/v1/things")).error
+    assert isinstance(error, BankError)
+    assert error.values["allow"] == "GET, POST"
+
+
+def test_the_sandboxs_own_path_at_the_proxy_says_where_it_is(bank: Bank) -> None:
+    for door, hinted in (("proxy", True), ("tls", True), ("direct", False)):
+        error = decided(bank, call("GET", "/_sandbox/state", door=door)).error
+        assert isinstance(error, BankError)
+        assert ("hint" in error.values) == hinted, door
+
+
+def test_the_call_has_the_parameters_of_who_answers(bank: Bank) -> None:
+    by_operation, by_rule = call("GET", "/v1/things/7"), call("GET", "/p/yes")
+    decided(bank, by_operation)
+    decided(bank, by_rule)
+
+    assert (by_operation.operation, by_operation.path) == ("one", {"thing": "7"})
+    assert (by_rule.operation, by_rule.path) == (None, {"name": "yes"})
+
+
+def test_what_a_condition_failed_with_is_kept(bank: Bank) -> None:
+    error = decided(bank, call("GET", "/broken")).error
+    assert isinstance(error, SandboxError)
+    assert not isinstance(error, BankError)
+
+
+def test_a_recorded_rule_looks_at_the_call_as_it_was_recorded(bank: Bank) -> None:
+    sent, recorded = call("GET", "/x"), call("GET", "/x", "A")
+    strong = next(rule for rule in bank.interface.rules if rule.id == "strong")
+    found = bank.find("GET", sent.segments)
+
+    assert decide(found, [(strong, {}, sent)], sent, bank.schemas).kind == "nothing"
+    decision = decide(found, [(strong, {}, recorded)], sent, bank.schemas)
+    assert (decision.kind, decision.rule, decision.seen) == ("rule", strong, recorded)
+
+
+def test_the_first_candidate_that_fits_is_taken_and_no_other_is_looked_at(bank: Bank) -> None:
+    one = call("GET", "/x")
+    weak = next(rule for rule in bank.interface.rules if rule.id == "weak")
+
+    def candidates() -> Iterable[Any]:
+        yield weak, {}, one
+        raise AssertionError("the next one is asked for")
+
+    assert decide(bank.find("GET", one.segments), candidates(), one, bank.schemas).rule is weak
+
+
+def test_performing_asks_nothing_again(bank: Bank) -> None:
+    """Whoever shows a decision and whoever performs it look at one and the same."""
+    one = call("GET", "/x", "A")
+    decision = decided(bank, one)
+    outcome = Outcome(bank)
+
+    response = bank.perform(decision._replace(rule=bank.interface.rules[-1], error=None), one, outcome, may_ask=False)
+
+    assert response
+    assert outcome.rule == bank.interface.rules[-1].id
