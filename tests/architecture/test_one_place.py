@@ -15,6 +15,7 @@ PLACES = {
         # Parameters of paths, a sentence of a description, and the lines of an address.
         "http/media_type.py http/own_path.py documents/schema_errors.py bank/handlers/payments.py",
     ),
+    "schemas are compiled": (r"validator_for|Draft202012Validator", "documents/json_schema.py"),
     "settings are loaded": (r"os\.environ, Path\.cwd\(\)", "config/settings.py"),
 }
 """A regular expression for how it looks when done by hand, and the only files where it may stand."""

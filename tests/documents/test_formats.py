@@ -1,6 +1,6 @@
 import pytest
 
-from xs2a_sandbox.documents.formats import FORMATS, is_iban
+from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, is_iban
 
 FITS = {
     "uuid": ["99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "99391C7E-AD88-49EC-A2AD-99DDCB1F7721"],
@@ -96,3 +96,7 @@ def test_a_megabyte_is_looked_at_quickly_and_not_kept(name):
     assert is_iban("AT611904300234573201")
     grown = [cache.cache_info().currsize - size for cache, size in zip(caches, before, strict=True)]
     assert sum(grown) <= 3  # the IBAN, and the registries of currencies and countries
+
+
+def test_every_format_is_named_in_words():
+    assert list(EXPECTED) == list(FORMATS)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.documents import schema_errors as complaint
-from xs2a_sandbox.documents.schema_errors import did_you_mean, explain
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_schema import Schema
+from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.documents.yaml_reader import complaints, parse
 
 FILE = Path("cases/file.yaml")
@@ -44,7 +45,9 @@ SCHEMA = {
 
 
 def said(text: str, schema: Any = SCHEMA) -> list[tuple[int, int, str, str]]:
-    return [(p.line, p.column, p.code, p.text) for p in complaints(parse(text, FILE), schema)]
+    return [
+        (p.line, p.column, p.code, p.text) for p in complaints(parse(text, FILE), Schema("own", schema, {}.__getitem__))
+    ]
 
 
 class TestComplaints:
@@ -76,10 +79,10 @@ class TestComplaints:
                 "rule: {respond: 1, sequence: 2}",
                 (2, 20, "wrong-value", "only one of respond and sequence may be given"),
             ),
-            ("iban: DE00", (2, 7, "wrong-value", 'must be a valid iban, not "DE00"')),
+            ("iban: DE00", (2, 7, "wrong-value", 'must be an IBAN with valid check digits, not "DE00"')),
             ("codes: {a: 1}", (2, 9, "wrong-value", 'the key a must match ^[0-9]{3}$, not "a"')),
             ("codes: {200: 1, 201: 1, 202: 1}", (2, 8, "wrong-value", "must have at most 2 keys")),
-            ("list: []", (2, 7, "wrong-value", "must have at least one entry")),
+            ("list: []", (2, 7, "wrong-value", "must not be empty")),
             ("list: [x, x]", (2, 7, "wrong-value", "has the same entry twice")),
             ("wait: 5 seconds", (2, 7, "wrong-value", 'must be a duration such as 5s, not "5 seconds"')),
             ("wait: 5", (2, 7, "wrong-type", "must be a duration such as 5s, not 5")),
@@ -110,22 +113,19 @@ class TestComplaints:
         found = said("a: 1", {"additionalProperties": False, "properties": {"x": {}, "yy": {}}})
         assert found == [(1, 1, "unknown-key", "unknown key a; possible here: x, yy")]
 
-    def test_references_to_the_other_schemas(self, tmp_path, monkeypatch):
+    def test_references_to_the_other_schemas(self, tmp_path):
         (tmp_path / "deep").mkdir()
-        shared = {"$id": "https://example.org/schemas/shared.schema.json", "$defs": {"id": {"type": "integer"}}}
-        (tmp_path / "shared.schema.json").write_text(json.dumps(shared))
-        (tmp_path / "deep/own.schema.json").write_text('{"type": "boolean"}')
-        monkeypatch.setattr(complaint, "bundled", lambda name: tmp_path)
-        complaint._registry.cache_clear()
-        try:
-            schema = {
-                "$id": "https://example.org/schemas/top.schema.json",
-                "properties": {"a": {"$ref": "shared.schema.json#/$defs/id"}},
-            }
-            assert said("a: x", schema) == [(1, 4, "wrong-type", 'must be a whole number, not "x"')]
-            assert said("x", {"$ref": "deep/own.schema.json"})[0][2] == "wrong-type"
-        finally:
-            complaint._registry.cache_clear()
+        home = "https://example.org/schemas"
+        shared = {"$id": f"{home}/shared.schema.json", "$defs": {"id": {"type": "integer"}}}
+        inner = {"$id": f"{home}/deep/inner.schema.json", "type": "boolean"}
+        top = {
+            "$id": f"{home}/top.schema.json",
+            "properties": {"a": {"$ref": "shared.schema.json#/$defs/id"}, "b": {"$ref": "deep/inner.schema.json"}},
+        }
+        for name, schema in (("shared", shared), ("deep/inner", inner), ("top", top)):
+            (tmp_path / f"{name}.schema.json").write_text(json.dumps(schema))
+        problems = complaints(parse("a: x\nb: 1\n", FILE), Schemas([tmp_path])["top"])
+        assert [p.text for p in problems] == ['must be a whole number, not "x"', "must be true or false, not 1"]
 
     def test_never_the_validators_own_words(self):
         everything = {
@@ -142,13 +142,54 @@ class TestComplaints:
         assert said("7", {"multipleOf": 2})[0][3] == "does not satisfy multipleOf: 2"
 
 
+def schema(document: Any) -> Schema:
+    return Schema("own", document, {}.__getitem__)
+
+
 def test_what_fits_has_no_complaint():
-    assert explain({"a": "DE89370400440532013000"}, {"properties": {"a": {"format": "iban"}}}) == set()
+    fitting = schema({"properties": {"a": {"format": "iban"}}})
+    assert fitting.complaints({"a": "DE89370400440532013000"}) == set()
+    assert fitting.complaint({"a": "DE89370400440532013000"}) is None
 
 
 def test_a_complaint_about_a_key_says_so():
-    (found,) = explain({"a": 1}, {"additionalProperties": False, "properties": {"b": {}}})
-    assert (found.pointer, found.code, found.key) == (("a",), "unknown-key", True)
+    (one,) = schema({"additionalProperties": False, "properties": {"b": {}}}).complaints({"a": 1})
+    assert (one.pointer, one.code, one.key) == (("a",), "unknown-key", True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "body", "pointer", "text"),
+    [
+        ({"required": ["a", "b"]}, {"a": 1}, ("b",), "is required"),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, ("b",), "is required beside a"),
+        (
+            {"properties": {"title": {}}, "additionalProperties": False},
+            {"titel": 1},
+            ("titel",),
+            "is not known there; did you mean title?",
+        ),
+        ({"propertyNames": {"pattern": "^x"}}, {"a": 1}, ("a",), "is a name that must match ^x"),
+        ({"type": ["string", "object", "null"]}, 1, (), "must be a string, an object or null, not a number"),
+        ({"type": ["string", "null"], "maxLength": 0}, "x", (), "must be null, not a string"),
+        ({"items": {"enum": ["a", "b", "c", ""]}}, ["a", "d"], (1,), 'must be "a", "b" or "c"'),
+        ({"const": [1, 2]}, 1, (), "must be [1, 2]"),
+        ({"minItems": 1}, [], (), "must not be empty"),
+        ({"minItems": 2}, [1], (), "must have at least 2 entries"),
+        ({"maxLength": 1}, "xy", (), "must have at most one character"),
+        ({"minimum": 1}, 0, (), "must be at least 1"),
+        ({"pattern": "^[0-9]+$"}, "5\n", (), "must match ^[0-9]+$"),
+        ({"pattern": "^[0-9]+$", "description": "Digits; no more."}, "x", (), "must be digits"),
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}, (), "has none of the forms it may have"),
+        ({"uniqueItems": True}, [1, 1], (), "has the same entry twice"),
+        ({"properties": {"a": False}}, {"a": 1}, (), "holds something that is not allowed here"),
+        ({"properties": {"a": {"format": "email"}}}, {"a": "x"}, ("a",), "is not what is taken there"),
+    ],
+)
+def test_what_is_wrong_with_a_body(rule: Any, body: Any, pointer: tuple[Any, ...], text: str):
+    one = schema(rule).complaint(body)
+    assert one is not None
+    assert one.pointer == pointer
+    assert one.text.startswith(text)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.cassette.path_pattern import LITERAL
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse, Problem
 from xs2a_sandbox.http import Headers, Response
 from xs2a_sandbox.http.media_type import is_json, media_type
@@ -38,8 +38,7 @@ def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) ->
             response = write(replace(answer, headers=()), (), {}, names, schemas)
             if wrong := _complaint(response, name, schemas):
                 pointer, text = wrong
-                tokens = _steps(by.origin.written, (*below, "body"), pointer)
-                yield by.origin.problem(ANSWER_SCHEMA, text, (*below, "body", *tokens))
+                yield by.origin.problem(ANSWER_SCHEMA, text, (*below, "body", *pointer))
 
 
 def complaint(response: Response, by: Operation | Rule, interface: Interface, schemas: Schemas) -> str | None:
@@ -85,27 +84,12 @@ def _is_raw(by: Operation | Rule, below: tuple[str | int, ...]) -> bool:
     return written.get("raw") is True
 
 
-def _complaint(response: Response, name: str, schemas: Schemas) -> tuple[str, str] | None:
+def _complaint(response: Response, name: str, schemas: Schemas) -> tuple[Pointer, str] | None:
     value = json.loads(response.body, parse_float=Decimal)
-    if schemas[name].accepts(value):
+    if (complaint := schemas[name].complaint(value)) is None:
         return None
-    pointer, text = schemas[name].complaint(value) or ("", "is not what it takes")
-    return pointer, f"{pointer or 'the body'} {text}, says the schema {name}"
-
-
-def _steps(written: Any, below: tuple[str | int, ...], pointer: str) -> list[str | int]:
-    """A JSON Pointer as steps through what is written there, where lists are counted."""
-    for step in below:
-        written = written[step]
-    steps: list[str | int] = []
-    for token in parse_pointer(pointer):
-        step = int(token) if isinstance(written, list) else token
-        steps.append(step)
-        try:
-            written = written[step]
-        except (LookupError, TypeError):
-            break
-    return steps
+    pointer = pointer_text(complaint.pointer)
+    return complaint.pointer, f"{pointer or 'the body'} {complaint.text}, says the schema {name}"
 
 
 TEMPLATE = "template"

@@ -1,17 +1,15 @@
 """The bank's customers, accounts, consents and payments: the layer below the state, dated from the session's start."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.expressions import compile_value, render
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.yaml_reader import complaints
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.state.store import Collections
@@ -122,7 +120,7 @@ def overlay(files: Sequence[Path]) -> Overlay:
         except Unreadable as error:
             over.problems += error.problems
             continue
-        if found := complaints(one, _schema()):
+        if found := complaints(one, bundled_schema("testdata")):
             over.problems += found
         else:
             over.add(one)
@@ -178,9 +176,3 @@ def _expect_testdata(one: yaml_reader.Document) -> None:
     if first != "testdata":
         hint = "; a cassette is named with --cassettes DIR" if first == "cassette" else ""
         raise Unreadable([one.problem((), "no-testdata", f"the first key of test data is `testdata: 1`{hint}")])
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((bundled("schemas") / "testdata.schema.json").read_bytes())
-    return schema

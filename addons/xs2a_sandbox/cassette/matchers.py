@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import re2
 
 from xs2a_sandbox.cassette.values import LEAST, apart, as_text, canonical, comparable, contains, gap, same, words_apart
-from xs2a_sandbox.documents.formats import FORMATS, SAMPLES
+from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, SAMPLES
 
 Part = Literal["headers", "query", "where", "body"]
 Test = Callable[[Sequence[Any]], bool]
@@ -25,8 +25,6 @@ Json = dict[str, Any]
 WHEN_STRENGTH = 1
 TEXT = "text"
 """The sample of a text that may be any."""
-_FORMAT_WORDS = {"uuid": "a UUID", "ip": "an IP address", "iban": "an IBAN", "date": "a date (YYYY-MM-DD)"}
-_FORMAT_WORDS["redirect-uri"] = "an http or https URL, or one of an app's own scheme"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +308,7 @@ OPERATORS = {
             4,
             {"description": "A known format.", "enum": sorted(FORMATS)},
             _format,
-            lambda operand: _FORMAT_WORDS.get(operand, f"a valid {operand}"),
+            EXPECTED.__getitem__,
             sample=SAMPLES.__getitem__,
             is_typed=True,
             text_schema=_format_schema,

@@ -1,13 +1,12 @@
 """One YAML document read as a cassette, with every mistake in it."""
 
 import errno
-import json
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.answers import Answer, Effect, compile_answer, compile_effect
 from xs2a_sandbox.cassette.expressions import (
     ERROR_ROOTS,
@@ -34,6 +33,7 @@ from xs2a_sandbox.cassette.model import (
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents import Schemas, own_file
 from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.documents.json_schema import Schema, bundled_schema
 from xs2a_sandbox.documents.yaml_reader import Document, complaints
 from xs2a_sandbox.errors import ExpressionError, Problem
 
@@ -51,11 +51,13 @@ def parse(document: Document, schemas: Schemas, problems: list[Problem]) -> Cass
 
 
 @cache
-def cassette_schema() -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((bundled("schemas") / "cassette.schema.json").read_bytes())
+def cassette_schema() -> Schema:
+    """The schema of cassettes, with the operands that matchers take."""
+    schema = bundled_schema("cassette")
+    document = deepcopy(schema.document)
     for name, textual in (("matcher", False), ("textMatcher", True)):
-        schema["$defs"][name]["then"]["properties"] = operands(textual=textual)
-    return schema
+        document["$defs"][name]["then"]["properties"] = operands(textual=textual)
+    return Schema(schema.name, document, schema.read)
 
 
 class _Reader:

@@ -6,6 +6,7 @@ from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.matchers import Constraint, in_words
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.media_type import is_json, media_type
 
@@ -27,10 +28,10 @@ def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
         _check_constraint(constraint, call)
     if requirement.schema is not None:
         schema = schemas[fill_name(requirement.schema, call.path)]
-        if not schema.accepts(body):
-            pointer, expected = schema.complaint(body) or ("", "is not what the interface takes")
-            member = pointer.rpartition("/")[2]
-            raise BankError("format-error", path=pointer or None, expected=f"{member or 'the body'} {expected}")
+        if complaint := schema.complaint(body):
+            member = complaint.pointer[-1] if complaint.pointer else "the body"
+            path = pointer_text(complaint.pointer) or None
+            raise BankError("format-error", path=path, expected=f"{member} {complaint.text}")
         call.warnings.extend(f"the member {pointer} is not listed and ignored" for pointer in schema.unlisted(body))
 
 

@@ -1,18 +1,16 @@
 """Rules that say which differences do not matter, and why. Their paths are exact: `*` is one step, nothing is more."""
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.compare.diff import Exact, contrast
 from xs2a_sandbox.compare.difference import Difference, Kind
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.json_pointer import Pointer, parse_pointer
+from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.http import Response
 
@@ -75,7 +73,7 @@ def read(files: Sequence[Path]) -> list[IgnoreRule]:
         except Unreadable as error:
             problems += error.problems
             continue
-        if found := yaml_reader.complaints(one, _schema()) or _broad(one):
+        if found := yaml_reader.complaints(one, bundled_schema("ignore")) or _broad(one):
             problems += found
             continue
         rules += [_rule(one, number, spec) for number, spec in enumerate(one.value.get("rules") or ())]
@@ -108,12 +106,6 @@ def _rule(one: yaml_reader.Document, number: int, spec: dict[str, Any]) -> Ignor
 
 def _leads_to(path: tuple[str, ...], place: Pointer) -> bool:
     return len(path) == len(place) and all(mine in (ANY, str(step)) for mine, step in zip(path, place, strict=True))
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((bundled("schemas") / "ignore.schema.json").read_bytes())
-    return schema
 
 
 _CHANGES: frozenset[Kind] = frozenset({"value", "format"})

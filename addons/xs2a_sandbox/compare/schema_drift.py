@@ -8,7 +8,6 @@ from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import Schema
 
 Place = tuple[str, ...]
@@ -66,10 +65,10 @@ class Drift:
         if key not in self._explained:
             self._explained[key] = None
             if complaint := schema.complaint(value):
-                pointer = parse_pointer(complaint[0])
+                pointer = tuple(map(str, complaint.pointer))
                 # A bank calls things as it likes, and its counterpart here is a UUID only by habit.
-                if not (pointer and pointer[-1] in IDENTIFIERS and "UUID" in complaint[1]):
-                    self._explained[key] = pointer, complaint[1]
+                if not (pointer and pointer[-1] in IDENTIFIERS and "UUID" in complaint.text):
+                    self._explained[key] = pointer, complaint.text
         return self._explained[key]
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config.readers import hint
 from xs2a_sandbox.config.real_bank import Mode, RealBank
 from xs2a_sandbox.config.table import BY_NAME, PREFIX, SETTINGS, Setting
 from xs2a_sandbox.documents import own_file
-from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean, explain
+from xs2a_sandbox.documents.json_schema import bundled_schema
+from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
 from xs2a_sandbox.documents.yaml_reader import LARGEST, Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.http.origin import Origin, host_of
@@ -142,8 +142,7 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 
 def _values(document: Document) -> dict[str, Any]:
-    schema = json.loads((bundled("schemas") / "config.schema.json").read_bytes())
-    found = explain(document.value, schema)
+    found = bundled_schema("config").complaints(document.value)
     settings = document.value if isinstance(document.value, dict) else {}
     problems = [document.problem(c.pointer, c.code, _said(c, settings, document.file), key=c.key) for c in found]
     mistaken = {c.pointer[0] for c in found if c.pointer}

@@ -159,3 +159,17 @@ SAMPLES = {
     "uuid": "0cae8c3e-1111-4222-8333-444455556666",
 }
 """A text of each format."""
+
+EXPECTED = {
+    "amount": "an amount with a dot, such as 12.34",
+    "bic": "a BIC",
+    "country": "an ISO 3166 country code",
+    "currency": "an ISO 4217 currency code",
+    "date": "a date (YYYY-MM-DD)",
+    "date-time": "a date and time with seconds and offset, such as 2026-11-21T09:00:00Z",
+    "iban": "an IBAN with valid check digits",
+    "ip": "an IP address",
+    "redirect-uri": "an http or https URL, or one of an app's own scheme",
+    "uuid": "a UUID",
+}
+"""The formats in words, for messages."""

@@ -2,18 +2,27 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Decimal
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import jsonschema_rs
 
+from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import parse_pointer, pointer_text
+from xs2a_sandbox.documents.schema_errors import Complaint, of_body, of_file
 from xs2a_sandbox.errors import Problem, Unreadable
+
+if TYPE_CHECKING:
+    from jsonschema import FormatChecker, ValidationError
+    from jsonschema.protocols import Validator
+    from referencing import Resource
 
 Fill = Callable[[Any], Any]
 _Visit = Callable[[Any, str, list[str]], None]
@@ -200,28 +209,62 @@ class Schemas:
 
 
 class Schema:
-    """One schema, compiled for the request path; jsonschema explains what it refuses."""
+    """One schema. jsonschema-rs decides, as it is a hundred times quicker; jsonschema explains what it refuses."""
 
     def __init__(self, name: str, document: Any, read: Callable[[str], Any]) -> None:
         self.name = name
         self.document = document
-        self._read = read
+        self.read = read
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
-        accepts: Callable[[Any], bool] = self._validator.is_valid
+        """Raises ValueError for numbers and names beyond what jsonschema-rs can read."""
+        accepts: Callable[[Any], bool] = self._decider.is_valid
         return accepts
 
     def mistakes(self, value: Any) -> frozenset[tuple[Any, ...]]:
         """Which rules are broken, and where: quickly and without words. Equal for what `complaint` says the same of."""
-        errors = self._validator.iter_errors(value)
+        errors = self._decider.iter_errors(value)
         return frozenset((*error.instance_path, None, *error.schema_path) for error in errors)
 
+    def complaint(self, body: Any) -> Complaint | None:
+        """What is wrong first, in words that follow the name of the member; None if the schema accepts the body."""
+        if self.accepts(body):
+            return None
+        import jsonschema
+
+        error = jsonschema.exceptions.best_match(self._explainer.iter_errors(body))
+        return of_body(error) if error else self._unexplained(body)
+
+    def complaints(self, value: Any) -> set[Complaint]:
+        """All that is wrong, in words for who wrote the value into a file."""
+        with suppress(ValueError):
+            if self.accepts(value):
+                return set()
+        return {complaint for error in self._explainer.iter_errors(value) for complaint in of_file(error)}
+
     @cached_property
-    def _validator(self) -> Any:
+    def _decider(self) -> Any:
         return jsonschema_rs.validator_for(
-            self.document, formats=FORMATS, validate_formats=True, retriever=lambda uri: self._read(_name(uri))
+            self.document, formats=FORMATS, validate_formats=True, retriever=lambda uri: self.read(_name(uri))
         )
+
+    def _unexplained(self, body: Any) -> Complaint:
+        """For a format of JSON Schema's own, which the explainer does not look at."""
+        error = next(self._decider.iter_errors(body))
+        return Complaint(tuple(error.instance_path), "wrong-value", "is not what is taken there")
+
+    @cached_property
+    def _explainer(self) -> "Validator":
+        from referencing import Registry, Resource
+        from referencing.jsonschema import DRAFT202012
+
+        def retrieve(uri: str) -> "Resource[Any]":
+            return Resource.from_contents(self.read(_name(uri)), default_specification=DRAFT202012)
+
+        registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
+        kind, formats = _explaining()
+        return kind(self.document, registry=registry, format_checker=formats)
 
     @cached_property
     def fill(self) -> Fill:
@@ -235,92 +278,41 @@ class Schema:
 
     @property
     def node(self) -> Node:
-        return Node(self.document, self.document, lambda uri: self._read(_name(uri)))
-
-    def complaint(self, value: Any) -> tuple[str, str] | None:
-        """The JSON Pointer of what is wrong first, and what was expected there."""
-        import jsonschema  # only a refused body needs the slower of the two
-        import referencing
-
-        def retrieve(uri: str) -> referencing.Resource[Any]:
-            return referencing.Resource.from_contents(self._read(_name(uri)))
-
-        checker = jsonschema.FormatChecker(formats=())
-        for name, check in FORMATS.items():
-            checker.checks(name)(lambda text, check=check: not isinstance(text, str) or check(text))
-        registry: referencing.Registry[Any] = referencing.Registry(retrieve=retrieve)  # type: ignore[call-arg]
-        validator = jsonschema.Draft202012Validator(self.document, format_checker=checker, registry=registry)
-        error = jsonschema.exceptions.best_match(validator.iter_errors(value))
-        if error is None:
-            return None
-        pointer = [str(token) for token in error.absolute_path]
-        text = _explain(error.validator, error.validator_value, error.instance, error.schema)
-        if error.validator == "required":
-            pointer.append(next(name for name in error.validator_value if name not in error.instance))
-            text = "is required"
-        return pointer_text(pointer), text
+        return Node(self.document, self.document, lambda uri: self.read(_name(uri)))
 
 
-def _explain(keyword: str, wanted: Any, found: Any, schema: Mapping[str, Any]) -> str:
-    if keyword == "type" or (keyword == "maxLength" and wanted == 0):
-        listed = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        # Of texts, a member that takes only the empty one takes none that says anything.
-        kinds = [kind for kind in listed if kind != "string" or schema.get("maxLength") != 0]
-        return f"must be {' or '.join(map(_article, kinds))}, not {_article(_kind(found))}"
-    if keyword == "format":
-        return f"must be {_article(_FORMAT_WORDS.get(wanted, wanted))}"
-    if keyword in ("enum", "const"):
-        values = wanted if keyword == "enum" else [wanted]
-        # The empty text is as good as no member, and nobody is told to write it.
-        return f"must be {' or '.join(json.dumps(value) for value in values if value != '')}"
-    if keyword in ("minItems", "minLength"):
-        return "must not be empty" if wanted == 1 else f"must have at least {wanted} entries or characters"
-    if keyword in ("maxItems", "maxLength"):
-        return f"must have at most {wanted} entries or characters"
-    if keyword in ("minimum", "maximum"):
-        return f"must be at {'least' if keyword == 'minimum' else 'most'} {wanted}"
-    if keyword == "pattern":
-        return f"must be {_lower(schema['description'])}" if "description" in schema else f"must fit {wanted}"
-    if keyword in ("anyOf", "oneOf"):
-        return "has none of the forms it may have" + _alternatives(wanted)
-    return "is not what the interface takes there"
+@cache
+def bundled_schema(name: str) -> Schema:
+    """The schema of one of the sandbox's own files: `cassette`, `config`, `testdata`, …"""
+    return Schemas([bundled("schemas")])[name]
 
 
-_FORMAT_WORDS = {
-    "amount": "amount with a dot, such as 12.34",
-    "bic": "BIC",
-    "country": "ISO 3166 country code",
-    "currency": "ISO 4217 currency code",
-    "date": "date (YYYY-MM-DD)",
-    "iban": "IBAN with valid check digits",
-    "uuid": "UUID",
-}
+@cache
+def _explaining() -> "tuple[type[Validator], FormatChecker]":
+    """The class of jsonschema's validators that takes for an integer, and for a match, what jsonschema-rs does."""
+    from jsonschema import Draft202012Validator, FormatChecker, ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(validator: "Validator", rule: str, value: Any, schema: Any) -> "Iterator[ValidationError]":
+        # In Python $ also stands before a line break at the end, and \d for the digits of all scripts.
+        if isinstance(value, str) and not _pattern(rule).is_valid(value):
+            yield ValidationError(f"{value!r} does not match {rule!r}")
+
+    def is_integer(checker: Any, value: Any) -> bool:
+        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        return is_number and value == value and value % 1 == 0
+
+    checker = FormatChecker(formats=())
+    for name, fits in FORMATS.items():
+        checker.checks(name)(lambda text, fits=fits: not isinstance(text, str) or fits(text))
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", is_integer)
+    kind = extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)  # type: ignore[no-untyped-call]
+    return kind, checker
 
 
-def _alternatives(branches: Sequence[Any]) -> str:
-    needed = [name for branch in branches if isinstance(branch, dict) for name in branch.get("required", ())]
-    return f": one of {', '.join(needed)} is needed" if needed else ""
-
-
-def _article(noun: str) -> str:
-    if noun == "null":
-        return noun
-    return f"{'an' if noun[0] in 'aeioAI' else 'a'} {noun}"
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:].removesuffix(".")
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    for kind, name in ((dict, "object"), (list, "array"), (str, "string")):
-        if isinstance(value, kind):
-            return name
-    return "number"
+@cache
+def _pattern(rule: str) -> Any:
+    return jsonschema_rs.validator_for({"pattern": rule})
 
 
 def _name(uri: str) -> str:

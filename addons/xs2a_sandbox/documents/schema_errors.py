@@ -1,4 +1,4 @@
-"""What a JSON Schema finds wrong with a value, in words for the person who wrote it.
+"""Errors of JSON Schema in words: for who wrote a file, with the value, and for who sent a body, without it.
 
 Codes: unknown-key, missing-key, wrong-type, wrong-value.
 """
@@ -6,17 +6,14 @@ Codes: unknown-key, missing-key, wrong-type, wrong-value.
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents.formats import EXPECTED
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
-    from referencing import Registry
 
 _KINDS = {
     "object": "a mapping",
@@ -25,6 +22,15 @@ _KINDS = {
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
+    "null": "null",
+}
+_JSON_KINDS = {
+    "object": "an object",
+    "array": "an array",
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
     "null": "null",
 }
 _LIMITS = {
@@ -39,6 +45,7 @@ _LIMITS = {
     "minProperties": "must have at least {} keys",
     "maxProperties": "must have at most {} keys",
 }
+_NOT_EMPTY = ("minLength", "minItems", "minProperties")
 _ONE = {"entries": "entry", "keys": "key", "characters": "character"}
 
 
@@ -51,71 +58,71 @@ class Complaint(NamedTuple):
     key: bool = False
 
 
-Formats = Mapping[str, Callable[[str], bool]]
-
-
-def explain(value: Any, schema: Mapping[str, Any], formats: Formats = FORMATS) -> set[Complaint]:
-    """`$ref`s name files in `schemas/`, by their path there or by their `$id`."""
-    if _accepts(value, schema, formats):
-        return set()
-    from jsonschema import Draft202012Validator, FormatChecker
-
-    checker = FormatChecker(formats=())
-    for name, fits in formats.items():
-        checker.checks(name)(lambda text, fits=fits: not isinstance(text, str) or fits(text))
-    validator = Draft202012Validator(schema, registry=_registry(), format_checker=checker)
-    return {complaint for error in validator.iter_errors(value) for complaint in _complaints(error)}
-
-
-def _accepts(value: Any, schema: Mapping[str, Any], formats: Formats) -> bool:
-    """Nearly always true, and a hundred times quicker than an explanation; false also when it cannot tell."""
-    import jsonschema_rs
-
-    try:
-        validator = jsonschema_rs.validator_for(
-            dict(schema), formats=dict(formats), validate_formats=True, retriever=lambda uri: _registry().contents(uri)
-        )
-        return bool(validator.is_valid(value))
-    except (ValueError, jsonschema_rs.ReferencingError):
-        return False
-
-
 def did_you_mean(word: str, known: Iterable[Any]) -> str:
     """`; did you mean 'x'?`, or nothing when no known word is near."""
     near = difflib.get_close_matches(word, [k for k in known if isinstance(k, str)], n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
 
 
-@cache
-def _registry() -> "Registry[Any]":
-    from referencing import Registry, Resource
-    from referencing.jsonschema import DRAFT202012
-
-    registry: Registry[Any] = Registry()
-    folder = bundled("schemas")
-    for file in sorted(folder.rglob("*.json")):
-        resource = Resource.from_contents(json.loads(file.read_bytes()), default_specification=DRAFT202012)
-        for uri in {file.relative_to(folder).as_posix(), resource.id()} - {None}:
-            registry = registry.with_resource(str(uri), resource)
-    return registry.crawl()
-
-
-def _complaints(error: "ValidationError") -> Iterator[Complaint]:
-    pointer, keyword = tuple(error.absolute_path), error.validator
+def of_body(error: "ValidationError") -> Complaint:
+    """The complaint about a JSON body, whose text follows the name of the member that `pointer` leads to."""
+    pointer = tuple(error.absolute_path)
+    keyword: Any = error.validator
     rule: Any = error.validator_value
     value: Any = error.instance
     schema = error.schema if isinstance(error.schema, dict) else {}
-    if "propertyNames" in list(error.schema_path)[:-1] and isinstance(value, str):
-        what = f"the key {value} {_wrong(str(keyword), rule, value, schema)}"
+    if _is_about_a_name(error):
+        return Complaint((*pointer, value), "wrong-value", f"is a name that {_rule(keyword, rule, schema)}", True)
+    match keyword:
+        case "required":
+            missing = next(name for name in rule if name not in value)
+            return Complaint((*pointer, missing), "missing-key", "is required")
+        case "dependentRequired":
+            name, missing = next((n, m) for n, names in rule.items() if n in value for m in names if m not in value)
+            return Complaint((*pointer, missing), "missing-key", f"is required beside {name}")
+        case "additionalProperties" | "unevaluatedProperties":
+            name = next(_unknown(value, schema), None)
+            if name is not None:
+                hint = did_you_mean(name, _known(schema))
+                return Complaint((*pointer, name), "unknown-key", f"is not known there{hint}", True)
+        case "anyOf" | "oneOf":
+            needed = [name for branch in rule if isinstance(branch, dict) for name in branch.get("required", ())]
+            one_of = f": one of {', '.join(needed)} is needed" if needed else ""
+            return Complaint(pointer, "wrong-value", f"has none of the forms it may have{one_of}")
+        case "type" | "maxLength" if keyword == "type" or rule == 0:
+            # Of texts, a member that takes only the empty one takes none that says anything.
+            is_text = schema.get("maxLength") != 0
+            kinds = [_JSON_KINDS[kind] for kind in _listed(schema["type"]) if is_text or kind != "string"]
+            return Complaint(pointer, "wrong-type", f"must be {_either(kinds)}, not {_JSON_KINDS[_kind(value)]}")
+    return Complaint(pointer, "wrong-value", _rule(keyword, rule, schema))
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    for kind, name in ((dict, "object"), (list, "array"), (str, "string")):
+        if isinstance(value, kind):
+            return name
+    return "number"
+
+
+def of_file(error: "ValidationError") -> Iterator[Complaint]:
+    """The complaints about a value in a file, which is shown and may be a slip of the pen."""
+    pointer = tuple(error.absolute_path)
+    keyword: Any = error.validator
+    rule: Any = error.validator_value
+    value: Any = error.instance
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    if _is_about_a_name(error):
+        what = f"the key {value} {_wrong(keyword, rule, value, schema)}"
         yield Complaint((*pointer, value), "wrong-value", what, True)
         return
     match keyword:
         case "additionalProperties" | "unevaluatedProperties":
             known = _known(schema)
-            patterns = schema.get("patternProperties", ())
-            for key in value:
-                if key in known or any(re.search(pattern, key) for pattern in patterns):
-                    continue
+            for key in _unknown(value, schema):
                 hint = did_you_mean(key, known - value.keys()) or _choices(known - value.keys())
                 yield Complaint((*pointer, key), "unknown-key", f"unknown key {key}{hint}", True)
         case "required":
@@ -140,10 +147,17 @@ def _complaints(error: "ValidationError") -> Iterator[Complaint]:
         case "enum" | "const":
             allowed = rule if keyword == "enum" else [rule]
             yield Complaint(pointer, "wrong-value", _none_of(map(_written, allowed), value, allowed))
-        case None:
-            yield Complaint(pointer, "wrong-value", "holds something that is not allowed here")
         case _:
-            yield Complaint(pointer, "wrong-value", _wrong(str(keyword), rule, value, schema))
+            yield Complaint(pointer, "wrong-value", _wrong(keyword, rule, value, schema))
+
+
+def _is_about_a_name(error: "ValidationError") -> bool:
+    return "propertyNames" in list(error.schema_path)[:-1] and isinstance(error.instance, str)
+
+
+def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
+    known, patterns = _known(schema), schema.get("patternProperties", ())
+    return (name for name in value if name not in known and not any(re.search(pattern, name) for pattern in patterns))
 
 
 def _branches(error: "ValidationError") -> Iterator[Complaint]:
@@ -174,7 +188,7 @@ def _branches(error: "ValidationError") -> Iterator[Complaint]:
         yield Complaint(pointer, code, _none_of(expected, value, words, kinds))
         return
     for inner in min(branches.values(), key=_distance):
-        yield from _complaints(inner)
+        yield from of_file(inner)
 
 
 def _is_other(error: "ValidationError") -> bool:
@@ -189,7 +203,7 @@ def _distance(branch: "Sequence[ValidationError]") -> tuple[int, int, int, int]:
     for error in branch:
         if not error.relative_path and isinstance(error.instance, dict):
             common |= _known(error.schema) & error.instance.keys()
-    return sum(map(_is_other, branch)), marks, -len(common), sum(1 for error in branch for _ in _complaints(error))
+    return sum(map(_is_other, branch)), marks, -len(common), sum(1 for error in branch for _ in of_file(error))
 
 
 def _known(schema: Any) -> set[str]:
@@ -203,34 +217,49 @@ def _known(schema: Any) -> set[str]:
     return known
 
 
-def _wrong(keyword: str, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
+def _wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
+    """The rule, and the value that breaks it where that is not seen at once."""
+    if keyword == "enum":
+        return _none_of(map(_written, rule), value, rule)
+    if keyword == "pattern":
+        return _unlike(rule, value, schema)
+    is_shown = keyword == "format" or (keyword in _LIMITS and not isinstance(value, dict | list))
+    return f"{_rule(keyword, rule, schema)}{f', not {_found(value)}' if is_shown else ''}"
+
+
+def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
+    hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
+    return f"{_rule('pattern', pattern, schema)}, not {_found(value)}{hint}"
+
+
+def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
     if keyword in _LIMITS:
+        if rule == 1 and keyword in _NOT_EMPTY:
+            return "must not be empty"
         text = _LIMITS[keyword].format(rule)
         for many, one in _ONE.items() if rule == 1 else ():
             text = text.replace(f"1 {many}", f"one {one}")
-        # How many entries there are is seen at once.
-        return text if isinstance(value, dict | list) else f"{text}, not {_found(value)}"
+        return text
     match keyword:
-        case "pattern":
-            return _unlike(rule, value, schema)
         case "format":
-            return f"must be a valid {rule}, not {_found(value)}"
-        case "enum":
-            return _none_of(map(_written, rule), value, rule)
+            return f"must be {EXPECTED.get(rule, f'a valid {rule}')}"
+        case "enum" | "const":
+            # The empty text is as good as no member, and nobody is told to write it.
+            allowed = rule if keyword == "enum" else [rule]
+            return f"must be {_either(_written(value) for value in allowed if value != '')}"
+        case "pattern":
+            # By its description, as a regular expression says little to who wrote the value.
+            meaning = schema.get("description", "").partition(";")[0].removesuffix(".")
+            return f"must be {meaning[0].lower()}{meaning[1:]}" if meaning else f"must match {rule}"
         case "uniqueItems":
             return "has the same entry twice"
         case "contains":
             return "lacks an entry that must be there"
         case "not":
             return "has a form that is not allowed here"
+        case None:
+            return "holds something that is not allowed here"
     return f"does not satisfy {keyword}: {_written(rule)}"
-
-
-def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
-    """By the schema's description, as a regular expression says little to who wrote the value."""
-    said = schema.get("description", "").partition(";")[0].removesuffix(".")
-    hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
-    return f"must {f'be {said[0].lower()}{said[1:]}' if said else f'match {pattern}'}, not {_found(value)}{hint}"
 
 
 def _none_of(expected: Iterable[str], value: Any, words: Iterable[Any] = (), kinds: Iterable[str] = ()) -> str:

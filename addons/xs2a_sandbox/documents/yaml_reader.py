@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from xs2a_sandbox.documents import own_file
-from xs2a_sandbox.documents.formats import FORMATS
-from xs2a_sandbox.documents.schema_errors import Formats, explain
+from xs2a_sandbox.documents.json_schema import Schema
 from xs2a_sandbox.errors import Problem, Unreadable
 
 MAX_DEPTH = 100
@@ -297,10 +296,10 @@ def parse(text: str | bytes, file: Path) -> Document:
     return Document(file, value, loader.lines, root)
 
 
-def complaints(document: Document, schema: Mapping[str, Any], formats: Formats = FORMATS) -> list[Problem]:
-    """What `schema` finds wrong, in the order of place; `$ref` may name any file in `schemas/`."""
-    found = {document.problem(c.pointer, c.code, c.text, key=c.key) for c in explain(document.value, schema, formats)}
-    return sorted(found, key=lambda p: (p.line, p.column, p.text))
+def complaints(document: Document, schema: Schema) -> list[Problem]:
+    """All that the schema finds wrong, in the order of place."""
+    problems = {document.problem(c.pointer, c.code, c.text, key=c.key) for c in schema.complaints(document.value)}
+    return sorted(problems, key=lambda p: (p.line, p.column, p.text))
 
 
 def _decoded(content: bytes, file: Path) -> str:

@@ -1,16 +1,14 @@
 """What the user wants kept, replaced or dropped, against what is done by itself: a YAML file with `redaction: 1`."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.errors import Unreadable
 
 Action = Literal["keep", "replace", "drop"]
@@ -58,7 +56,7 @@ DEFAULT = RedactionRules()
 def read(file: Path) -> RedactionRules:
     """Raises `Unreadable` with every problem of the file."""
     rules = yaml_reader.read(file)
-    problems = yaml_reader.complaints(rules, _schema())
+    problems = yaml_reader.complaints(rules, bundled_schema("redaction"))
     if problems:
         raise Unreadable(problems)
     actions: dict[str, dict[str, Action]] = {kind: {} for kind in ("member", "header", "query", "media", "path")}
@@ -73,9 +71,3 @@ def read(file: Path) -> RedactionRules:
         raise Unreadable(problems)
     paths = tuple(PathRule(parse_pointer(pointer), action) for pointer, action in actions["path"].items())
     return RedactionRules(actions["member"], actions["header"], actions["query"], actions["media"], paths)
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((bundled("schemas") / "redaction.schema.json").read_bytes())
-    return schema
