@@ -88,7 +88,7 @@ licenses: $(STAMP)
 EDGES := $(addprefix tests/,$(addsuffix .py,cassette/test_expressions cassette/test_expressions_environment \
 	cassette/test_model cli/test_main compare/reports/test_text contract/test_schemas control/test_access \
 	documents/test_yaml_reader doors/test_connections doors/test_direct doors/test_door doors/test_fail_closed \
-	doors/test_proxy doors/test_wrong_protocol engine/test_egress engine/test_reload \
+	doors/test_proxy doors/test_wrong_protocol engine/test_egress \
 	http/test_body_content_encoding http/test_target testing/test_bank_data testing/test_httpx_transport \
 	testing/test_requests_adapter upstream/test_client upstream/test_tls))
 

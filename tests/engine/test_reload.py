@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-import watchfiles
 
 from tests.support.doors import DEADLINE, START, Loop, wait_until
 from tests.support.taping import tape, taped
@@ -20,7 +19,7 @@ from xs2a_sandbox.config import settings
 from xs2a_sandbox.control.client import Remote
 from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.doors.serving import Addresses, serve
-from xs2a_sandbox.engine import engine
+from xs2a_sandbox.engine import build, engine, reload
 from xs2a_sandbox.journal.log_line import Exchange
 from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction.pseudonyms import ensure_key, fingerprint
@@ -287,26 +286,40 @@ def test_a_request_under_way_ends_with_what_it_began_with(
         assert first.result(DEADLINE).text == "servus"
 
 
-def test_nobody_reports_changes(confdir: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mounted volumes: then all that happens is that time passes."""
-    looks: list[None] = []
+@pytest.fixture
+def watcher(confdir: Path, here: Path) -> tuple[reload.Reload, list[str]]:
+    """One whose looks are taken by hand, and what it tells its user."""
+    flags = {"cassettes": ["mine"], "state": "memory:", "confdir": str(confdir)}
+    loaded = settings.load(flags, {}, here)
+    told: list[str] = []
+    return reload.Reload(
+        build.build(loaded), loaded, lambda: loaded, lambda text, level="info": told.append(text)
+    ), told
 
-    async def awatch(*_: Any, **__: Any) -> AsyncGenerator[set[Any]]:
-        while True:
-            await asyncio.sleep(0.02)
-            looks.append(None)
-            yield set()
 
-    monkeypatch.setattr(watchfiles, "awatch", awatch)
-    says(here / "mine/greeting.yaml", "servus")
-    with running(confdir, cassettes=["mine"]) as sandbox:
-        says(here / "mine/greeting.yaml", "baba")
-        sandbox.comes_to_say("baba")
-        says(here / "mine/greeting.yaml", "baba", ", statsu: 200")
-        sandbox.comes_to(lambda: bool(sandbox.status()["problems"]))
-        says(here / "mine/greeting.yaml", "griass di")
-        sandbox.comes_to_say("griass di")
-    assert looks
+def test_what_is_half_written_is_waited_for(
+    watcher: tuple[reload.Reload, list[str]], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, told = watcher
+    file = here / "mine/greeting.yaml"
+
+    async def written(_: float) -> None:
+        file.write_text(rule("servus"))
+
+    monkeypatch.setattr(reload, "asyncio", SimpleNamespace(sleep=written, to_thread=asyncio.to_thread))
+    file.write_text(rule("servus")[:20])
+    asyncio.run(looks._look())
+    (text,) = told
+    assert text.startswith("loaded again: ")
+
+
+@pytest.mark.parametrize(("seconds", "pause"), [(0.001, 0.25), (3.0, 30.0)])
+def test_looks_at_any_number_of_files_leave_the_machine_to_others(
+    watcher: tuple[reload.Reload, list[str]], monkeypatch: pytest.MonkeyPatch, seconds: float, pause: float
+) -> None:
+    clock = iter([100.0, 100.0 + seconds])
+    monkeypatch.setattr(reload, "monotonic", lambda: next(clock))
+    assert asyncio.run(watcher[0]._look()) == pytest.approx(pause)
 
 
 def test_the_log_hides_what_a_recording_hides_that_came_later(confdir: Path, here: Path) -> None:

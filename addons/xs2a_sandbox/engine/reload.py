@@ -2,10 +2,13 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
+from stat import S_ISREG
+from time import monotonic
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
@@ -21,8 +24,14 @@ log = logging.getLogger("xs2a_sandbox")
 LIVE = frozenset({"base_path", "cassettes", "dialect", "hosts", "shift_dates", "testdata"})
 """Settings that take effect while the sandbox runs; the others wait for the next start."""
 
-_LOOK = 1000
-"""Milliseconds between two looks at every file, for those whose changes nobody reports (mounted volumes)."""
+_PAUSE = 0.25
+"""Seconds between two looks at every file. Nobody has to report a change, as mounted volumes don't."""
+
+_SHARE = 10
+"""Pauses are at least that many times as long as the look before, however many files there are."""
+
+_SETTLING = 0.05
+"""Seconds in which whoever saves has written all of it."""
 
 Signature = frozenset[tuple[str, int, int, int]]
 
@@ -39,39 +48,27 @@ class Reload:
         self._load = load
         self._say = say
         self._late: list[str] = []
-        self._known: list[Path] = []
+        self._last_places: list[Path] = []
         self._seen = self._signature()
 
     async def watch(self) -> None:
-        """Until cancelled."""
-        import watchfiles
-
+        """Looks at the files until it is cancelled."""
         while True:
-            watched = frozenset(place for place in self._places() if place.is_dir())
-            if not watched:
-                await asyncio.sleep(_LOOK / 1000)
-                await self._look()
-                continue
-            changes = watchfiles.awatch(
-                *watched,
-                watch_filter=None,
-                rust_timeout=_LOOK,
-                yield_on_timeout=True,
-                debounce=100,
-                step=20,
-                ignore_permission_denied=True,
-            )
-            async for _ in changes:
-                await self._look()
-                if watched != frozenset(place for place in self._places() if place.is_dir()):
-                    break
+            pause = await self._look()
+            await asyncio.sleep(pause)
 
-    async def _look(self) -> None:
-        """Reads everything again if any file has changed."""
-        signature = await asyncio.to_thread(self._signature)
-        if signature == self._seen:
-            return
-        self._seen = signature
+    async def _look(self) -> float:
+        """Reads everything again if any file has changed. Returns the seconds until the next look."""
+        begin = monotonic()
+        changed = await asyncio.to_thread(self._signature) != self._seen
+        pause = max(_PAUSE, _SHARE * (monotonic() - begin))
+        if changed:
+            await asyncio.sleep(_SETTLING)
+            await self._read()
+        return pause
+
+    async def _read(self) -> None:
+        self._seen = signature = await asyncio.to_thread(self._signature)
         try:
             # Where the mistake is has to be watched, even if nothing of it is used.
             settings = self._tried = self._live(self._load())
@@ -101,20 +98,19 @@ class Reload:
 
     def _places(self) -> list[Path]:
         with suppress(UserMistake):  # a folder that is gone for a moment
-            self._known = build.places(self._tried)
-        return self._known
+            self._last_places = build.places(self._tried)
+        return self._last_places
 
     def _signature(self) -> Signature:
-        found: set[tuple[str, int, int, int]] = set()
+        signature = set()
         for place in self._places():
-            for file in [place] if place.is_file() else sorted(place.rglob("*")):
-                try:
-                    known = file.stat()
-                except OSError:
-                    continue  # saved by rename, and gone for a moment
-                if file.is_file():
-                    found.add((str(file), known.st_mtime_ns, known.st_size, known.st_ino))
-        return frozenset(found)
+            inside = (os.path.join(folder, name) for folder, _, names in os.walk(place) for name in names)
+            for file in [str(place)] if place.is_file() else inside:
+                with suppress(OSError):  # saved by rename, and gone for a moment
+                    status = os.stat(file)
+                    if S_ISREG(status.st_mode):
+                        signature.add((file, status.st_mtime_ns, status.st_size, status.st_ino))
+        return frozenset(signature)
 
 
 def _but(name: str, signature: Signature, other: Signature) -> Signature:
