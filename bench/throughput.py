@@ -49,7 +49,7 @@ NAMES = {
 def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
     """The servers run side by side and are asked in turn, what is compared one after the other."""
     request, response = asyncio.run(_exchange())
-    constant = json.dumps({"headers": door.framed(response, "GET")[:-1], "body": response.body.decode()})
+    constant = json.dumps({"headers": door.framed_headers(response, "GET")[:-1], "body": response.body.decode()})
     ca_file = str(confdir / "mitmproxy-ca-cert.pem")
     with ExitStack() as stack:
         started = {

@@ -98,7 +98,7 @@ def test_an_answer_that_does_not_come_whole_is_told(
         heard.append((response.status, response.body.decode().partition("XS2A")[2][:4]))
 
     async def main() -> Response:
-        return await door.whole(REQUEST, in_pieces(*rest), asyncio.Semaphore(1), tell)
+        return await door.gather(REQUEST, in_pieces(*rest), asyncio.Semaphore(1), tell)
 
     assert asyncio.run(main()).status == status
     assert heard == [(status, number.removeprefix("XS2A")) for status, number in told]
@@ -146,7 +146,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
     ],
 )
 def test_framing(response: Response, method: str, expected: list[tuple[str, str]]) -> None:
-    assert door.framed(response, method) == expected
+    assert door.framed_headers(response, method) == expected
 
 
 @pytest.mark.parametrize(

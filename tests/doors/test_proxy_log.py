@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from xs2a_sandbox.doors.proxy_log import ProxyLog, broke_off, unquoted
+from xs2a_sandbox.doors.proxy_log import ProxyLog, unquoted, warn_of_break
 from xs2a_sandbox.http import Request
 
 CA = Path("/home/you/ca.pem")
@@ -73,9 +73,9 @@ def test_what_is_not_known_is_said_as_it_is() -> None:
 
 def test_what_it_does_not_answer_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     text = "HTTP/1 protocol error: illegal chunk header: bytearray(b'geheim')"
-    broke_off(text, Request("GET", "/v1/x?a=geheim"))
-    broke_off("Connection killed.", Request("GET", "/v1/x"))
-    broke_off("Client disconnected.", Request("GET", "/v1/x"))
+    warn_of_break(text, Request("GET", "/v1/x?a=geheim"))
+    warn_of_break("Connection killed.", Request("GET", "/v1/x"))
+    warn_of_break("Client disconnected.", Request("GET", "/v1/x"))
     assert caplog.messages == ["no answer to GET /v1/x: illegal chunk header"]
 
 

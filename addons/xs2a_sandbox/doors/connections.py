@@ -1,4 +1,4 @@
-"""Who is connected to a door: how many may be, and how long each may keep the sandbox waiting."""
+"""The connections to the doors: how many there may be, and how long each may keep the sandbox waiting."""
 
 import asyncio
 import contextlib
@@ -29,9 +29,10 @@ logger = logging.getLogger(__name__)
 
 
 class Connection:
-    """`answering` counts requests that are whole and not yet answered: while there are any it is the sandbox's turn.
+    """Holds one client's place and time. `answering` counts requests that are whole and not yet answered.
 
-    `crowded` says that its requests are to be refused, as too many others are there.
+    While there are any it is the sandbox's turn. `crowded` says that its requests are to be refused, as too many others
+    are there.
     """
 
     __slots__ = ("_looked", "_unsent", "answering", "crowded", "deadline", "transport")
@@ -44,11 +45,11 @@ class Connection:
         self._unsent, self._looked = 0, 0.0
 
     def begins(self) -> None:
-        """Its client may begin to speak, as in a new tunnel."""
+        """Notes that its client may begin to speak, as in a new tunnel."""
         self.deadline = monotonic() + HEAD
 
     def reads(self) -> None:
-        """A head is complete."""
+        """Notes that a head is complete."""
         self.deadline = monotonic() + REQUEST
 
     def __enter__(self) -> "Connection":
@@ -70,7 +71,7 @@ class Connection:
 
 
 class Connections:
-    """Those of all doors that share it."""
+    """Keeps the connections of all doors that share it within their number and their time."""
 
     def __init__(self) -> None:
         self._open: set[Connection] = set()
@@ -79,7 +80,7 @@ class Connections:
         self._tick: asyncio.TimerHandle | None = None
 
     def open(self, transport: asyncio.Transport) -> Connection | None:
-        """None when it is to be closed at once."""
+        """Enters a connection; None when it is to be closed at once."""
         crowded = len(self._open) >= self._most
         if crowded and not self._full:
             logger.warning("%d connections are open: more are refused until some are closed", len(self._open))
@@ -97,7 +98,7 @@ class Connections:
 
     def _look(self) -> None:
         now = monotonic()
-        for connection in [one for one in self._open if one.is_overdue(now)]:
+        for connection in [connection for connection in self._open if connection.is_overdue(now)]:
             if connection.transport:
                 connection.transport.abort()
         self._tick = asyncio.get_running_loop().call_later(TICK, self._look) if self._open else None

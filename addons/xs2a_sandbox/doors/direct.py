@@ -47,7 +47,7 @@ class DirectDoor:
         host: str,
         port: int,
         timeout: float = door.PATIENCE,
-        tell: Tell = door.untold,
+        tell: Tell = door.tell_nobody,
         connections: Connections | None = None,
     ) -> None:
         self.answer = answer
@@ -118,7 +118,7 @@ class DirectDoor:
             response = await door.ask(self.answer, _request(scope, body), self.timeout, self.tell, self._waiting)
             fields = _fields(response, scope["method"])
         except Exception as error:
-            response = door.failed(Request(scope["method"], scope["path"], door="direct"), error, self.tell)
+            response = door.answer_failure(Request(scope["method"], scope["path"], door="direct"), error, self.tell)
             fields = _fields(response, scope["method"])
         if response.fault:
             await _fail(response, fields, scope, receive, send)
@@ -146,7 +146,7 @@ def _request(scope: HTTPScope, body: bytes) -> Request:
 
 
 def _fields(response: Response, method: str) -> list[tuple[bytes, bytes]]:
-    fields = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in door.framed(response, method)]
+    fields = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in door.framed_headers(response, method)]
     # A real bank has said its own.
     if not any(name.lower() == b"date" for name, _ in fields):
         fields.append((b"Date", formatdate(usegmt=True).encode()))
@@ -154,7 +154,7 @@ def _fields(response: Response, method: str) -> list[tuple[bytes, bytes]]:
 
 
 async def _send_rest(rest: AsyncGenerator[bytes], scope: HTTPScope, send: ASGISendCallable) -> None:
-    """No faster than the client reads; an answer that breaks off is cut where it broke off."""
+    """Sends no faster than the client reads; an answer that breaks off is cut where it broke off."""
     try:
         async with aclosing(rest):
             async for piece in rest:
@@ -199,7 +199,7 @@ class _Refused(Exception):
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP/1 with an end to what is kept of a request, without trailers and upgrades.
+    """Reads HTTP/1 with an end to what is kept of a request, without trailers and upgrades.
 
     It shows the application its connection, which a fault needs.
     """
@@ -307,7 +307,7 @@ class _Protocol(HttpToolsProtocol):
             self.data_received(rest)
 
     def _refuse(self, refusal: Response) -> None:
-        request = door.unread("direct")
+        request = door.unread_request("direct")
         if self._in_body:
             request = Request(self.parser.get_method().decode(), self.url.decode("latin-1"), door="direct")
         self._tell(request, refusal, 0.0, None)

@@ -1,4 +1,4 @@
-"""What the doors share: asking the engine, and what stands in for an answer that fails to come."""
+"""The work that all doors share: asking the engine, and answering where its answer fails to come."""
 
 import asyncio
 import binascii
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 
 def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
-    """An answer of the door itself."""
+    """Makes an answer of the door itself."""
     return error_response(status, code, text, ("X-Sandbox-Source", "sandbox"), *headers)
 
 
@@ -97,21 +97,21 @@ NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
 def as_http1(response: Response) -> bytes:
     """The whole message, the last one of its connection."""
     lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in (*framed(response, "GET"), ("Connection", "close"))]
+    lines += [f"{name}: {value}" for name, value in (*framed_headers(response, "GET"), ("Connection", "close"))]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
 
 
-def untold(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
-    """For a door whose answers nobody logs."""
+def tell_nobody(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+    """Stands for a log that nobody keeps."""
 
 
-def unread(door: Door) -> Request:
+def unread_request(door: Door) -> Request:
     """Stands for a request that could not be read."""
     return Request("-", "-", door=door)
 
 
 async def ask(
-    answer: Answer, request: Request, seconds: float, tell: Tell = untold, waiting: Waiting | None = None
+    answer: Answer, request: Request, seconds: float, tell: Tell = tell_nobody, waiting: Waiting | None = None
 ) -> Response:
     """The engine's answer; its failure is a 500, its silence for `seconds` a 504, the end of `waiting` a 503."""
     waiting = set() if waiting is None else waiting
@@ -128,7 +128,7 @@ async def ask(
         if not isinstance(response, Response):
             raise TypeError(f"the engine answered with {type(response).__name__}, not with a Response")
     except BaseException as error:
-        if stopping(error):
+        if is_ending(error):
             raise
         if limit.expired() and limit.when() == _NOW:
             tell(request, STOPPED, perf_counter() - started, None)
@@ -137,7 +137,7 @@ async def ask(
             tell(request, LATE, perf_counter() - started, None)
             logger.error("no answer to %s %s within %g s", request.method, outline(request.target), seconds)
             return LATE
-        return failed(request, error, tell, perf_counter() - started)
+        return answer_failure(request, error, tell, perf_counter() - started)
     return response
 
 
@@ -154,7 +154,7 @@ def _note_upgrade(request: Request, wish: str) -> None:
         logger.warning(text, request.method, outline(request.target), wish[:40])
 
 
-def failed(request: Request, error: BaseException, tell: Tell, seconds: float = 0.0) -> Response:
+def answer_failure(request: Request, error: BaseException, tell: Tell, seconds: float = 0.0) -> Response:
     """The answer to a request on which something broke. Its line comes first, then the traceback."""
     tell(request, FAILED, seconds, error)
     text = "failed on %s %s"
@@ -162,8 +162,8 @@ def failed(request: Request, error: BaseException, tell: Tell, seconds: float = 
     return FAILED
 
 
-async def whole(request: Request, response: Response, gate: asyncio.Semaphore, tell: Tell = untold) -> Response:
-    """The answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
+async def gather(request: Request, response: Response, gate: asyncio.Semaphore, tell: Tell = tell_nobody) -> Response:
+    """Returns the answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
 
     `gate` limits how many large answers are held at a time.
     """
@@ -188,8 +188,8 @@ async def whole(request: Request, response: Response, gate: asyncio.Semaphore, t
     return replace(response, body=bytes(held), rest=None)
 
 
-def stopping(error: BaseException) -> bool:
-    """Whether the process or this task is being ended: the only errors that are nobody's to answer."""
+def is_ending(error: BaseException) -> bool:
+    """Says that the process or this task is being ended: the only errors that are nobody's to answer."""
     if isinstance(error, asyncio.CancelledError):
         # A CancelledError that nobody asked this task for is a bug of the engine like any other.
         task = asyncio.current_task()
@@ -197,7 +197,7 @@ def stopping(error: BaseException) -> bool:
     return isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit))
 
 
-def framed(response: Response, method: str) -> list[tuple[str, str]]:
+def framed_headers(response: Response, method: str) -> list[tuple[str, str]]:
     """The headers to send, with the one right `Content-Length`."""
     headers = [pair for pair in response.headers if pair[0].lower() not in _SET_BY_DOORS]
     if response.status in (204, 304):
@@ -209,7 +209,7 @@ def framed(response: Response, method: str) -> list[tuple[str, str]]:
 
 
 def client_at(peer: tuple[Any, ...] | None) -> str:
-    """Who is at the other end of a connection, for the log."""
+    """The client at the other end of a connection, in words for the log."""
     return f"the client at {address(peer[0], peer[1]) if peer else 'an unknown address'}"
 
 
@@ -233,7 +233,7 @@ def no_port(host: str, port: int, flag: str, error: OSError) -> ConfigError:
     # A name that is unknown, or an address of another machine: no port would help.
     if error.errno in (errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL):
         why = str(error.strerror).partition(" (while")[0]
-        known = "--host 127.0.0.1 for this machine only, 0.0.0.0 for all of its addresses"
-        return ConfigError(f"--host {host} is no address of this machine: {why}. Choose another one: {known}")
+        choices = "--host 127.0.0.1 for this machine only, 0.0.0.0 for all of its addresses"
+        return ConfigError(f"--host {host} is no address of this machine: {why}. Choose another one: {choices}")
     why = "is in use by another process" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
     return ConfigError(f"port {port} on {host} {why}. Choose another one: {flag} PORT (0 picks a free one)")

@@ -48,7 +48,7 @@ REFUSED = ("allow_hosts", "ignore_hosts", "tcp_hosts", "udp_hosts", "stream_larg
 """Options that let mitmproxy pass bytes on, or answer, without asking us."""
 
 PAGES_URL = "http://xs2a-sandbox.invalid"
-"""Where the pages for the payment user are when there is no direct door: at a host that only this proxy knows, so that
+"""URL of the pages for the payment user when there is no direct door: at a host that only this proxy knows, so that
 a browser which does not use it finds no bank there (RFC 6761).
 """
 
@@ -79,7 +79,7 @@ class SandboxAddon(ConnectionGuard):
         *,
         timeout: float = door.PATIENCE,
         proxy_auth: str | None = None,
-        tell: Tell = door.untold,
+        tell: Tell = door.tell_nobody,
         connections: Connections | None = None,
     ) -> None:
         self.answer = answer
@@ -96,7 +96,7 @@ class SandboxAddon(ConnectionGuard):
 
     @property
     def busy(self) -> bool:
-        """Whether a request still waits for the last byte of its answer."""
+        """True while a request still waits for the last byte of its answer."""
         return any(flow.live for flow in self._flows)
 
     def load(self, loader: Loader) -> None:
@@ -129,12 +129,12 @@ class SandboxAddon(ConnectionGuard):
             client.error = "too many connections"
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
-        user, known = self._login(flow)
+        user, is_admitted = self._login(flow)
         connection = self._connection(flow)
         connection.begins()
         if connection.crowded:
             flow.response = to_mitmproxy(self._crowded(flow), "CONNECT")
-        elif known:
+        elif is_admitted:
             self._tunnels[flow.client_conn.id] = user
         else:
             authority = flow.request.data.authority.decode("latin-1")
@@ -155,21 +155,21 @@ class SandboxAddon(ConnectionGuard):
             return
         try:
             with self._connection(flow) as connection:
-                await self._answered(flow, connection.crowded)
+                await self._answer(flow, connection.crowded)
         except BaseException as error:
             # mitmproxy forwards a request whose hook raised: nothing gets past this line.
-            if door.stopping(error):
+            if door.is_ending(error):
                 raise
             # Whatever is odd about the flow, this must not fail as well.
-            flow.response = to_mitmproxy(door.failed(_outlined(flow), error, self.tell), flow.request.method)
+            flow.response = to_mitmproxy(door.answer_failure(_outline(flow), error, self.tell), flow.request.method)
 
-    async def _answered(self, flow: http.HTTPFlow, crowded: bool) -> None:
-        request, known = self._from_mitmproxy(flow)
+    async def _answer(self, flow: http.HTTPFlow, crowded: bool) -> None:
+        request, is_admitted = self._from_mitmproxy(flow)
         if crowded:
             response = self._crowded(flow)
-        elif known:
+        elif is_admitted:
             response = await door.ask(self.answer, request, self.timeout, self.tell, self.waiting)
-            response = await door.whole(request, response, self._large, self.tell)
+            response = await door.gather(request, response, self._large, self.tell)
         else:
             response = door.STRANGER
             self.tell(request, response, 0.0, None)
@@ -181,7 +181,7 @@ class SandboxAddon(ConnectionGuard):
         return self._clients.get(flow.client_conn.id) or Connection()
 
     def _crowded(self, flow: http.HTTPFlow) -> Response:
-        self.tell(_outlined(flow), door.CROWDED, 0.0, None)
+        self.tell(_outline(flow), door.CROWDED, 0.0, None)
         return door.CROWDED
 
     def response(self, flow: http.HTTPFlow) -> None:
@@ -193,15 +193,15 @@ class SandboxAddon(ConnectionGuard):
             flow.response.headers["Connection"] = "close"
 
     def error(self, flow: http.HTTPFlow) -> None:
-        """What broke off before it could be answered, or refused."""
+        """Warns of what broke off before it could be answered, or refused."""
         if flow.error and not flow.response:
-            proxy_log.broke_off(flow.error.msg, _outlined(flow))
+            proxy_log.warn_of_break(flow.error.msg, _outline(flow))
 
     def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:
         """The proxy user, and whether it may come in."""
-        sent = door.credentials(flow.request.headers.get("Proxy-Authorization", ""))
-        user = sent.partition(b":")[0].decode("utf-8", "replace") or None
-        return user, self._secret is None or hmac.compare_digest(sent, self._secret)
+        login = door.credentials(flow.request.headers.get("Proxy-Authorization", ""))
+        user = login.partition(b":")[0].decode("utf-8", "replace") or None
+        return user, self._secret is None or hmac.compare_digest(login, self._secret)
 
     def _from_mitmproxy(self, flow: http.HTTPFlow) -> tuple[Request, bool]:
         """The flow as the engine sees it, and whether its proxy user may come in."""
@@ -211,7 +211,7 @@ class SandboxAddon(ConnectionGuard):
             for name, value in data.headers.fields
             if name.lower() != b"proxy-authorization"
         ]
-        reverse, known = isinstance(client.proxy_mode, ReverseMode), True
+        reverse, is_admitted = isinstance(client.proxy_mode, ReverseMode), True
         if reverse or client.id in self._tunnels:
             user = self._tunnels.get(client.id)
             host, port = asked_for(data.authority.decode("latin-1"), pairs)
@@ -219,7 +219,7 @@ class SandboxAddon(ConnectionGuard):
             # In a tunnel mitmproxy says where the CONNECT leads, at the TLS door where nothing is.
             tunnel = None if reverse else address(data.host, data.port)
         else:
-            user, known = self._login(flow)
+            user, is_admitted = self._login(flow)
             host, port, scheme, tunnel = data.host.lower(), data.port, data.scheme.decode("latin-1"), None
         request = Request(
             method=data.method.decode("latin-1"),
@@ -233,7 +233,7 @@ class SandboxAddon(ConnectionGuard):
             port=port,
             tunnel=tunnel,
         )
-        return request, known
+        return request, is_admitted
 
     def _perform(self, flow: http.HTTPFlow, response: Response) -> None:
         message, fault = to_mitmproxy(response, flow.request.method), response.fault
@@ -254,7 +254,7 @@ class SandboxAddon(ConnectionGuard):
 
 
 class Script(SandboxAddon):
-    """As mitmdump and mitmweb load it: they would show a refused option under a traceback, and listen for a moment."""
+    """Ends mitmdump and mitmweb at a refused option: they would show it under a traceback, and listen for a moment."""
 
     _runs = False
 
@@ -309,6 +309,6 @@ def _resumable_context(**parameters: Any) -> SSL.Context:
     return context
 
 
-def _outlined(flow: http.HTTPFlow) -> Request:
+def _outline(flow: http.HTTPFlow) -> Request:
     reverse = isinstance(flow.client_conn.proxy_mode, ReverseMode)
-    return mitmproxy_layers.outlined(flow.request, "tls" if reverse else "proxy")
+    return mitmproxy_layers.outline(flow.request, "tls" if reverse else "proxy")

@@ -44,12 +44,12 @@ from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import MAX_BODY, Door
 
 HANDSHAKE = b"\x16"
-"""How TLS begins."""
+"""The first byte of TLS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a client speaks, and what is spoken there."""
+    """The place where a client speaks, and what is spoken there."""
 
     door: Door
     speaks: str
@@ -96,14 +96,14 @@ class Last(Layer):
     _heard = False
     _lingers = 0
 
-    def __init__(self, context: Context, said: bytes) -> None:
+    def __init__(self, context: Context, message: bytes) -> None:
         super().__init__(context)
-        self._said = said
+        self._message = message
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
         client = self.context.client
         if isinstance(event, events.Start):
-            yield commands.SendData(client, self._said)
+            yield commands.SendData(client, self._message)
             if not any(isinstance(layer, HttpStream) for layer in self.context.layers):
                 yield commands.CloseTcpConnection(client, half_close=True)
             yield commands.RequestWakeup(door.LINGER)
@@ -126,7 +126,7 @@ class Http(HttpLayer):
     def refused(self, refusal: Response, stream_id: int) -> None:
         """Tells of a request that is refused here; its head need not have been read."""
         stream, way_in = self.streams.get(stream_id), self.place.door
-        self._tell(outlined(stream.flow.request, way_in) if stream else door.unread(way_in), refusal, 0.0, None)
+        self._tell(outline(stream.flow.request, way_in) if stream else door.unread_request(way_in), refusal, 0.0, None)
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
         reader = Http2 if self.context.client.alpn == b"h2" else Http1
@@ -136,7 +136,7 @@ class Http(HttpLayer):
 
 
 class Http1(Http1Server):
-    """HTTP/1 with an end to what is kept of it, without trailers, and with refusals in the sandbox's own words."""
+    """Reads HTTP/1 with an end to what is kept of it, without trailers, and refuses in the sandbox's own words."""
 
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
@@ -215,16 +215,16 @@ class Http1(Http1Server):
             yield from super().send(event)
 
     def _refuse(self, refusal: Response) -> CommandGenerator[None]:
-        """Answers in the place of who answers requests."""
+        """Answers in the engine's place."""
         self._parent.refused(refusal, self.stream_id)
         if self.request:
             yield ReceiveHttp(RequestProtocolError(self.stream_id, "refused", ErrorCode.GENERIC_CLIENT_ERROR))
         yield from self._end(door.as_http1(refusal))
 
-    def _end(self, said: bytes) -> CommandGenerator[None]:
+    def _end(self, message: bytes) -> CommandGenerator[None]:
         """Reads no more of this connection."""
         self.buf = ReceiveBuffer()
-        last = Last(self.context, said)
+        last = Last(self.context, message)
         self._handle_event = last.handle_event  # type: ignore[method-assign]
         yield from last.handle_event(events.Start())
 
@@ -238,7 +238,7 @@ class Chunks(ChunkedReader):
 
 
 class Http2(Http2Server):
-    """HTTP/2 with the same limits."""
+    """Reads HTTP/2 with the same limits."""
 
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
@@ -274,7 +274,7 @@ class Http2(Http2Server):
 
 
 def refusal_for(event: ResponseProtocolError) -> Response | None:
-    """What we say where mitmproxy would say it with a page of its own."""
+    """The answer of ours where mitmproxy would give a page of its own."""
     match event.code.http_status_code():
         case None:
             return None
@@ -289,15 +289,16 @@ def refusal_for(event: ResponseProtocolError) -> Response | None:
             return door.FAILED
 
 
-def outlined(request: http.Request, way_in: Door) -> Request:
-    """What can be said of any request, however odd."""
+def outline(request: http.Request, way_in: Door) -> Request:
+    """The method and path of any request, however odd."""
     data = request.data
     method, path = (part.decode("latin-1") for part in (data.method or b"-", data.path or data.authority or b"-"))
     return Request(method, path, door=way_in)
 
 
 def to_mitmproxy(response: Response, method: str) -> http.Response:
-    fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in door.framed(response, method)]
+    pairs = door.framed_headers(response, method)
+    fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
     content = b"" if method == "HEAD" else response.body
     reason = RESPONSES.get(response.status, "").encode()
     now = time()

@@ -37,7 +37,7 @@ from xs2a_sandbox.doors.proxy_log import LOGGER, ProxyLog
 from xs2a_sandbox.errors import ConfigError
 
 NOWHERE = "http://127.0.0.1:9"
-"""Where the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
+"""The place that the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
 
 
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -55,7 +55,7 @@ class ProxyDoors:
         tls_port: int | None,
         confdir: Path,
         proxy_auth: str | None = None,
-        tell: Tell = door.untold,
+        tell: Tell = door.tell_nobody,
         connections: Connections | None = None,
     ) -> None:
         self.host = host
@@ -178,7 +178,7 @@ def ensure_ca(confdir: Path) -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """All at once, for whoever reads it at the same moment."""
+    """Replaces the file all at once, for whoever reads it at the same moment."""
     if path.exists() and path.read_bytes() == content:
         return
     with NamedTemporaryFile(dir=path.parent, delete=False) as made:

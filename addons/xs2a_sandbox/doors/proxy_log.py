@@ -1,4 +1,4 @@
-"""What mitmproxy says of connections, in the sandbox's words: what its users can mend, without the rest."""
+"""mitmproxy's log of connections in the sandbox's words: what its users can mend, without the rest."""
 
 import logging
 import re
@@ -31,28 +31,28 @@ class ProxyLog(logging.Filter):
     def __init__(self, ca_file: Path) -> None:
         super().__init__()
         self._sentences: dict[re.Pattern[str], Callable[[str, re.Match[str]], str]] = {
-            _DISTRUST: lambda who, found: (
-                f"{who} does not trust the sandbox's certificate{_for(found[1])}: "
+            _DISTRUST: lambda who, match: (
+                f"{who} does not trust the sandbox's certificate{_for(match[1])}: "
                 f"let it trust {ca_file} (docs/clients.md says how)"
             ),
-            _ALERT: lambda who, found: (
+            _ALERT: lambda who, match: (
                 f"{who} does not trust the sandbox's certificate: let it trust {ca_file} (docs/clients.md says how)"
             ),
-            _LEFT: lambda who, found: (
-                f"{who} left in the middle of the TLS handshake{_for(found[1])}; "
+            _LEFT: lambda who, match: (
+                f"{who} left in the middle of the TLS handshake{_for(match[1])}; "
                 f"if it always does, it may not trust {ca_file} (docs/clients.md)"
             ),
-            _VERSION: lambda who, found: f"{who} speaks no version of TLS that the sandbox does: 1.2 or 1.3 is needed",
-            _HTTP_2: lambda who, found: f"{who} is left without an answer: {unquoted(found[1])}",
-            _NO_TLS: lambda who, found: f"{who} began a TLS handshake with what is none",
+            _VERSION: lambda who, match: f"{who} speaks no version of TLS that the sandbox does: 1.2 or 1.3 is needed",
+            _HTTP_2: lambda who, match: f"{who} is left without an answer: {unquoted(match[1])}",
+            _NO_TLS: lambda who, match: f"{who} began a TLS handshake with what is none",
         }
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
         who = door.client_at(getattr(record, "client", None))
         for pattern, sentence in self._sentences.items():
-            if found := pattern.match(message):
-                record.msg, record.args = sentence(who, found), None
+            if match := pattern.match(message):
+                record.msg, record.args = sentence(who, match), None
                 record.levelno, record.levelname = logging.WARNING, "WARNING"
                 return True
         if record.levelno < logging.WARNING:
@@ -61,10 +61,10 @@ class ProxyLog(logging.Filter):
         return True
 
 
-def broke_off(message: str, request: Request) -> None:
+def warn_of_break(message: str, request: Request) -> None:
     """Warns of a request that ended before it was whole: to mitmproxy its client's leaving is a broken protocol."""
-    if found := _BROKEN.match(message):
-        logger.warning("no answer to %s %s: %s", request.method, outline(request.target), unquoted(found[1]))
+    if match := _BROKEN.match(message):
+        logger.warning("no answer to %s %s: %s", request.method, outline(request.target), unquoted(match[1]))
 
 
 def unquoted(text: str) -> str:
@@ -73,5 +73,5 @@ def unquoted(text: str) -> str:
 
 
 def _for(name: str) -> str:
-    """A client that names nobody is shown where the TLS door leads to: nowhere."""
+    """Words for the name that a client asked for; none where mitmproxy names the nowhere behind the TLS door."""
     return "" if name.endswith(":9") else f" for {name}"

@@ -79,7 +79,7 @@ async def serve(
 
 
 async def _told_to_stop(stop: asyncio.Event) -> None:
-    """A second signal finds the default handler again: whoever is in a hurry need not wait for the draining."""
+    """Waits for `stop` or a signal. A second one finds the default handler again, for whoever is in a hurry."""
     loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, signal.SIGINT]
     # Whoever started this with nohup wants it to outlive its terminal; Windows has no such signal.
     if (hang_up := getattr(signal, "SIGHUP", None)) and signal.getsignal(hang_up) is not signal.SIG_IGN:

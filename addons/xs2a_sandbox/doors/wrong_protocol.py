@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WrongProtocol:
-    """`answer` makes its client give up at once, and not for a reason that misleads."""
+    """A protocol, and the `answer` that makes its client give up at once, and not for a reason that misleads."""
 
     name: str
     answer: bytes
@@ -32,7 +32,7 @@ SOCKS5 = WrongProtocol("SOCKS5", b"\5\xff")
 
 
 def recognise(start: bytes) -> WrongProtocol | None:
-    """What begins with `start`, if it is one of them."""
+    """The wrong protocol whose first bytes are `start`; None for any other."""
     if start.startswith(b"PRI * HTTP/2.0\r\n"):
         return HTTP2
     return {0x16: TLS, 0x04: SOCKS4, 0x05: SOCKS5}.get(start[0]) if start else None

@@ -83,7 +83,7 @@ async def ask(answer: Answer, request: Request) -> Response:
 
 def framed(response: Response, method: str) -> list[tuple[str, str]]:
     """The headers as a door sends them. A truncated answer promises at least a byte more than there is."""
-    headers = door.framed(response, method)
+    headers = door.framed_headers(response, method)
     if response.fault == "truncate":
         headers = [pair for pair in headers if pair[0] != "Content-Length"]
         headers.append(("Content-Length", str(len(response.body) or 1)))
