@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
-from xs2a_sandbox.authoring.openapi import RAISED, bundled_document, to_yaml
-from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.authoring.openapi import bundled_document, to_yaml
 from xs2a_sandbox.documents import yaml_reader
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
@@ -35,11 +34,6 @@ def test_it_is_valid(written: dict[str, Any]) -> None:
 
 def test_the_file_says_the_same_to_every_yaml_reader(written: dict[str, Any]) -> None:
     assert yaml_reader.read(FILE).value == written
-
-
-def test_the_errors_of_handlers_are_known() -> None:
-    assert RAISED.keys() == HANDLERS.keys()
-    assert {name for names in RAISED.values() for name in names.split()} | {"format-error"} == RAISES
 
 
 def test_every_documented_operation_is_there(written: dict[str, Any]) -> None:

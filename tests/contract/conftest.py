@@ -19,6 +19,7 @@ import pytest
 
 from tests.contract.control import Control
 from tests.contract.doors import BANK, DOORS, WIRES, Bank, InProcess, Send, Wire
+from tests.support import noted_handlers
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import Engine
@@ -33,6 +34,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             case = item.nodeid.partition("[")[0] + re.sub(rf"(^|-){door}(?=-|$)", "", callspec.id, count=1)
             if door != WIRES[crc32(case.encode()) % len(WIRES)]:
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _noted_handlers() -> None:
+    noted_handlers.install()
+
+
+@pytest.fixture(autouse=True)
+def _handlers_do_what_they_declare(_noted_handlers: None) -> Iterator[None]:
+    noted_handlers.NOTES.undeclared.clear()
+    yield
+    assert noted_handlers.NOTES.undeclared == []
 
 
 @dataclass(frozen=True, slots=True)

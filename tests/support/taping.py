@@ -64,7 +64,7 @@ def tape(directory: Path, *entries: Entry, name: str = "20261121T101112Z", redac
 
 def bank_of_things(directory: Path) -> interface.Interface:
     write_files(directory / "bank", {"bank.yaml": BANK})
-    return interface.read([[directory / "bank"]], SCHEMAS, HANDLERS, ())
+    return interface.read([[directory / "bank"]], SCHEMAS, HANDLERS)
 
 
 def derived(directory: Path, *entries: Entry, name: str = "20261121T101112Z") -> Derived:
@@ -83,7 +83,7 @@ def rules(directory: Path) -> dict[str, Mapping[str, Any]]:
 
 def replay(directory: Path) -> Engine:
     layers = [[directory / "bank"], [directory / "tape" / "cassettes"]]
-    bank = Bank(interface.read(layers, SCHEMAS, HANDLERS, ()), SCHEMAS)
+    bank = Bank(interface.read(layers, SCHEMAS, HANDLERS), SCHEMAS)
     return Engine(Banks(bank), MemoryStore(), TestData({}, ()))
 
 

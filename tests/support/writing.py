@@ -24,7 +24,7 @@ BANK: dict[str, Any] = {
     "every_error": {"body": {"error": "{{ error.name }}", "text": "{{ error.text }}"}},
     "errors": {
         name: {"status": 404 if name == "path-unknown" else 500, "code": "X", "number": "1", "text": "{{ reason }}"}
-        for name in sorted(interface.ENGINE_ERRORS)
+        for name in sorted(interface.ENGINE_ERRORS.union(*(handler.errors for handler in HANDLERS.values())))
     },
     "operations": [
         {"id": "list", "method": "GET", "path": "/v1/things", "respond": {"body": "list"}},
@@ -32,7 +32,7 @@ BANK: dict[str, Any] = {
         {"id": "make", "method": "POST", "path": "/v1/things", "respond": {"body": "make"}},
     ],
 }
-"""A bank of things: three operations, and every error the engine needs."""
+"""A bank of things: three operations, and every error the sandbox needs."""
 
 Layer = Mapping[str, Any]
 """Text, or plain data, by file name."""
@@ -51,7 +51,7 @@ def check(directory: Path, *layers: Layer, bank: Any = BANK) -> tuple[interface.
     """The layers over the bank, with every problem of them."""
     paths = [[write(directory / "0", {"bank.yaml": bank})]]
     paths += [[write(directory / str(number), files)] for number, files in enumerate(layers, 1)]
-    return interface.check(paths, SCHEMAS, HANDLERS, ())
+    return interface.check(paths, SCHEMAS, HANDLERS)
 
 
 def problems(directory: Path, *layers: Layer, bank: Any = BANK) -> list[Problem]:

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.authoring import lint as consequence
 from xs2a_sandbox.authoring.case_from_exchange import case_from
-from xs2a_sandbox.authoring.openapi import RAISED
 from xs2a_sandbox.authoring.samples import of_schema
 from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Call, Interface, Operation
 from xs2a_sandbox.cassette.answers import without_nulls
 from xs2a_sandbox.cassette.call import Session
@@ -302,7 +302,8 @@ def _answer(operation: Operation, interface: Interface, schemas: Schemas, status
 
 def _error(operation: Operation, interface: Interface, status: int) -> Any:
     """As the dialect says errors; with the code that the operation has for that status, if it has one."""
-    names = RAISED.get(operation.behaviour.handler or "", "").split()
+    handler = HANDLERS.get(operation.behaviour.handler or "")
+    names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
     known = next((one for one in usual if one.status == status and one.body is None), None)
     phrase = next((one.phrase for one in HTTPStatus if one == status), "Error")

@@ -11,10 +11,11 @@ from typing import Any
 
 import yaml
 
-from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import Interface, Operation, layers
-from xs2a_sandbox.cassette.matchers import text_schema
+from xs2a_sandbox.cassette import Interface, Operation, Rule, layers
+from xs2a_sandbox.cassette.handler import Parts, options_of
+from xs2a_sandbox.cassette.matchers import RequestPart, text_schema
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.cassette.requirements import fill_name, header_name
 from xs2a_sandbox.config import Settings
@@ -22,42 +23,6 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import SUFFIX
 
-RAISED = {
-    "accounts.list": "consent-expired consent-invalid consent-unknown",
-    "accounts.read": "consent-expired consent-invalid consent-unknown resource-not-covered",
-    "accounts.balances": "consent-expired consent-invalid consent-unknown resource-not-covered",
-    "accounts.transactions": "consent-expired consent-invalid consent-unknown period-invalid resource-not-covered",
-    "accounts.transaction": "consent-expired consent-invalid consent-unknown resource-not-covered",
-    "authorisations.start": "credentials-invalid method-unknown resource-blocked service-invalid status-invalid",
-    "authorisations.list": "",
-    "authorisations.read": "authorisation-unknown",
-    "authorisations.update": "authorisation-unknown credentials-invalid method-unknown resource-blocked "
-    "service-invalid status-invalid",
-    "baskets.create": "member-unknown reference-status-invalid",
-    "baskets.read": "basket-unknown",
-    "baskets.delete": "basket-unknown status-invalid",
-    "cards.list": "consent-expired consent-invalid consent-unknown",
-    "cards.read": "consent-expired consent-invalid consent-unknown resource-not-covered",
-    "cards.balances": "consent-expired consent-invalid consent-unknown resource-not-covered",
-    "cards.transactions": "consent-expired consent-invalid consent-unknown period-invalid resource-not-covered",
-    "consents.create": "account-not-held period-invalid",
-    "consents.read": "consent-unknown",
-    "consents.status": "consent-unknown",
-    "consents.delete": "consent-unknown",
-    "payments.initiate": "account-not-held execution-date-invalid period-invalid",
-    "payments.read": "payment-unknown",
-    "payments.cancel": "cancellation-invalid payment-unknown",
-    "funds.confirm": "account-not-held consent-unknown",
-    "token.issue": "grant-unsupported token-client-unknown token-request-invalid",
-}
-"""The errors of each handler, `format-error` aside, which every operation has: a module's RAISES are for all of it."""
-OF_FAMILY = {
-    "basket": "basket-unknown",
-    "cancellation": "payment-unknown",
-    "consent": "consent-unknown",
-    "payment": "payment-unknown",
-}
-"""What an authorisation's handler raises for the resource that is authorised."""
 _LEFT_OUT = ("$schema", "$id", "$defs")
 _ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
 
@@ -108,11 +73,15 @@ class Writer:
                 yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", **schema}}
         found: dict[str, Json] = {}
         for constraint in (c for c in operation.require.constraints if c.place.part != "body"):
-            part, name = constraint.place.part, constraint.place.name
-            place = {"name": name, "in": "query"} if part == "query" else {"name": header_name(name), "in": "header"}
-            found[name] = {**place, "required": not constraint.fits(()), "schema": text_schema(constraint.spec)}
-        for name in re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str)):
-            found.setdefault(name, {"name": header_name(name), "in": "header", "schema": {"type": "string"}})
+            found[constraint.place.name] = {
+                **_named(constraint.place),
+                "required": not constraint.fits(()),
+                "schema": text_schema(constraint.spec),
+            }
+        read = re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str))
+        for place in (*(RequestPart("headers", name) for name in read), *sorted(_reads(operation), key=str)):
+            if place.part in ("headers", "query"):
+                found.setdefault(place.name, {**_named(place), "schema": {"type": "string"}})
         for parameter in found.values():
             same = self.components["parameters"].setdefault(parameter["name"], parameter) == parameter
             yield {"$ref": f"#/components/parameters/{parameter['name']}"} if same else parameter
@@ -123,10 +92,11 @@ class Writer:
         errors |= {"media-type"} if operation.require.schema else set()
         found: set[tuple[int, str, str, str]] = set()
         default = operation.behaviour
-        for behaviour in (default, *(r.behaviour for r in self.bank.rules if r.operation == operation.id)):
-            errors |= set(RAISED.get(behaviour.handler or "", "").split())
-            family = (behaviour.options or default.options or {}).get("family")
-            errors |= {OF_FAMILY[family]} if family else set()
+        owners: list[Operation | Rule] = [operation, *(r for r in self.bank.rules if r.operation == operation.id)]
+        for by in owners:
+            behaviour = by.behaviour
+            if handler := HANDLERS.get(behaviour.handler or ""):
+                errors |= handler.with_options(options_of(by, operation)).raises
             for answer in (*(behaviour.respond or (default.respond if behaviour.handler else ())), *behaviour.sequence):
                 name = answer.schema or (behaviour.answers or default.answers or {}).get(str(answer.status), "")
                 if answer.error:
@@ -184,6 +154,18 @@ def _paths(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
             yield fill_name(operation.pattern.text, fixed), fixed, kept
 
 
+def _reads(operation: Operation) -> Parts:
+    """What the operation's handler reads of a request."""
+    handler = HANDLERS.get(operation.behaviour.handler or "")
+    return handler.with_options(operation.behaviour.options or {}).reads if handler else frozenset()
+
+
+def _named(place: RequestPart) -> Json:
+    if place.part == "query":
+        return {"name": place.name, "in": "query"}
+    return {"name": header_name(place.name), "in": "header"}
+
+
 def _said(error: ErrorAnswer) -> str:
     numbers = ", ".join(n if by == "default" else f"{n} on {by}" for by, n in error.numbers.items())
     text = re.sub(r"\{\{ *([\w.]+) *\}\}", r"<\1>", error.origin.written["text"])
@@ -193,7 +175,7 @@ def _said(error: ErrorAnswer) -> str:
 def bundled_document(dialect: str = Settings().dialect) -> Json:
     """Of a dialect that comes with the package, without anybody's cases."""
     schemas = Schemas([bundled("schemas")])
-    bank = layers.read([[bundled("cassettes") / dialect]], schemas, HANDLERS, RAISES)
+    bank = layers.read([[bundled("cassettes") / dialect]], schemas, HANDLERS)
     return Writer(bank, schemas).document(dialect.rpartition("-")[2])
 
 

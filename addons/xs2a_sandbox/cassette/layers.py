@@ -1,11 +1,12 @@
 """The bank's interface: cassettes in layers, put together and checked as one."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from xs2a_sandbox.cassette import reader
+from xs2a_sandbox.cassette import handler, reader
 from xs2a_sandbox.cassette.answers import Answer
+from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import (
     Cassette,
     ErrorAnswer,
@@ -72,19 +73,18 @@ class Interface:
 def read(
     layers: Sequence[Layer],
     schemas: Schemas,
-    handlers: Collection[str],
-    raised: Collection[str],
+    handlers: Mapping[str, Handler],
     *,
     bank: bool = False,
 ) -> Interface:
     """Each layer is some directories, files, or cassettes read before.
 
-    `raised` are the names of errors that handlers raise; `bank` says whether there is a real one for `bank: true`.
+    `bank` says whether there is a real one for `bank: true`.
 
     Raises:
         Unreadable: with every problem of every file.
     """
-    interface, problems = check(layers, schemas, handlers, raised, bank=bank)
+    interface, problems = check(layers, schemas, handlers, bank=bank)
     if problems or interface is None:
         raise Unreadable(problems)
     return interface
@@ -93,8 +93,7 @@ def read(
 def check(
     layers: Sequence[Layer],
     schemas: Schemas,
-    handlers: Collection[str],
-    raised: Collection[str],
+    handlers: Mapping[str, Handler],
     *,
     bank: bool = False,
 ) -> tuple[Interface | None, list[Problem]]:
@@ -131,7 +130,7 @@ def check(
     if not readable:
         return None, problems
     problems += clashes([[o for one in layer for o in one.operations] for layer in parsed])
-    missing = sorted((ENGINE_ERRORS | set(raised)) - errors.keys())
+    missing = sorted(ENGINE_ERRORS.union(*(one.errors for one in handlers.values())) - errors.keys())
     if missing or every_error is None:
         what = [f"the errors {', '.join(missing)}"] if missing else []
         what += [] if every_error else ["every_error, the body that errors are said in"]
@@ -226,7 +225,7 @@ def _dangling(
     rules: Sequence[Rule],
     errors: Mapping[str, ErrorAnswer],
     schemas: Schemas,
-    handlers: Collection[str],
+    handlers: Mapping[str, Handler],
     bank: bool,
 ) -> list[Problem]:
     problems: list[Problem] = []
@@ -238,6 +237,7 @@ def _dangling(
         ]
         problems += _unknown_schema(operation.require.schema, operation, operation.origin, schemas)
         problems += _behaviour(operation, errors, schemas, handlers)
+        problems += handler.check(operation, operation, handlers, operations)
         if operation.behaviour.handler and not operation.behaviour.respond:
             text = "the handler's result needs a respond"
             problems.append(operation.origin.problem("behaviour", text, ("handler",)))
@@ -257,6 +257,7 @@ def _dangling(
         if rule.require:
             problems += _unknown_schema(rule.require.schema, owner, rule.origin, schemas)
         problems += _behaviour(rule, errors, schemas, handlers)
+        problems += handler.check(rule, owner, handlers, operations) if owner or rule.pattern else []
         if rule.behaviour.handler and not rule.behaviour.respond and not (owner and owner.behaviour.respond):
             text = "the handler's result needs a respond, here or in the operation"
             problems.append(rule.origin.problem("behaviour", text, ("handler",)))
@@ -267,7 +268,7 @@ def _dangling(
 
 
 def _behaviour(
-    by: Operation | Rule, errors: Mapping[str, ErrorAnswer], schemas: Schemas, handlers: Collection[str]
+    by: Operation | Rule, errors: Mapping[str, ErrorAnswer], schemas: Schemas, handlers: Mapping[str, Handler]
 ) -> list[Problem]:
     behaviour, origin = by.behaviour, by.origin
     problems = []

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from xs2a_sandbox.bank import Bank, Banks, TestData, testdata
-from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette import layers as interface
@@ -117,7 +117,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     schemas = _schemas()
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
     all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
-    said, problems = interface.check(all_layers, schemas, HANDLERS, RAISES, bank=_has_bank(settings))
+    said, problems = interface.check(all_layers, schemas, HANDLERS, bank=_has_bank(settings))
     data, read_data = data_files(settings, more), None
     try:
         read_data = testdata.load(data)
@@ -130,7 +130,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
 def interface_of(settings: Settings) -> Interface:
     """What the configured cassettes say. Raises Unreadable."""
     real = settings.real_banks()[-1]
-    return interface.read(layers(settings, real), _schemas(), HANDLERS, RAISES, bank=_has_bank(settings))
+    return interface.read(layers(settings, real), _schemas(), HANDLERS, bank=_has_bank(settings))
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from xs2a_sandbox.bank import Banks, Outcome, TestData
 from xs2a_sandbox.bank.bank import attempted, refusal
-from xs2a_sandbox.bank.handlers.table import RAISES
 from xs2a_sandbox.bank.sca_pages import pages
 from xs2a_sandbox.bank.sca_pages.html import show
 from xs2a_sandbox.cassette import Call, Interface
@@ -47,7 +46,7 @@ log = logging.getLogger("xs2a_sandbox")
 COMMIT_TRIES = 8
 _RETRY_SECONDS = 0.02
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
-_OWN_ERRORS = ENGINE_ERRORS - RAISES
+_OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # which requirements and handlers raise, too
 _OWN_PATHS = frozenset({ROOT, pages.PAGES})
 _UNSAID = {
     "bank": "the bank does not say why",

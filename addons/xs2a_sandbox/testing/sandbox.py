@@ -13,7 +13,7 @@ import msgspec
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.signing import Family
-from xs2a_sandbox.bank.handlers.table import HANDLERS, RAISES
+from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Interface, reader
 from xs2a_sandbox.cassette import layers as interface
 from xs2a_sandbox.cassette.expressions import to_text
@@ -55,7 +55,7 @@ class Blueprint:
 
     def extended(self, layers: Sequence[Sequence[Cassette]]) -> Interface:
         """With more layers over those of the files. Raises Unreadable."""
-        return interface.read([*self.layers, *layers], self.schemas, HANDLERS, RAISES)
+        return interface.read([*self.layers, *layers], self.schemas, HANDLERS)
 
     def engine(self, said: Interface, store: Store, journal: Journal) -> Engine:
         settings = self.settings

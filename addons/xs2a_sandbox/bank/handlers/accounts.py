@@ -8,20 +8,58 @@ from urllib.parse import urlencode
 from xs2a_sandbox.bank.handlers import bookings
 from xs2a_sandbox.bank.handlers.consents import reference, registered, status_of
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-
-RAISES = frozenset(
-    {"consent-expired", "consent-invalid", "consent-unknown", "format-error", "period-invalid", "resource-not-covered"}
-)
 
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _PAGED = ("bookingStatus", "dateFrom", "dateTo")
 """What the address of another page repeats of the request."""
 
 
+LINKS = Option(
+    "Where the links of each account stand, and what each adds to the account's path.",
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["container", "members"],
+        "properties": {
+            "container": {"type": "string"},
+            "members": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    },
+    required=True,
+)
+PAGE_SIZE = Option(
+    "How many booked entries are shown at once, null for all; `next` is then the address of the next page.",
+    {"type": ["integer", "null"], "minimum": 1},
+    deeds=deeds("query.page"),
+)
+UNUSABLE = "consent-expired consent-invalid consent-unknown format-error"
+"""The errors of `usable_consent`."""
+
+
+def shown_lists(*names: str) -> Option:
+    return Option(
+        "By bookingStatus, the lists that are shown; the others are null.",
+        {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"type": "array", "items": {"enum": list(names)}},
+        },
+        required=True,
+    )
+
+
+@handler(
+    "accounts.list",
+    reads="headers.consent-id query.withBalance",
+    raises=UNUSABLE,
+    returns="accounts",
+    options={"links": LINKS},
+)
 def list_accounts(call: Call) -> dict[str, Any]:
-    """Options: `links`, see `_record`."""
+    """The accounts that the consent covers."""
     return {
         "accounts": [
             _record(call, iban, account, f"{call.self_path}/{iban}")
@@ -31,21 +69,40 @@ def list_accounts(call: Call) -> dict[str, Any]:
     }
 
 
+@handler(
+    "accounts.read",
+    reads="headers.consent-id query.withBalance where.account-id",
+    raises=f"{UNUSABLE} resource-not-covered",
+    returns="account",
+    options={"links": LINKS},
+)
 def read(call: Call) -> dict[str, Any]:
-    """Options: `links`, see `_record`."""
+    """One account."""
     iban, account = _covered(call)
     return {"account": _record(call, iban, account, call.self_path)}
 
 
+@handler(
+    "accounts.balances",
+    reads="headers.consent-id where.account-id",
+    raises=f"{UNUSABLE} resource-not-covered",
+    returns="balances",
+)
 def balances(call: Call) -> dict[str, Any]:
+    """An account's balances, with what the session's payments have moved."""
     iban, account = _covered(call)
     return {"balances": bookings.balances(account, bookings.movements(call, iban, account))}
 
 
+@handler(
+    "accounts.transactions",
+    reads="headers.consent-id query.bookingStatus query.dateFrom query.dateTo where.account-id",
+    raises=f"{UNUSABLE} period-invalid resource-not-covered",
+    returns="iban account self next booked pending information",
+    options={"lists": shown_lists("booked", "pending", "information"), "page_size": PAGE_SIZE},
+)
 def transactions(call: Call) -> dict[str, Any]:
-    """Options: `lists` says which lists each bookingStatus shows; the others are null. `page_size`: how many booked
-    entries are shown at once, null for all; `next` is then the address of the next page, if there is one.
-    """
+    """An account's transactions in lists, by their booking date."""
     iban, account = _covered(call)
     since, until = period(call)
     shown = lists(call)
@@ -66,7 +123,14 @@ def transactions(call: Call) -> dict[str, Any]:
     }
 
 
+@handler(
+    "accounts.transaction",
+    reads="headers.consent-id where.account-id where.transactionId",
+    raises=f"{UNUSABLE} resource-not-covered",
+    returns="transaction",
+)
 def transaction(call: Call) -> dict[str, Any]:
+    """One transaction, whichever list it is in."""
     iban, account = _covered(call)
     id = call.path["transactionId"]
     for entries in _entries(call, iban, account).values():
@@ -95,8 +159,6 @@ def period(call: Call) -> tuple[str | None, str | None]:
 
 def _page(call: Call, entries: list[Document], size: int) -> tuple[list[Document], str | None]:
     """The page that is asked for, the first is 1, and the address of the next. There is nothing after the last."""
-    if not isinstance(size, int) or size < 1:
-        raise BankError("internal", reason=f"page_size must be a whole number from 1 on, not {size!r}")
     asked = call.query.get("page", "1")
     if not _PAGE.fullmatch(asked):
         raise BankError("format-error", expected="the query parameter page must be a whole number from 1 on")
@@ -142,7 +204,7 @@ def _covered(call: Call) -> tuple[str, Document]:
 
 
 def _record(call: Call, iban: str, account: Document, path: str) -> dict[str, Any]:
-    """An account as it is shown (spec 2.6). Options: `links: {container, members}`, members being path suffixes."""
+    """An account as it is shown (spec 2.6)."""
     links = call.options["links"]
     record: dict[str, Any] = {"resourceId": iban, "iban": iban}
     record |= {name: account[name] for name in ("currency", "name", "product", "bic") if name in account}

@@ -17,13 +17,40 @@ from xs2a_sandbox.bank.handlers.signing import (
 )
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.cassette.handler import Option
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-RAISES = frozenset({"credentials-invalid"})
-
 REDIRECT, EMBEDDED, DECOUPLED = "redirect", "embedded", "decoupled"
 APPROACHES = (REDIRECT, EMBEDDED, DECOUPLED)
+
+
+APPROACH_OPTIONS = {
+    "sca": Option(
+        "The approach where nobody has a wish, or the wishes contradict each other.",
+        {"enum": list(APPROACHES)},
+        shared=True,
+    ),
+    "expires_after": Option(
+        "Seconds until an authorisation that nobody finishes has failed.",
+        {"type": "integer", "minimum": 0},
+        shared=True,
+    ),
+    "decides_after": Option(
+        "Seconds until the customer's app confirms a decoupled one by itself, null for never.",
+        {"type": ["integer", "null"], "minimum": 0},
+        shared=True,
+    ),
+    "confirmation": Option("After a redirect the TPP has to confirm with a code.", {"type": "boolean"}, shared=True),
+}
+"""Options of the operation that starts an authorisation; another handler's own are stronger."""
+BEGINNING = (
+    "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-nok-redirect-uri headers.tpp-redirect-preferred "
+    "headers.tpp-redirect-uri"
+)
+"""What `begin` reads."""
+WITH_RESOURCE = f"{BEGINNING} headers.tpp-explicit-authorisation-preferred"
+"""What `begin_with_resource` reads."""
 
 
 def begin_with_resource(call: Call, family: Family, id: str) -> None:
@@ -50,10 +77,10 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "psuId": psu_id if psu else None,
         "attempts": 0,
         "implicit": implicit,
-        "expires": call.clock.after(int(option(options, "expires_after"))).isoformat(),
+        "expires": call.clock.after(options["expires_after"]).isoformat(),
         "ok": call.headers.get("tpp-redirect-uri"),
         "nok": call.headers.get("tpp-nok-redirect-uri"),
-        "code": secrets.token_urlsafe(12) if option(options, "confirmation") else None,
+        "code": secrets.token_urlsafe(12) if options["confirmation"] else None,
         "nonce": secrets.token_urlsafe(12),
     }
     resource = call.state.get(family.collection, id) or {}
@@ -73,20 +100,11 @@ def options_of(call: Call, family: Family) -> Mapping[str, Any]:
     return {**call.sca.get(family.name, {}), **call.options}
 
 
-def option(options: Mapping[str, Any], name: str) -> Any:
-    """Raises BankError `internal` where the dialect does not say it."""
-    if name not in options:
-        raise BankError("internal", reason=f"no operation starts such an authorisation `with` {name}")
-    return options[name]
-
-
 def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] | None) -> str:
     """What the TPP prefers, if the customer can do it; the dialect's own choice where it has no wish, or two."""
     redirect = call.headers.get("tpp-redirect-preferred", "").lower()
     decoupled = call.headers.get("tpp-decoupled-preferred", "").lower()
-    wanted: str = option(options, "sca")
-    if wanted not in APPROACHES:
-        raise BankError("internal", reason=f"sca is one of {', '.join(APPROACHES)}, not {wanted}")
+    wanted: str = options["sca"]
     if redirect == "true" and decoupled != "true":
         wanted = REDIRECT
     elif decoupled == "true" and redirect != "true":
@@ -113,10 +131,10 @@ def customer(call: Call, family: Family, id: str, psu_id: str) -> Document:
 
 def push(call: Call, id: str, authorisation: Document) -> Document:
     """Asks in the customer's app, which answers by itself after a while unless the control interface decides before."""
-    after = option(options_of(call, FAMILIES[authorisation["family"]]), "decides_after")
+    after = options_of(call, FAMILIES[authorisation["family"]])["decides_after"]
     if after is None:
         return moved(call, id, authorisation, "begin", decides=None)
-    decides = call.clock.after(int(after))
+    decides = call.clock.after(after)
     _watch(call, FAMILIES[authorisation["family"]], authorisation["resource"])
     note_push(call, id, authorisation, decides)
     return moved(call, id, authorisation, "begin", decides=decides.isoformat())

@@ -2,10 +2,21 @@
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from xs2a_sandbox.bank.handlers import baskets, consents, payments
-from xs2a_sandbox.bank.handlers.approaches import DECOUPLED, EMBEDDED, REDIRECT, begin, customer, offered, push
+from xs2a_sandbox.bank.handlers.approaches import (
+    APPROACH_OPTIONS,
+    BEGINNING,
+    DECOUPLED,
+    EMBEDDED,
+    REDIRECT,
+    begin,
+    customer,
+    offered,
+    push,
+)
 from xs2a_sandbox.bank.handlers.lifecycle import SCA
 from xs2a_sandbox.bank.handlers.signing import (
     AUTHORISATIONS,
@@ -19,13 +30,9 @@ from xs2a_sandbox.bank.handlers.signing import (
     succeed,
 )
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-
-RAISES = frozenset(
-    {"authorisation-unknown", "credentials-invalid", "format-error", "method-unknown", "resource-blocked"}
-    | {"service-invalid", "status-invalid"}
-)
 
 MAX_ATTEMPTS = 3
 
@@ -37,10 +44,38 @@ LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
 }
 
 
+_BY_FAMILY = {
+    "consent": deeds("where.consentId", "consent-unknown"),
+    "payment": deeds(payments.BY_ID, "payment-unknown"),
+    "cancellation": deeds(payments.BY_ID, "payment-unknown"),
+    "basket": deeds("where.basketId", "basket-unknown"),
+}
+FAMILY = {
+    "family": Option("What is authorised.", {"enum": list(_BY_FAMILY)}, required=True, choices=_BY_FAMILY),
+    **payments.KIND,
+}
+PAGE = {
+    "page": Option(
+        "The address of the customer's page, relative to the session's /sca/; `{resource}` is the id of what is "
+        "authorised, other words in braces are path parameters.",
+        {"type": "string"},
+        template=frozenset({"resource"}),
+    )
+}
+_STEPS = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
+_STEP = " ".join(f"body/{name}" for name in _STEPS)
+_RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods chosenScaMethod next"
+
+
+@handler(
+    "authorisations.start",
+    reads=f"{_STEP} {BEGINNING}",
+    raises="credentials-invalid format-error resource-blocked service-invalid status-invalid",
+    returns=_RESULT,
+    options=FAMILY | PAGE | {name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()},
+)
 def start(call: Call) -> dict[str, Any]:
-    """Options: `family`; `sca`, the approach nobody has a wish about; `expires_after` and `decides_after` in seconds;
-    `confirmation: true` asks for a confirmation code in the end.
-    """
+    """A new authorisation, with its first step if the body holds one; `next` names the steps that can follow."""
     family = FAMILIES[call.options["family"]]
     id, resource = LOADERS[family.name](call)
     check_startable(call, family, id, resource)
@@ -51,21 +86,37 @@ def start(call: Call) -> dict[str, Any]:
     return _result(call, authorisation_id, authorisation, f"{call.self_path}/{authorisation_id}")
 
 
+@handler("authorisations.list", returns="authorisationIds", options=FAMILY)
 def list_ids(call: Call) -> dict[str, Any]:
-    """Options: `family`."""
+    """The ids of all authorisations of a resource."""
     family = FAMILIES[call.options["family"]]
     _, resource = LOADERS[family.name](call)
     return {"authorisationIds": list(resource.get(family.listed, ()))}
 
 
+@handler(
+    "authorisations.read",
+    reads="where.authorisationId",
+    raises="authorisation-unknown",
+    returns=_RESULT,
+    options=FAMILY | PAGE,
+)
 def read(call: Call) -> dict[str, Any]:
-    """Options: `family`."""
+    """An authorisation as it is now."""
     id, authorisation = _addressed(call)
     return _result(call, id, authorisation, call.self_path)
 
 
+@handler(
+    "authorisations.update",
+    reads=f"{_STEP} headers.psu-id where.authorisationId",
+    raises="authorisation-unknown credentials-invalid format-error method-unknown resource-blocked service-invalid "
+    "status-invalid",
+    returns=_RESULT,
+    options=FAMILY | PAGE | APPROACH_OPTIONS,
+)
 def update(call: Call) -> dict[str, Any]:
-    """Options: as for `start`. A wrong password, code or one-time password counts, and the third fails for good."""
+    """The next step. A wrong password, code or one-time password counts, and the third fails for good."""
     id, authorisation = _addressed(call)
     if authorisation["scaStatus"] in SCA.final:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
@@ -185,15 +236,14 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
 
 def _steps(body: Mapping[str, Any]) -> list[str]:
     """The names of the steps that the body asks for."""
-    names = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
-    return [name for name in names if body.get(name)]
+    return [name for name in _STEPS if body.get(name)]
 
 
 def _identify(call: Call, id: str, authorisation: Document) -> Document:
     psu_id = call.headers.get("psu-id")
     if not psu_id:
-        text = "one of psuData, authenticationMethodId, scaAuthenticationData, confirmationCode or the header PSU-ID"
-        raise BankError("format-error", expected=f"an update needs {text}")
+        text = f"an update needs one of {', '.join(_STEPS)} or the header PSU-ID"
+        raise BankError("format-error", expected=text)
     psu = customer(call, FAMILIES[authorisation["family"]], authorisation["resource"], psu_id)
     approach = offered(psu, authorisation["approach"])
     authorisation = moved(call, id, authorisation, "identify", psuId=psu_id, approach=approach)

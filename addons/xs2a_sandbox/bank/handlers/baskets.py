@@ -7,16 +7,23 @@ from xs2a_sandbox.bank.handlers.lifecycle import BASKET
 from xs2a_sandbox.bank.handlers.signing import FAMILIES, active_basket, members, settle
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.cassette.handler import Option, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-
-RAISES = frozenset({"basket-unknown", "format-error", "member-unknown", "reference-status-invalid", "status-invalid"})
 
 _MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "consent"))
 
 
+@handler(
+    "baskets.create",
+    reads="body/consentIds body/paymentIds headers.tpp-explicit-authorisation-preferred headers.tpp-nok-redirect-uri "
+    "headers.tpp-redirect-uri",
+    raises="format-error member-unknown reference-status-invalid",
+    returns="basketId transactionStatus self",
+    options={"most": Option("How many members a basket may have.", {"type": "integer", "minimum": 1}, required=True)},
+)
 def create(call: Call) -> dict[str, Any]:
-    """Options: `most`, how many members a basket may have."""
+    """A new basket of payments and consents that nobody has authorised yet."""
     body = call.body
     given = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
     if not given:
@@ -39,11 +46,14 @@ def create(call: Call) -> dict[str, Any]:
     return {"basketId": id, "transactionStatus": "RCVD", "self": f"{call.self_path}/{id}"}
 
 
+@handler("baskets.read", reads="where.basketId", raises="basket-unknown", returns="basket")
 def read(call: Call) -> dict[str, Any]:
+    """The basket with the ids of its members."""
     _, basket = known(call)
     return {"basket": {name: basket[name] for name in ("payments", "consents", "transactionStatus")}}
 
 
+@handler("baskets.delete", reads="where.basketId", raises="basket-unknown status-invalid")
 def delete(call: Call) -> dict[str, Any]:
     """The members stay as they are, and can be authorised on their own again."""
     id, basket = known(call)

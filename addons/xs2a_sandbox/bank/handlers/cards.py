@@ -2,20 +2,24 @@
 
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.accounts import lists, period, usable_consent, within
+from xs2a_sandbox.bank.handlers.accounts import LINKS, UNUSABLE, lists, period, shown_lists, usable_consent, within
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.handler import handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-
-RAISES = frozenset(
-    {"consent-expired", "consent-invalid", "consent-unknown", "format-error", "period-invalid", "resource-not-covered"}
-)
 
 _SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccounting")
 
 
+@handler(
+    "cards.list",
+    reads="headers.consent-id query.withBalance",
+    raises=UNUSABLE,
+    returns="cardAccounts",
+    options={"links": LINKS},
+)
 def list_cards(call: Call) -> dict[str, Any]:
-    """Options: `links`, see `_record`."""
+    """The card accounts that are paid from accounts of the consent."""
     covered = usable_consent(call)["accounts"]
     return {
         "cardAccounts": [
@@ -26,19 +30,40 @@ def list_cards(call: Call) -> dict[str, Any]:
     }
 
 
+@handler(
+    "cards.read",
+    reads="headers.consent-id query.withBalance where.account-id",
+    raises=f"{UNUSABLE} resource-not-covered",
+    returns="cardAccount",
+    options={"links": LINKS},
+)
 def read(call: Call) -> dict[str, Any]:
-    """Options: `links`, see `_record`."""
+    """One card account."""
     id, card = _covered(call)
     return {"cardAccount": _record(call, id, card, call.self_path)}
 
 
+@handler(
+    "cards.balances",
+    reads="headers.consent-id where.account-id",
+    raises=f"{UNUSABLE} resource-not-covered",
+    returns="cardAccount debitAccounting balances",
+)
 def balances(call: Call) -> dict[str, Any]:
+    """A card account's balances."""
     _, card = _covered(call)
     return {**_referred(card), "balances": card["balances"]}
 
 
+@handler(
+    "cards.transactions",
+    reads="headers.consent-id query.bookingStatus query.dateFrom query.dateTo where.account-id",
+    raises=f"{UNUSABLE} period-invalid resource-not-covered",
+    returns="cardAccount debitAccounting self booked pending",
+    options={"lists": shown_lists("booked", "pending")},
+)
 def transactions(call: Call) -> dict[str, Any]:
-    """Options: `lists` says which lists each bookingStatus shows; the others are null."""
+    """A card account's transactions in lists, by their booking date."""
     _, card = _covered(call)
     since, until = period(call)
     shown = lists(call)
@@ -72,7 +97,7 @@ def _referred(card: Document) -> dict[str, Any]:
 
 
 def _record(call: Call, id: str, card: Document, path: str) -> dict[str, Any]:
-    """A card account as it is shown. Options: `links: {container, members}`, members being path suffixes."""
+    """A card account as it is shown."""
     links = call.options["links"]
     record: dict[str, Any] = {"resourceId": id, **{name: card[name] for name in _SHOWN if name in card}}
     if call.query.get("withBalance") == "true":

@@ -3,22 +3,44 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.approaches import begin_with_resource
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, WITH_RESOURCE, begin_with_resource
 from xs2a_sandbox.bank.handlers.lifecycle import CONSENT
 from xs2a_sandbox.bank.handlers.signing import FAMILIES, settle
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.cassette.handler import Option, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-
-RAISES = frozenset({"account-not-held", "consent-unknown", "format-error", "period-invalid"})
 
 _LISTS = ("balances", "transactions")
 _MEMBERS = ("iban", "bban", "pan", "maskedPan", "msisdn", "currency")
 
 
+_STATUS = {"enum": ["received", "valid"]}
+
+
+@handler(
+    "consents.create",
+    reads=f"body/access body/frequencyPerDay body/recurringIndicator body/validUntil {WITH_RESOURCE}",
+    raises="account-not-held credentials-invalid format-error period-invalid",
+    returns="consentId consentStatus self",
+    options={
+        "status": Option(
+            "With which status a consent for `named` accounts begins, and one for `all` of them.",
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["named", "all"],
+                "properties": {"named": _STATUS, "all": _STATUS},
+            },
+            required=True,
+        ),
+        "reuse": Option("A single preconfigured account answers with its preconfigured consent.", {"type": "boolean"}),
+        **APPROACH_OPTIONS,
+    },
+)
 def create(call: Call) -> dict[str, Any]:
-    """Options: `status: {named, all}` of the two kinds of consent; `reuse: true` to answer with a preconfigured one."""
+    """A new consent, and its authorisation unless that is to be begun apart."""
     body = call.body
     access = body["access"]
     today = call.clock.today().isoformat()
@@ -55,6 +77,7 @@ def create(call: Call) -> dict[str, Any]:
     return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
 
 
+@handler("consents.read", reads="where.consentId", raises="consent-unknown", returns="consent")
 def read(call: Call) -> dict[str, Any]:
     """The whole consent; the operation decides what of it is said."""
     _, consent = registered(call, call.path["consentId"])
@@ -75,13 +98,16 @@ def read(call: Call) -> dict[str, Any]:
     }
 
 
+@handler("consents.status", reads="where.consentId", raises="consent-unknown", returns="consentStatus")
 def status(call: Call) -> dict[str, Any]:
-    """What is polled, and nothing else looked up for it."""
+    """The status alone: it is polled, and nothing else is looked up for it."""
     _, consent = registered(call, call.path["consentId"])
     return {"consentStatus": status_of(call, consent)}
 
 
+@handler("consents.delete", reads="where.consentId", raises="consent-unknown")
 def delete(call: Call) -> dict[str, Any]:
+    """The consent is unknown from now on."""
     id, _ = registered(call, call.path["consentId"])
     call.state.delete("consents", id)
     return {}

@@ -7,11 +7,16 @@ from xs2a_sandbox.bank.handlers.bookings import available, converted
 from xs2a_sandbox.bank.handlers.consents import held_account, registered
 from xs2a_sandbox.bank.handlers.payments import money
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.handler import handler
 from xs2a_sandbox.errors import BankError
 
-RAISES = frozenset({"account-not-held", "consent-unknown", "format-error"})
 
-
+@handler(
+    "funds.confirm",
+    reads="body/account body/instructedAmount headers.consent-id",
+    raises="account-not-held consent-unknown format-error",
+    returns="fundsAvailable",
+)
 def confirm(call: Call) -> dict[str, Any]:
     """Asking changes nothing: no money is set aside."""
     if (given := call.headers.get("consent-id")) is not None:

@@ -4,20 +4,16 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.approaches import begin_with_resource
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, WITH_RESOURCE, begin_with_resource
 from xs2a_sandbox.bank.handlers.bookings import available, converted
 from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, listed, redirects
 from xs2a_sandbox.bank.handlers.lifecycle import PAYMENT
 from xs2a_sandbox.bank.handlers.signing import FAMILIES, settle
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import new_id
+from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-
-RAISES = frozenset(
-    {"account-not-held", "cancellation-invalid", "execution-date-invalid", "format-error", "payment-unknown"}
-    | {"period-invalid"}
-)
 
 _SHOWN = (
     "endToEndIdentification debtorAccount creditorAccount instructedAmount creditorAgent creditorName creditorAddress "
@@ -50,11 +46,42 @@ Money = tuple[str, str]
 """Currency and amount, as they were sent."""
 
 
-def initiate(call: Call) -> dict[str, Any]:
-    """Options: `service` and `product` where the path does not say them; `bulk: true` for parallel arrays.
+KIND = {
+    name: Option(f"The {name}, where no path parameter says it.", {"type": "string"}, instead=places(f"where.{name}"))
+    for name in ("service", "product")
+}
+_BY_KIND = "where.product where.service"
+BY_ID = f"where.paymentId {_BY_KIND}"
+"""What `known` reads."""
+_ALONE = (
+    "body/creditorAccountBban body/creditorAddressBuildingNumber body/creditorAddressCity "
+    "body/creditorAddressCountryCode body/creditorAddressPostalCode body/creditorAddressStreet body/creditorAdress "
+    "body/creditorAgent body/creditorAgentIdType body/creditorAgentOtherId body/creditorName body/e2eIdentification "
+    "body/instructedAmount body/remittanceInformationStructured body/remittanceInformationUnstructured"
+)
+"""What a payment is read back with; of a bulk it is never looked at."""
+_STATES = {"type": "array", "items": {"type": "string"}}
 
-    Whether there are funds is decided now and kept; the first read of the payment says it.
-    """
+
+@handler(
+    "payments.initiate",
+    reads="body/creditorAccount body/debtorAccount body/endDate body/endToEndIdentification "
+    f"body/requestedExecutionDate body/startDate {_ALONE} {_BY_KIND} {WITH_RESOURCE}",
+    raises="account-not-held credentials-invalid execution-date-invalid format-error period-invalid",
+    returns="transactionStatus paymentId service product self",
+    options={
+        **KIND,
+        "bulk": Option(
+            "The body holds parallel arrays, with one entry for each payment.",
+            {"type": "boolean"},
+            deeds=deeds("body/amount body/amountCurrency"),
+            instead=places(_ALONE),
+        ),
+        **APPROACH_OPTIONS,
+    },
+)
+def initiate(call: Call) -> dict[str, Any]:
+    """A new payment. Whether there are funds is decided now and kept; the first read of the payment says it."""
     body, bulk = call.body, bool(call.options.get("bulk"))
     iban = held_account(call, body["debtorAccount"], "/debtorAccount")
     moneys = _bulk_moneys(body) if bulk else [money(body["instructedAmount"], "/instructedAmount")]
@@ -83,6 +110,7 @@ def initiate(call: Call) -> dict[str, Any]:
     }
 
 
+@handler("payments.read", reads=BY_ID, raises="payment-unknown", returns="payment", options=KIND)
 def read(call: Call) -> dict[str, Any]:
     """The first read of a payment that the account cannot cover rejects it; all others change nothing."""
     id, payment = known(call)
@@ -94,8 +122,19 @@ def read(call: Call) -> dict[str, Any]:
     return {"payment": {**_EMPTY, **shown}}
 
 
+@handler(
+    "payments.cancel",
+    reads=BY_ID,
+    raises="cancellation-invalid payment-unknown",
+    returns="transactionStatus",
+    options={
+        **KIND,
+        "at_once": Option("The states that end in CANC now.", _STATES, required=True),
+        "authorised": Option("The states that need an authorisation first.", _STATES, required=True),
+    },
+)
 def cancel(call: Call) -> dict[str, Any]:
-    """Options: `at_once` lists the states that end in CANC now, `authorised` those that need an authorisation first."""
+    """The status after it: cancelled, or as it was, where that has to be authorised."""
     id, payment = known(call)
     status = payment["transactionStatus"]
     if status in call.options["at_once"]:

@@ -8,10 +8,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.handler import Option, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.media_type import media_type
-
-RAISES = frozenset({"grant-unsupported", "token-client-unknown", "token-request-invalid"})
 
 TOKENS = "tokens"
 GRANT = "client_credentials"
@@ -21,8 +20,17 @@ Credentials = tuple[str, tuple[str, ...]]
 """A client's id, and its secret in the ways it can be meant."""
 
 
+@handler(
+    "token.issue",
+    reads="body/client_id body/client_secret body/grant_type headers.authorization headers.content-type",
+    raises="grant-unsupported token-client-unknown token-request-invalid",
+    returns="token expires_in",
+    options={
+        "expires_in": Option("Seconds that a token is good for.", {"type": "integer", "minimum": 0}, required=True)
+    },
+)
 def issue(call: Call) -> dict[str, Any]:
-    """Options: `expires_in`, seconds. The token is kept, with its client and when it expires."""
+    """A token, which is kept with its client and when it expires."""
     form = _form(call)
     if "grant_type" not in form:
         raise BankError("token-request-invalid", expected="grant_type is required")

@@ -1,0 +1,170 @@
+"""Handlers: domain logic that cassettes name, each with a declaration of what it reads, returns, raises and takes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Any
+
+from xs2a_sandbox.cassette.call import Call
+from xs2a_sandbox.cassette.matchers import RequestPart
+from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule
+from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.documents.json_schema import Schema
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Problem
+
+type Parts = frozenset[RequestPart]
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """Places of the request that are read, and errors that are raised, by name."""
+
+    reads: Parts = frozenset()
+    raises: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One key of `with`; `schema` is the JSON Schema of its value.
+
+    A `shared` one that a rule leaves out is that of the operation with the same handler. Of a `template`, which names
+    path parameters and these words in braces, nothing else can be filled in. `deeds` come with the option, where it is
+    set, and `choices` with some of its values; `instead` is what is not read then.
+    """
+
+    doc: str
+    schema: Mapping[str, Any]
+    required: bool = False
+    shared: bool = False
+    template: frozenset[str] | None = None
+    deeds: Deeds = Deeds()
+    choices: Mapping[str, Deeds] = field(default_factory=dict)
+    instead: Parts = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """Answers a call with its result as plain data, or raises a BankError.
+
+    It `raises` no other errors than these and those of its options, beside `internal`; of the request it reads
+    nothing else; `returns` are the members of its result.
+    """
+
+    name: str
+    run: Callable[[Call], dict[str, Any]]
+    doc: str
+    deeds: Deeds
+    returns: tuple[str, ...]
+    options: Mapping[str, Option]
+
+    def __call__(self, call: Call) -> dict[str, Any]:
+        return self.run(call)
+
+    def with_options(self, options: Mapping[str, Any]) -> Deeds:
+        """What it reads and raises where `with` says this."""
+        reads, raises = self.deeds.reads, self.deeds.raises
+        for name, option in self.options.items():
+            if value := options.get(name):
+                chosen = option.choices.get(value, Deeds()) if isinstance(value, str) else Deeds()
+                reads = (reads | option.deeds.reads | chosen.reads) - option.instead
+                raises = raises | option.deeds.raises | chosen.raises
+        return Deeds(reads, raises)
+
+    @property
+    def errors(self) -> frozenset[str]:
+        """All that it can raise, whatever its options are."""
+        options = [deeds for one in self.options.values() for deeds in (one.deeds, *one.choices.values())]
+        return self.deeds.raises.union(*(deeds.raises for deeds in options))
+
+
+def places(text: str) -> Parts:
+    """Parts of requests as declarations name them: `headers.psu-id query.page where.account-id body/access`."""
+    found = set()
+    for word in text.split():
+        part, slash, member = word.partition("/")
+        kind, _, name = (part, "", f"/{member}") if slash else word.partition(".")
+        found.add(RequestPart(kind, name))  # type: ignore[arg-type]
+    return frozenset(found)
+
+
+def deeds(reads: str = "", raises: str = "") -> Deeds:
+    return Deeds(places(reads), frozenset(raises.split()))
+
+
+def handler(
+    name: str,
+    *,
+    reads: str = "",
+    raises: str = "",
+    returns: str = "",
+    options: Mapping[str, Option] | None = None,
+) -> Callable[[Callable[[Call], dict[str, Any]]], Handler]:
+    """Makes a handler of a function; its docstring says what it does."""
+
+    def declared(run: Callable[[Call], dict[str, Any]]) -> Handler:
+        doc = " ".join((run.__doc__ or "").split())
+        return Handler(name, run, doc, deeds(reads, raises), tuple(returns.split()), options or {})
+
+    return declared
+
+
+def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str, Any]:
+    """What its handler is told: its own `with`, else that of the operation."""
+    default = operation.behaviour if operation else Behaviour()
+    return by.behaviour.options if by.behaviour.options is not None else (default.options or {})
+
+
+def check(
+    by: Operation | Rule,
+    operation: Operation | None,
+    handlers: Mapping[str, Handler],
+    operations: Mapping[str, Operation],
+) -> Iterator[Problem]:
+    """What its handler could not do with it. `operation` is itself, or the one that a rule names."""
+    own = handlers.get(by.behaviour.handler or "")
+    if own is None:
+        return
+    pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
+    options = options_of(by, operation)
+    if by.behaviour.options is not None:
+        schema = {
+            "additionalProperties": False,
+            "properties": {name: option.schema for name, option in own.options.items()},
+        }
+        for complaint in Schema(own.name, schema, lambda uri: {}).complaints(by.behaviour.options):
+            yield by.origin.problem(complaint.code, complaint.text, ("with", *complaint.pointer), key=complaint.key)
+    at: Pointer = ("with",) if by.behaviour.options is not None else ("handler",)
+    usual = {} if isinstance(by, Operation) else _usual(own, options, operations)
+    for name, option in own.options.items():
+        if option.required and name not in options and not (option.shared and name in usual):
+            yield by.origin.problem("missing-key", f"the handler {own.name} needs the key {name} in `with`", at)
+        if option.template is not None and isinstance(template := options.get(name), str):
+            for text in _unfilled(template, option.template.union(pattern.names)):
+                yield by.origin.problem("wrong-value", text, (*at, name))
+    for place in sorted(own.with_options(options).reads, key=str):
+        if place.part == "where" and place.name not in pattern.names:
+            text = f"the handler {own.name} reads the path parameter {place.name}, which {pattern.text} does not have"
+            yield by.origin.problem("where", text, ("handler",))
+
+
+def _usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Operation]) -> Mapping[str, Any]:
+    """What the operation says that has this handler, for the same choices."""
+    chosen = [name for name, option in own.options.items() if option.choices]
+    for operation in operations.values():
+        theirs = operation.behaviour.options or {}
+        if operation.behaviour.handler == own.name and all(theirs.get(name) == options.get(name) for name in chosen):
+            return theirs
+    return {}
+
+
+def _unfilled(template: str, names: frozenset[str]) -> Iterator[str]:
+    try:
+        words = [word for _, word, _, _ in Formatter().parse(template) if word is not None]
+    except ValueError as error:
+        yield f"is no template: {error}"
+        return
+    for word in words:
+        if word not in names:
+            hint = did_you_mean(word, names) or f"; there are {', '.join(sorted(names))}"
+            yield f"nothing is filled in for {{{word}}} here{hint}"

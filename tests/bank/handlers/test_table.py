@@ -1,0 +1,65 @@
+"""What handlers declare, held against what they do."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import bundled_engine
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_every_error_is_one_of_the_dialects() -> None:
+    errors = frozenset().union(*(handler.errors for handler in HANDLERS.values()))
+    assert len(errors) > 15
+    assert errors <= bundled_engine().interface.errors.keys()
+    assert errors & ENGINE_ERRORS == {"format-error"}
+
+
+@pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)
+def test_it_says_what_it_does(handler: Any) -> None:
+    assert handler.doc.endswith(".")
+    assert all(option.doc.endswith(".") for option in handler.options.values())
+
+
+UNNOTED = {
+    "token.issue": {"body/client_id", "body/client_secret", "body/grant_type"},  # of a form, which is read whole
+}
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[str]]]:
+    """What the handlers did in the tests of the contract, in this process, and of the handlers themselves."""
+    file = tmp_path_factory.mktemp("notes") / "notes.json"
+    command = "-m pytest -q -p tests.support.noted_handlers -p no:cacheprovider -p no:xdist -m".split()
+    where = ["tests/contract", "tests/bank/handlers", "-k", "(process or handlers) and not test_table"]
+    done = subprocess.run(
+        [sys.executable, *command, "not slow", *where],
+        cwd=ROOT, env={**os.environ, "NOTES": str(file)}, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    notes: dict[str, dict[str, list[str]]] = json.loads(file.read_text())
+    return notes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HANDLERS)
+def test_all_that_is_declared_occurs(name: str, noted: dict[str, dict[str, list[str]]]) -> None:
+    handler = HANDLERS[name]
+    reads = {*handler.deeds.reads}
+    for option in handler.options.values():
+        reads |= option.deeds.reads.union(*(deeds.reads for deeds in option.choices.values()))
+
+    assert {*map(str, reads)} - UNNOTED.get(name, set()) - {*noted["reads"][name]} == set()
+    assert {*handler.errors} - {*noted["raises"][name]} == set()
+    assert {*handler.returns} == {*noted["returns"][name]}
+    # Those of approaches are merged with the operation's before anybody looks at one.
+    assert handler.options.keys() - APPROACH_OPTIONS.keys() - {*noted["options"][name]} == set()

@@ -1,0 +1,152 @@
+"""What `with` says to a handler, and what a path has to have for it, checked when cassettes are loaded."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import DIALECT, bundled_engine, cassette
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.handler import Deeds, Option, deeds, handler, places
+from xs2a_sandbox.cassette.matchers import RequestPart
+
+RULE = """
+    rules:
+      - id: mine
+        match: {match}
+        handler: {handler}
+        {rest}
+"""
+
+
+def problems(directory: Path, handler: str, rest: str = "", match: str = "{operation: account-list}") -> list[str]:
+    text = RULE.replace("{match}", match).replace("{handler}", handler).replace("{rest}", rest)
+    _, found = layers.check([[DIALECT], *cassette(directory, text)], bundled_engine().schemas, HANDLERS)
+    return sorted(f"{p.line}:{p.column} {p.code}: {p.text}" for p in found)
+
+
+@pytest.mark.parametrize(
+    ("handler", "rest", "match", "expected"),
+    [
+        (
+            "accounts.list",
+            "with: {link: {container: c, members: {}}}",
+            "{operation: account-list}",
+            [
+                "8:11 missing-key: the handler accounts.list needs the key links in `with`",
+                "8:12 unknown-key: unknown key link; did you mean links?",
+            ],
+        ),
+        (
+            "accounts.list",
+            "with: {links: {container: c}}",
+            "{operation: account-list}",
+            ["8:19 missing-key: the key members is missing in links"],
+        ),
+        (
+            "accounts.list",
+            "respond: {}",
+            "{path: /mine}",
+            ["7:14 missing-key: the handler accounts.list needs the key links in `with`"],
+        ),
+        (
+            "accounts.transactions",
+            "with: {lists: {booked: [boked]}}",
+            "{operation: account-transactions}",
+            ['8:29 wrong-value: must be "booked", "pending" or "information", not "boked"; did you mean booked?'],
+        ),
+        (
+            "consents.read",
+            "respond: {}",
+            "{path: '/mine/{consentID}'}",
+            [
+                "7:14 where: the handler consents.read reads the path parameter consentId, "
+                "which /mine/{consentID} does not have"
+            ],
+        ),
+        (
+            "payments.read",
+            "with: {service: payments}\n        respond: {}",
+            "{path: '/mine/{paymentId}'}",
+            [
+                "7:14 where: the handler payments.read reads the path parameter product, "
+                "which /mine/{paymentId} does not have"
+            ],
+        ),
+        (
+            "authorisations.read",
+            "with: {family: payment, page: 'p/{resorce}'}",
+            "{operation: payment-authorisation-status}",
+            ["8:35 wrong-value: nothing is filled in for {resorce} here; did you mean resource?"],
+        ),
+        (
+            "authorisations.read",
+            "with: {family: payment, page: 'p/{resource'}",
+            "{operation: payment-authorisation-status}",
+            ["8:35 wrong-value: is no template: expected '}' before end of string"],
+        ),
+        # A rule need not repeat what the operation says of its approaches.
+        (
+            "authorisations.start",
+            "with: {family: consent, sca: embedded}",
+            "{operation: start-consent-authorisation}",
+            [],
+        ),
+        ("accounts.list", "respond: {}", "{operation: account-list}", []),
+        (
+            "payments.read",
+            "with: {service: payments, product: mine}\n        respond: {}",
+            "{path: '/x/{paymentId}'}",
+            [],
+        ),
+    ],
+)
+def test_what_a_handler_could_not_do(tmp_path: Path, handler: str, rest: str, match: str, expected: list[str]) -> None:
+    assert problems(tmp_path, handler, rest, match) == expected
+
+
+def test_an_operation_says_all_of_its_approaches(tmp_path: Path) -> None:
+    text = """
+    operations:
+      - id: start-mine
+        method: POST
+        path: /mine/{consentId}/authorisations
+        handler: authorisations.start
+        with: {family: consent, sca: redirect}
+        respond: {}
+    """
+    _, found = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, HANDLERS)
+
+    missing = {p.text for p in found if p.code == "missing-key"}
+    assert missing == {
+        f"the handler authorisations.start needs the key {name} in `with`"
+        for name in ("expires_after", "decides_after", "confirmation")
+    }
+
+
+def test_options_change_what_is_read_and_raised() -> None:
+    @handler(
+        "mine.do",
+        reads="where.kind headers.psu-id",
+        raises="a",
+        returns="x y",
+        options={
+            "kind": Option("K.", {}, choices={"big": deeds("body/big", "b")}, instead=places("where.kind")),
+            "page": Option("P.", {}, deeds=deeds("query.page")),
+        },
+    )
+    def do(call: Any) -> dict[str, Any]:
+        """Does
+        it.
+        """
+        return {"x": call, "y": 1}
+
+    kind, psu = RequestPart("where", "kind"), RequestPart("headers", "psu-id")
+    assert do(5) == {"x": 5, "y": 1}  # type: ignore[arg-type]
+    assert (do.name, do.doc, do.returns, do.errors) == ("mine.do", "Does it.", ("x", "y"), {"a", "b"})
+    assert do.with_options({}) == Deeds(frozenset({kind, psu}), frozenset("a"))
+    assert do.with_options({"kind": "big", "page": None}) == Deeds(
+        frozenset({psu, RequestPart("body", "/big")}), frozenset("ab")
+    )
+    assert do.with_options({"page": 5}).reads == {kind, psu, RequestPart("query", "page")}

@@ -1,0 +1,119 @@
+"""Handlers that note what they read of a call, what they return and which errors they raise.
+
+As a plugin (`pytest -p tests.support.noted_handlers`) it writes what a run has noted into the file that NOTES names.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.errors import BankError
+
+
+@dataclass
+class Notes:
+    """By handler; `undeclared` is what no declaration says, since it was last emptied."""
+
+    reads: dict[str, set[str]] = field(default_factory=dict)
+    raises: dict[str, set[str]] = field(default_factory=dict)
+    returns: dict[str, set[str]] = field(default_factory=dict)
+    options: dict[str, set[str]] = field(default_factory=dict)
+    undeclared: list[str] = field(default_factory=list)
+
+    def note(self, handler: Handler, call: "NotedCall", result: Mapping[str, Any], error: BankError | None) -> None:
+        declared = handler.with_options(call.options)
+        reads = {text for text in call.read if not text.startswith("with.")}
+        options = {text.removeprefix("with.") for text in call.read if text.startswith("with.")}
+        raises = {error.name} if error else set()
+        for kind, noted, said in (
+            (self.reads, reads, set(map(str, declared.reads))),
+            (self.raises, raises, {*declared.raises, "internal"}),
+            (self.returns, set(result), set(handler.returns)),
+            (self.options, options, set(handler.options)),
+        ):
+            kind.setdefault(handler.name, set()).update(noted)
+            self.undeclared += [f"{handler.name}: {one}" for one in sorted(noted - said)]
+
+
+class _Noting(dict[str, Any]):
+    """A mapping that notes the keys that it is asked for."""
+
+    def __init__(self, values: Mapping[str, Any], read: set[str], prefix: str) -> None:
+        super().__init__(values)
+        self.read, self.prefix = read, prefix
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(f"{self.prefix}{key}")
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read.add(f"{self.prefix}{key}")
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.read.add(f"{self.prefix}{key}")
+        return super().__contains__(key)
+
+
+class NotedCall:
+    """A call whose parts note what is read of them."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.read: set[str] = set()
+        self.headers = _Noting(call.headers, self.read, "headers.")
+        self.query = _Noting(call.query, self.read, "query.")
+        self.path = _Noting(call.path, self.read, "where.")
+        self.options = _Noting(call.options, self.read, "with.")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.call, name)
+
+    @property
+    def body(self) -> Any:
+        body = self.call.body
+        return _Noting(body, self.read, "body/") if isinstance(body, dict) else body
+
+
+NOTES = Notes()
+
+
+def install() -> None:
+    """Lets every handler note, from now on in this process."""
+    for name, handler in HANDLERS.items():
+        HANDLERS[name] = replace(handler, run=_noting(handler))
+
+
+def _noting(handler: Handler) -> Any:
+    def run(call: Call) -> dict[str, Any]:
+        noted = NotedCall(call)
+        result: dict[str, Any] = {}
+        raised: BankError | None = None
+        try:
+            result = handler.run(noted)  # type: ignore[arg-type]
+            return result
+        except BankError as error:
+            raised = error
+            raise
+        finally:
+            NOTES.note(handler, noted, result, raised)
+
+    return run
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    install()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    kinds = {name: getattr(NOTES, name) for name in ("reads", "raises", "returns", "options")}
+    value = {kind: {name: sorted(texts) for name, texts in noted.items()} for kind, noted in kinds.items()}
+    Path(os.environ["NOTES"]).write_text(json.dumps(value))
