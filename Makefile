@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow test-lowest test-newest licenses attack browser clients check lock openapi mutants bench format clean
+.PHONY: help install run test test-slow test-lowest test-newest licenses attack browser clients check lock openapi settings mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -19,6 +19,7 @@ help:
 	@echo "make check    ruff and mypy"
 	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with hashes, and their licenses"
 	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
+	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
@@ -57,6 +58,9 @@ check: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+settings: $(STAMP)
+	$(BIN)/python -m tools.settings_pages
 
 # Through a file beside it, so that a failure leaves the old document as it was.
 openapi: $(STAMP)

@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.config.real_bank import read
+from xs2a_sandbox.config.real_bank import BANKS
 from xs2a_sandbox.http.target import split_target
 
 URL = "https://api.bank.example/psd2"
 
 
 def one(directory: Path, **entry) -> RealBank:
-    (bank,) = read([{"url": URL, **entry}], directory)
+    (bank,) = BANKS.read([{"url": URL, **entry}], directory)
     return bank
 
 

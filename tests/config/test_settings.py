@@ -178,7 +178,7 @@ class TestMistakes:
     def test_a_bundled_scenario_that_was_meant(self, tmp_path, name, meant):
         assert mistake(tmp_path, cassettes=(name,)).endswith(f'not ["{name}"]; did you mean {meant}?')
         assert f"scenarios/outage; did you mean {meant}?" in mistake(tmp_path, f"cassettes: [{name}]")
-        assert f"must be folders that exist; did you mean {meant}?" in mistake(
+        assert f"such as scenarios/outage; did you mean {meant}?" in mistake(
             tmp_path, f"banks: [{{url: 'https://bank.example', cassettes: [{name}]}}]"
         )
 

@@ -1,11 +1,11 @@
 """The table of settings: complete, documented, and read as it says."""
 
 import json
-from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from tools import settings_pages
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import Settings
@@ -14,18 +14,28 @@ from xs2a_sandbox.config.table import BY_NAME, SETTINGS
 SCHEMA = json.loads((bundled("schemas") / "config.schema.json").read_text())
 
 
-def test_every_field_is_a_setting_and_documented_once():
-    assert [f.name for f in fields(Settings)] == [setting.name for setting in SETTINGS]
-    assert list(SCHEMA["properties"]) == [setting.name for setting in SETTINGS]
-    for setting in SETTINGS:
-        assert SCHEMA["properties"][setting.name]["description"] == setting.doc
+def test_schema_and_page_are_what_follows_from_the_declaration():
+    assert settings_pages.SCHEMA.read_text() == settings_pages.schema(), "run make settings"
+    page = settings_pages.PAGE.read_text()
+    assert settings_pages.page(page) == page, "run make settings"
+
+
+def test_a_new_setting_gets_its_row_and_others_keep_their_words():
+    page = settings_pages.PAGE.read_text()
+    rows = page.splitlines(keepends=True)
+    without = "".join(row for row in rows if not row.startswith(("| `coverage` |", "| `on_expiry` |")))
+    again = settings_pages.page(without.replace("| `host` | `--host HOST`", "| `host` | `--hots H`"))
+    for name in ("coverage", "on_expiry"):
+        assert f" | {BY_NAME[name].doc}" in next(row for row in again.splitlines() if row.startswith(f"| `{name}` |"))
+    assert len(again.splitlines()) == len(rows)
+    assert rows[80] in again
 
 
 def test_defaults_agree():
     defaults = Settings()
     for name, schema in SCHEMA["properties"].items():
         if "default" in schema:
-            read = BY_NAME[name].read(schema["default"], Path("/"))
+            read = BY_NAME[name].kind.read(schema["default"], Path("/"))
             assert read == getattr(defaults, name), name
 
 
@@ -68,7 +78,7 @@ def test_the_variable_follows_from_the_name():
     ],
 )
 def test_what_is_written_is_read(name, written, value):
-    assert BY_NAME[name].read(written, Path("/a/here")) == value
+    assert BY_NAME[name].kind.read(written, Path("/a/here")) == value
 
 
 @pytest.mark.parametrize(
@@ -94,4 +104,4 @@ def test_what_is_written_is_read(name, written, value):
 )
 def test_what_it_is_not_expected_to_be_is_refused(name, written):
     with pytest.raises(ValueError):  # noqa: PT011 - the table says what is expected, the error says nothing
-        BY_NAME[name].read(written, Path("/a/here"))
+        BY_NAME[name].kind.read(written, Path("/a/here"))

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.support.doors import DEADLINE, START, wait_until
-from xs2a_sandbox.config.table import PREFIX
+from xs2a_sandbox.config.kinds import PREFIX
 
 CASE = """\
 cassette: 1

@@ -14,20 +14,14 @@ def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., 
         for setting in reversed(SETTINGS):
             if setting.flag is None or (names and setting.name not in names):
                 continue
-            if setting.metavar is None:
-                value = not setting.flag.startswith("--no-")
-                doc = setting.doc if value else f"No {setting.doc[0].lower()}{setting.doc[1:]}"
+            doc, kind = setting.doc, setting.kind
+            if kind.metavar is None:
+                value = not setting.default
+                doc = doc if value else f"No {doc[0].lower()}{doc[1:]}"
                 option = click.option(setting.flag, setting.name, flag_value=value, default=None, help=doc)
             else:
-                several = setting.name in ("cassettes", "forward_host", "allow_origin", "ignore", "report")
-                default = (
-                    ""
-                    if several or setting.example.startswith(("my-", "http", '"', "recordings"))
-                    else f" [{setting.example}]"
-                )
-                option = click.option(
-                    setting.flag, setting.name, metavar=setting.metavar, multiple=several, help=setting.doc + default
-                )
+                doc += f" [{setting.default}]" if setting.default else ""
+                option = click.option(setting.flag, setting.name, metavar=kind.metavar, multiple=kind.is_list, help=doc)
             command = option(command)
         return command
 

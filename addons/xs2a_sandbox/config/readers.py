@@ -61,9 +61,6 @@ def seconds(text: str) -> float:
 REPORTS = (".json", ".xml", ".html")
 """What the file of a report ends in."""
 
-type Reader = Callable[[Any, Path], Any]
-"""Takes what was written, and the directory that relative paths start from."""
-
 
 def hint(error: Exception) -> str:
     """What follows whatever is said of the value."""
@@ -183,6 +180,12 @@ def age(written: Any, directory: Path) -> timedelta | None:
         return None
     span = parse_duration(str(written))
     if span <= timedelta():
+        raise ValueError
+    return span
+
+
+def duration(written: Any, directory: Path) -> float:
+    if (span := seconds(str(written))) <= 0:
         raise ValueError
     return span
 

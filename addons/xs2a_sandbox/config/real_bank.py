@@ -1,18 +1,32 @@
 """A real bank as it is configured: where it is, how to trust it, and which of the requests are its to answer."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from xs2a_sandbox.config import readers
-from xs2a_sandbox.config.readers import seconds
+from xs2a_sandbox.config import kinds, readers
+from xs2a_sandbox.config.kinds import MODES, Mode, SettingKind, setting
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.origin import Origin, named
 
-Mode = Literal["simulate", "spy", "record", "compare"]
-MODES = ("simulate", "spy", "record", "compare")
+_MODE = SettingKind(kinds.MODE.expected, kinds.MODE.read, schema=kinds.MODE.schema, definition="mode")
+
+
+def _modes(written: Mapping[str, Any], directory: Path) -> tuple[tuple[str, Mode], ...]:
+    if not all(prefix.startswith("/") for prefix in written):
+        raise ValueError
+    modes = [(prefix, _MODE.read(mode, directory)) for prefix, mode in written.items()]
+    return tuple(sorted(modes, key=lambda one: -len(one[0])))
+
+
+_MODES = SettingKind(
+    f"a mapping from the beginning of a path to one of {', '.join(MODES)}",
+    _modes,
+    schema={"type": "object", "additionalProperties": _MODE.reference},
+)
+_TLS: SettingKind[Any] = SettingKind("1.2 or 1.3", readers.text(r"1\.[23]"), schema={"type": ["string", "number"]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +37,34 @@ class RealBank:
     of paths that begin like that, longest first; a `mode` or `dialect` of None is that of the settings.
     """
 
-    url: str | None = None
-    hosts: tuple[str, ...] = ()
-    mode: Mode | None = None
-    modes: tuple[tuple[str, Mode], ...] = ()
-    dialect: str | None = None
-    cassettes: tuple[Path, ...] = ()
-    client_cert: Path | None = None
-    client_key: Path | None = None
-    client_key_password: str | None = field(default=None, repr=False)
-    ca: Path | None = None
-    tls_minimum: Literal["1.2", "1.3"] = "1.2"
-    tls_strict: bool = True
-    private: bool = False
-    keep_host: bool = False
-    rewrite_links: bool = True
-    connect_timeout: float = 10.0
-    read_timeout: float = 30.0
-    total_timeout: float = 60.0
+    url: str | None = setting(
+        kinds.url("https://api.bank.example/psd2"), None, "What its paths begin with: https://api.bank.example/psd2."
+    )
+    hosts: tuple[str, ...] = setting(kinds.NAMED_HOSTS, (), "The host names that requests for it name.")
+    mode: Mode | None = setting(_MODE, None, "The mode of its requests; that of the settings when left out.")
+    modes: tuple[tuple[str, Mode], ...] = setting(
+        _MODES, (), "Modes by the beginning of the path, such as /v1/payments; the longest that fits counts."
+    )
+    dialect: str | None = setting(kinds.DIALECT, None, "Its folder of cassettes; that of the settings when left out.")
+    cassettes: tuple[Path, ...] = setting(
+        kinds.CASSETTES, (), "More folders of cassettes, laid over those of the settings."
+    )
+    client_cert: Path | None = setting(kinds.FILE, None, "The client certificate (QWAC) shown to it, a PEM file.")
+    client_key: Path | None = setting(kinds.FILE, None, "The certificate's key, where it is in a file of its own.")
+    client_key_password: str | None = setting(
+        kinds.text("text", r"(?s).+"), None, "The key's password.", is_secret=True
+    )
+    ca: Path | None = setting(kinds.FILE, None, "The CA to trust instead of the usual ones, a PEM file.")
+    tls_minimum: Literal["1.2", "1.3"] = setting(_TLS, "1.2", "The oldest version of TLS to accept: 1.2 or 1.3.")
+    tls_strict: bool = setting(kinds.SWITCH, True, "false: take certificates that break RFC 5280, as some test CAs do.")
+    private: bool = setting(kinds.SWITCH, False, "true: its name may lead to a private address.")
+    keep_host: bool = setting(kinds.SWITCH, False, "true: send the Host header as the app sent it, whatever it names.")
+    rewrite_links: bool = setting(
+        kinds.SWITCH, True, "false: leave its absolute links as they are, so that they lead out of the sandbox."
+    )
+    connect_timeout: float = setting(kinds.DURATION, 10.0, "How long a connection may take.", written="10s")
+    read_timeout: float = setting(kinds.DURATION, 30.0, "How long it may be silent.", written="30s")
+    total_timeout: float = setting(kinds.DURATION, 60.0, "How long an answer may take in all.", written="60s")
 
     @property
     def origin(self) -> Origin | None:
@@ -74,65 +98,33 @@ class RealBank:
         return frozenset((self.mode, *dict(self.modes).values()))
 
 
-def read(written: Any, directory: Path) -> tuple[RealBank, ...]:
-    """The setting `banks`. Raises ValueError with what is wrong in which entry."""
+_KEYS = {key.name: key for key in kinds.settings_of(RealBank)}
+
+
+def _read(written: Sequence[Mapping[str, Any]], directory: Path) -> tuple[RealBank, ...]:
     return tuple(_read_one(entry, f"banks[{n}]", directory) for n, entry in enumerate(written))
 
 
 def _read_one(entry: Mapping[str, Any], place: str, directory: Path) -> RealBank:
     values = {}
-    for name, value in entry.items():
-        expected, reader = _KEYS[name]
+    for name, written in entry.items():
+        kind = _KEYS[name].kind
         try:
-            values[name] = reader(value, directory)
+            values[name] = kind.read(written, directory)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{place}.{name} must be {expected}{readers.hint(error)}") from None
+            raise ValueError(f"{place}.{name} must be {kind.expected}{readers.hint(error)}") from None
     if ("client_key" in values or "client_key_password" in values) and "client_cert" not in values:
         raise ValueError(f"{place}: client_key goes with a client_cert")
     return RealBank(**values)
 
 
-def _mode(written: Any, directory: Path) -> str:
-    return readers.text("|".join(MODES))(written, directory)
-
-
-def _modes(written: Mapping[str, Any], directory: Path) -> Sequence[tuple[str, str]]:
-    if not all(prefix.startswith("/") for prefix in written):
-        raise ValueError
-    found = [(prefix, _mode(mode, directory)) for prefix, mode in written.items()]
-    return tuple(sorted(found, key=lambda one: -len(one[0])))
-
-
-def _seconds(written: Any, directory: Path) -> float:
-    if (span := seconds(str(written))) <= 0:
-        raise ValueError
-    return span
-
-
-_SWITCH = ("true or false", readers.switch)
-_FILE = ("a file that exists", readers.existing_file)
-_DURATION = ("a duration such as 500ms, 10s or 2m", _seconds)
-
-_KEYS: Mapping[str, tuple[str, Callable[[Any, Path], Any]]] = {
-    "url": ("a URL such as https://api.bank.example/psd2, without query", readers.url),
-    "hosts": ("host names, some with a port", readers.named_hosts),
-    "mode": (f"one of {', '.join(MODES)}", _mode),
-    "modes": (f"a mapping from the beginning of a path to one of {', '.join(MODES)}", _modes),
-    "dialect": ("the name of a folder of cassettes", readers.text(r"[A-Za-z0-9][A-Za-z0-9._-]*")),
-    "cassettes": ("folders that exist", readers.directories),
-    "client_cert": _FILE,
-    "client_key": _FILE,
-    "client_key_password": ("text", readers.text(r"(?s).+")),
-    "ca": _FILE,
-    "tls_minimum": ("1.2 or 1.3", readers.text(r"1\.[23]")),
-    "tls_strict": _SWITCH,
-    "private": _SWITCH,
-    "keep_host": _SWITCH,
-    "rewrite_links": _SWITCH,
-    "connect_timeout": _DURATION,
-    "read_timeout": _DURATION,
-    "total_timeout": _DURATION,
-}
+BANK_SCHEMA = kinds.schema_of(
+    tuple(_KEYS.values()),
+    description="A real bank. One without hosts is the bank of all other requests.",
+    required=["url"],
+)
+BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": {"$ref": "#/$defs/bank"}})
+"""Its ValueError says what is wrong in which entry."""
 
 
 def stranger(request: Request, *banks: RealBank) -> BankError:

@@ -4,92 +4,25 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config.kinds import PREFIX, Setting
 from xs2a_sandbox.config.readers import hint
-from xs2a_sandbox.config.real_bank import Mode, RealBank
-from xs2a_sandbox.config.table import BY_NAME, PREFIX, SETTINGS, Setting
+from xs2a_sandbox.config.table import BY_NAME, SETTINGS, Settings
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
 from xs2a_sandbox.documents.yaml_reader import LARGEST, Document, parse
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
-from xs2a_sandbox.http.origin import Origin, host_of
+from xs2a_sandbox.http.origin import host_of
 
 FILE = "xs2a-sandbox.yaml"
 
 _SECRET = re.compile("aut|pass|pwd|secret|token|@", re.IGNORECASE)
-
-
-def _confdir() -> Path:
-    try:
-        return Path("~/.xs2a-sandbox").expanduser()
-    except RuntimeError:
-        raise ConfigError("there is no home directory to keep state and certificates in; give --confdir DIR") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """All paths are absolute once `load` has made them."""
-
-    host: str = "127.0.0.1"
-    proxy_port: int = 8080
-    port: int = 8081
-    tls_port: int | None = 8443
-    dialect: str = "xs2a-1.84"
-    cassettes: tuple[Path, ...] = ()
-    testdata: Path | None = None
-    state: str = ""
-    reset: bool = False
-    frozen_at: datetime | None = None
-    confdir: Path = field(default_factory=_confdir)
-    public_url: str | None = None
-    proxy_auth: str | None = field(default=None, repr=False)
-    debug_headers: bool = True
-    log_format: Literal["text", "json"] = "text"
-    mode: Mode = "simulate"
-    bank: str | None = None
-    forward_host: tuple[str, ...] = ()
-    allow_origin: tuple[Origin, ...] = ()
-    to: Path | None = None
-    answer_from: Literal["sandbox", "bank"] = "sandbox"
-    allow_writes: bool = False
-    noise_reads: int = 1
-    ignore: tuple[Path, ...] = ()
-    report: tuple[Path, ...] = ()
-    coverage: bool = False
-    hosts: tuple[str, ...] = ()
-    base_path: str = ""
-    static_data: bool = False
-    banks: tuple[RealBank, ...] = ()
-    redaction: Path | None = None
-    max_age: timedelta | None = None
-    on_expiry: Literal["warn", "fail"] = "warn"
-    shift_dates: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.state:
-            object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
-
-    @property
-    def clock(self) -> Clock:
-        """What every session begins with."""
-        return Clock(frozen=self.frozen_at)
-
-    def real_banks(self) -> tuple[RealBank, ...]:
-        """Those with hosts of their own, then the one for all other requests."""
-        named = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
-        rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
-        default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
-        if self.hosts:
-            default = replace(default, hosts=tuple(dict.fromkeys((*self.hosts, *default.hosts))))
-        return tuple(replace(bank, mode=bank.mode or self.mode) for bank in (*named, default))
 
 
 def load_settings(command_line: Mapping[str, Any] | None = None) -> Settings:
@@ -108,12 +41,12 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
     mistakes: list[str] = []
     for setting, origin, written in [*_from_environment(environ, mistakes), *_from_command_line(command_line)]:
         try:
-            values[setting.name] = setting.read(written, directory)
+            values[setting.name] = setting.kind.read(written, directory)
         except ValueError as error:
             # A URL may hold a password too.
             shown = not _SECRET.search(setting.name) and "@" not in str(written)
             found = f", not {json.dumps(written, ensure_ascii=False)}" if shown else ""
-            mistakes.append(f"{origin}: must be {setting.expected}{found}{hint(error)}")
+            mistakes.append(f"{origin}: must be {setting.kind.expected}{found}{hint(error)}")
     if not mistakes:
         mistakes.extend(_clashes(values))
     if mistakes:
@@ -150,9 +83,9 @@ def _values(document: Document) -> dict[str, Any]:
     for name in settings.keys() - mistaken:
         setting = BY_NAME[name]
         try:
-            values[name] = setting.read(settings[name], document.file.parent)
+            values[name] = setting.kind.read(settings[name], document.file.parent)
         except ValueError as error:
-            text = str(error) if name == "banks" else f"{name} must be {setting.expected}{hint(error)}"
+            text = str(error) if name == "banks" else f"{name} must be {setting.kind.expected}{hint(error)}"
             problems.append(document.problem([name], "wrong-value", text))
     if problems:
         raise Unreadable(problems)
@@ -164,9 +97,9 @@ def _said(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> str:
     setting = BY_NAME.get(str(complaint.pointer[0])) if len(complaint.pointer) == 1 else None
     if setting and complaint.code == "wrong-type" and isinstance(settings[setting.name], int | Decimal):
         try:
-            setting.read(str(settings[setting.name]), file.parent)
+            setting.kind.read(str(settings[setting.name]), file.parent)
         except ValueError:
-            return f"{setting.name} must be {setting.expected}, not {settings[setting.name]}"
+            return f"{setting.name} must be {setting.kind.expected}, not {settings[setting.name]}"
     return complaint.text
 
 

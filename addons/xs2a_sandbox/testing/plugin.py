@@ -146,7 +146,7 @@ def _settings(given: dict[str, Any], confdir: Path) -> "Settings":
     if "frozen_at" in given:
         setting = BY_NAME["frozen_at"]
         try:
-            given = {**given, "frozen_at": setting.read(given["frozen_at"], confdir)}
+            given = {**given, "frozen_at": setting.kind.read(given["frozen_at"], confdir)}
         except (TypeError, ValueError) as error:
-            raise UserMistake(f"xs2a: frozen_at must be {setting.expected}{hint(error)}") from None
+            raise UserMistake(f"xs2a: frozen_at must be {setting.kind.expected}{hint(error)}") from None
     return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **given)

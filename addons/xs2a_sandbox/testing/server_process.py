@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank.handlers.signing import Family
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.config.table import PREFIX
+from xs2a_sandbox.config.kinds import PREFIX
 from xs2a_sandbox.control.client import Remote
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.state import Document

@@ -1,0 +1,163 @@
+"""Kinds of values, and the declaration of a setting: all that is known of it follows from its one entry in a class."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from xs2a_sandbox.clock import EXPECTED_TIME
+from xs2a_sandbox.config import readers
+
+PREFIX = "XS2A_SANDBOX_"
+
+Mode = Literal["simulate", "spy", "record", "compare"]
+MODES = ("simulate", "spy", "record", "compare")
+
+type Json = Mapping[str, Any]
+_TEXT: Json = {"type": "string"}
+
+
+@dataclass(frozen=True, slots=True)
+class SettingKind[T]:
+    """A kind of value.
+
+    `read` turns what was written into it, given the directory that relative paths start from; it raises ValueError for
+    what is not `expected`. `schema` is for files and editors, under a name of its own where it has a `definition`.
+    """
+
+    expected: str
+    read: Callable[[Any, Path], T]
+    metavar: str | None = None
+    schema: Json = field(default_factory=lambda: _TEXT)
+    definition: str | None = None
+
+    @property
+    def is_list(self) -> bool:
+        return self.schema.get("type") == "array"
+
+    @property
+    def reference(self) -> Json:
+        return {"$ref": f"#/$defs/{self.definition}"} if self.definition else self.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of a class of settings; its flag, variable and documentation follow.
+
+    `default` is how the field's default is written, None where there is none; `unset` says in the documentation what
+    holds then. `example` is YAML.
+    """
+
+    name: str
+    kind: SettingKind[Any]
+    doc: str
+    default: Any
+    example: str
+    unset: str
+    in_file_only: bool
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+    @property
+    def flag(self) -> str | None:
+        """None for what is set in the file only."""
+        if self.in_file_only:
+            return None
+        return f"--{'no-' if self.default is True else ''}{self.name.replace('_', '-')}"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        default = {} if self.default is None else {"default": self.default}
+        return {"description": self.doc, **self.kind.reference, **default}
+
+
+def setting[T](
+    kind: SettingKind[T],
+    default: T,
+    doc: str,
+    *,
+    written: str | None = None,
+    example: str | None = None,
+    unset: str = "none",
+    in_file_only: bool = False,
+    is_secret: bool = False,
+) -> T:
+    """A field of a class of settings.
+
+    `written` is the default as it is written where that is another text; an `example` stands for one that is not told.
+    """
+    shown: Any = written or default
+    if default == ():
+        shown = [] if kind.is_list else {}
+    declared = {
+        "kind": kind,
+        "doc": doc,
+        "default": None if example else shown,
+        "example": example or (shown if isinstance(shown, str) and shown else json.dumps(shown)),
+        "unset": unset,
+        "in_file_only": in_file_only,
+    }
+    return field(default=default, repr=not is_secret, metadata=declared)
+
+
+def settings_of(kind: type) -> tuple[Setting, ...]:
+    """The settings that a class declares, in their order."""
+    return tuple(Setting(one.name, **one.metadata) for one in fields(kind))
+
+
+def schema_of(settings: Sequence[Setting], **more: Any) -> dict[str, Any]:
+    """The JSON Schema of a mapping of settings."""
+    properties = {one.name: one.schema for one in settings}
+    return {"type": "object", "additionalProperties": False, **more, "properties": properties}
+
+
+def choice(*words: str) -> SettingKind[Any]:
+    *most, last = words
+    expected = f"{', '.join(most)} or {last}" if len(words) < 4 else f"one of {', '.join(words)}"
+    return SettingKind(expected, readers.text("|".join(words)), "|".join(words), {"enum": list(words)})
+
+
+def text(expected: str, pattern: str, metavar: str | None = None) -> SettingKind[str]:
+    return SettingKind(expected, readers.text(pattern), metavar)
+
+
+def url(example: str) -> SettingKind[str]:
+    return SettingKind(f"a URL such as {example}, without query", readers.url, "URL")
+
+
+def several[T](expected: str, read: Callable[[Any, Path], tuple[T, ...]], metavar: str) -> SettingKind[tuple[T, ...]]:
+    return SettingKind(expected, read, metavar, {"type": "array", "items": _TEXT})
+
+
+_A_PORT = "a port from 0 to 65535 (0 picks a free one)"
+
+PORT = SettingKind(_A_PORT, readers.port, "PORT", {"type": "integer", "minimum": 0, "maximum": 65535}, "port")
+PORT_OR_OFF = SettingKind(
+    f"{_A_PORT} or off", readers.port_or_off, "PORT|off", {"anyOf": [PORT.reference, {"const": "off"}]}
+)
+SWITCH = SettingKind("true or false", readers.switch, None, {"type": "boolean"})
+FILE = SettingKind("a file that exists", readers.existing_file, "FILE")
+FILES = several("files that exist", readers.existing_files, "FILE")
+FOLDER = SettingKind("a folder", readers.possible_directory, "DIR")
+CASSETTES = several("folders that exist, or bundled ones such as scenarios/outage", readers.directories, "DIR")
+DIALECT = text("the name of a folder of cassettes", r"[A-Za-z0-9][A-Za-z0-9._-]*", "NAME")
+HOSTS = several("host names", readers.hosts, "HOST")
+NAMED_HOSTS = several("host names, some with a port", readers.named_hosts, "HOST")
+ORIGINS = several("origins such as http://localhost:3000", readers.origins, "ORIGIN")
+REPORTS = several(f"files that end in {', '.join(readers.REPORTS)}, in a folder that exists", readers.reports, "FILE")
+TIME = SettingKind(EXPECTED_TIME, readers.time, "TIME")
+AGE = SettingKind("a span such as 30d, or off", readers.age)
+DURATION = SettingKind(
+    "a duration such as 500ms, 10s or 2m",
+    readers.duration,
+    schema={
+        "description": "A duration such as 500ms, 10s or 2m.",
+        "type": "string",
+        "pattern": r"^[0-9]+(\.[0-9]+)?(ms|s|m)$",
+    },
+    definition="duration",
+)
+MODE = choice(*MODES)

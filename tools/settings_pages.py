@@ -1,0 +1,54 @@
+"""What follows from the declaration of the settings: `schemas/config.schema.json`, and the table of settings.
+
+`python -m tools.settings_pages` writes both. The last column of the table is edited by hand.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.config.kinds import Setting, schema_of, settings_of
+from xs2a_sandbox.config.real_bank import BANK_SCHEMA, RealBank
+from xs2a_sandbox.config.table import SETTINGS
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "schemas" / "config.schema.json"
+PAGE = ROOT / "docs" / "command-line.md"
+_HEAD = "| key | flag | environment | default | |\n|---|---|---|---|---|\n"
+
+
+def schema() -> str:
+    kinds = [setting.kind for setting in (*SETTINGS, *settings_of(RealBank))]
+    definitions = {kind.definition: kind.schema for kind in kinds if kind.definition}
+    document: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://xs2a-sandbox.invalid/schemas/config.schema.json",
+        "title": "Settings of the sandbox: xs2a-sandbox.yaml",
+        **schema_of(SETTINGS),
+        "$defs": {**definitions, "bank": BANK_SCHEMA},
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def page(text: str) -> str:
+    """The page with a row for each setting; the words of a row that is there stay."""
+    before, _, rest = text.partition(_HEAD)
+    old, gap, after = rest.partition("\n\n")
+    rows = dict(row.removeprefix("| ").removesuffix(" |").split(" | ", 1) for row in old.splitlines())
+    words = {key: cells.rpartition("| ")[2] for key, cells in rows.items()}
+    new = "\n".join(_row(setting, words.get(f"`{setting.name}`")) for setting in SETTINGS)
+    return before + _HEAD + new + gap + after
+
+
+def _row(setting: Setting, words: str | None) -> str:
+    default = f"`{json.dumps(setting.default).strip('"')}`" if setting.default not in (None, "", []) else setting.unset
+    if not setting.flag:
+        return f"| `{setting.name}` | | | {default} | {words or f'{setting.doc} In the file only.'} |"
+    metavar = f" {setting.kind.metavar}".replace("|", r"\|") if setting.kind.metavar else ""
+    flag = f"`{setting.flag}{metavar}`{', repeatable' if setting.kind.is_list else ''}"
+    return f"| `{setting.name}` | {flag} | `{setting.variable}` | {default} | {words or setting.doc} |"
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(schema())
+    PAGE.write_text(page(PAGE.read_text()))
