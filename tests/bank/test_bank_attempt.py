@@ -29,12 +29,12 @@ def bank_of(directory: Path) -> Bank:
     return engine(directory, own, bank=BANK).banks.default
 
 
-def tried(bank: Bank, path: str, *, may_ask: bool = False, store: Any = None) -> tuple[Reply | None, Call]:
+def tried(bank: Bank, path: str, *, store: Any = None) -> Reply:
     request, outcome = Request("GET", path), Outcome(bank)
     found = bank.find("GET", split_target(path).segments)
     state = Transaction(store or MemoryStore(), DEFAULT, lambda _: {})
     call = Call(request, Target(found.segments, ()), Session(DEFAULT, ""), Clock(), state)
-    return attempted(bank.decide(call, found), call, outcome, may_ask=may_ask), call
+    return attempted(bank.decide(call, found), call, outcome)
 
 
 @pytest.mark.parametrize(
@@ -48,20 +48,13 @@ def tried(bank: Bank, path: str, *, may_ask: bool = False, store: Any = None) ->
     ],
 )
 def test_it_says_status_and_error(tmp_path: Path, path: str, status: int, error: str | None) -> None:
-    reply, _ = tried(bank_of(tmp_path), path)
-    assert reply
+    reply = tried(bank_of(tmp_path), path)
     assert (reply.status, reply.error) == (status, error)
-
-
-def test_the_real_bank_may_be_the_one_to_answer(tmp_path: Path) -> None:
-    reply, _ = tried(bank_of(tmp_path), "/v1/unknown", may_ask=True)
-    assert reply is None
 
 
 def test_nothing_is_kept(tmp_path: Path) -> None:
     store = MemoryStore()
-    reply, _ = tried(bank_of(tmp_path), "/writes", store=store)
-    assert reply
+    assert tried(bank_of(tmp_path), "/writes", store=store).status == 200
     assert not store.sessions()
     assert not store.counts(DEFAULT)
 
@@ -74,8 +67,7 @@ def test_a_store_that_is_gone_is_an_answer(tmp_path: Path) -> None:
     bank = bank_of(tmp_path / "one")
     own = rules({"id": "reads", "match": {"path": "/x", "when": "state.notes.n1"}})
     bank = engine(tmp_path / "two", own).banks.default
-    reply, _ = tried(bank, "/x", store=Gone())
-    assert reply
+    reply = tried(bank, "/x", store=Gone())
     assert reply.error == "busy"
 
 

@@ -1,6 +1,7 @@
 """One decision for whoever answers a request: which rule or operation, and why not."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,6 +118,22 @@ def test_the_call_has_the_parameters_of_who_answers(bank: Bank) -> None:
     assert (by_rule.operation, by_rule.path) == (None, {"name": "yes"})
 
 
+@pytest.mark.parametrize(
+    ("target", "left"), [("/nowhere", True), ("/x", False), ("/strict", False), ("/v1/things", False)]
+)
+def test_what_nothing_fits_is_left_to_the_real_bank(bank: Bank, target: str, left: bool) -> None:
+    assert decided(bank, call("GET", target)).is_left_to_bank == left
+
+
+def test_a_rule_may_leave_it_to_the_real_bank(bank: Bank) -> None:
+    decision = decided(bank, call("GET", "/x"))
+    assert decision.rule
+    leaving = replace(decision.rule, behaviour=replace(decision.rule.behaviour, bank=True))
+
+    assert decision._replace(rule=leaving).is_left_to_bank
+    assert not decision._replace(rule=leaving, kind="requirement").is_left_to_bank
+
+
 def test_what_a_condition_failed_with_is_kept(bank: Bank) -> None:
     error = decided(bank, call("GET", "/broken")).error
     assert isinstance(error, SandboxError)
@@ -150,7 +167,7 @@ def test_performing_asks_nothing_again(bank: Bank) -> None:
     decision = decided(bank, one)
     outcome = Outcome(bank)
 
-    response = bank.perform(decision._replace(rule=bank.interface.rules[-1], error=None), one, outcome, may_ask=False)
+    response = bank.perform(decision._replace(rule=bank.interface.rules[-1], error=None), one, outcome)
 
-    assert response
+    assert response.status == 200
     assert outcome.rule == bank.interface.rules[-1].id

@@ -22,11 +22,10 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.engine import engine as engine_module
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.state import MemoryStore, attempts
 
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 TEXTS = {
@@ -134,7 +133,7 @@ STATUS = f"/v1/consents/{facts.consent()}/status"
 
 
 def test_a_state_that_is_away(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(attempts, "_SECONDS", 0.0)
     engine.store = Away()
 
     text = "XS2A993E: the sandbox could not use its state; its log says why"

@@ -10,11 +10,10 @@ import pytest
 
 from tests.support.admin import CONSENT, DATA, TOKEN, Admin, governed, refused
 from tests.support.engine_client import Client, an_engine
-from xs2a_sandbox.control import api as control
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.messages import Door
-from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.state import MemoryStore, attempts
 from xs2a_sandbox.state.store import Key
 
 
@@ -337,7 +336,7 @@ class Busy(MemoryStore):
 @pytest.mark.parametrize("away", [False, True])
 @pytest.mark.parametrize(("times", "status"), [(7, 201), (8, 503)])
 def test_it_is_tried_again(monkeypatch: pytest.MonkeyPatch, away: bool, times: int, status: int) -> None:
-    monkeypatch.setattr(control, "_RETRY_SECONDS", 0)
+    monkeypatch.setattr(attempts, "_SECONDS", 0.0)
     engine = an_engine(Busy(times, away=away))
     engine.admin_token = TOKEN
     admin = Admin(Client(engine))

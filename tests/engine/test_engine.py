@@ -13,11 +13,10 @@ from tests.support.engine_client import Answer, Client, an_engine, cassette
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.engine import engine as engine_module
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.journal.log_line import Exchange
-from xs2a_sandbox.state import Document, MemoryStore
+from xs2a_sandbox.state import Document, MemoryStore, attempts
 from xs2a_sandbox.state.store import Key
 
 STATUS = f"/v1/consents/{facts.consent()}/status"
@@ -50,7 +49,7 @@ class Unlucky(MemoryStore):
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(attempts, "_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -87,10 +86,10 @@ def is_own(answer: Answer, status: int, code: str) -> bool:
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("away", [None, "commit"])
 def test_a_conflict_is_tried_again(away: str | None) -> None:
-    store = Unlucky(engine_module.COMMIT_TRIES - 1, away=away)
+    store = Unlucky(attempts.TRIES - 1, away=away)
 
     assert create(Client(an_engine(store))).status == 200
-    assert store.commits == engine_module.COMMIT_TRIES == 8
+    assert store.commits == attempts.TRIES == 8
     assert store.counts() == {"consents": 1}
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, an_engine
-from xs2a_sandbox.engine import engine
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.state import attempts
 from xs2a_sandbox.state.sqlite import SqliteStore
 
 KEY = ("payments", "p1")
@@ -360,7 +360,7 @@ def test_health_is_answered_before_the_file_is_let_go(
     store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long another process holds it: the request that has to write waits outside of the store."""
-    monkeypatch.setattr(engine, "_RETRY_SECONDS", 3600.0)
+    monkeypatch.setattr(attempts, "_SECONDS", 3600.0)
     client, tried, commit = Client(an_engine(store)), asyncio.Event(), store.commit
 
     def watched(*arguments: Any) -> bool:

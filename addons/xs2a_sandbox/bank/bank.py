@@ -29,10 +29,11 @@ SIMULATED = RealBank()
 
 
 class Outcome:
-    """What is known of a request by the time it is answered, for the headers and the log.
+    """All that is known of a request by the time it is answered, for the headers and the log.
 
-    With `simulated` the sandbox answers it whatever the mode; `beside` is told the answer in mode compare. `personal`:
-    real people's data may be in it. `reason` is why it failed, where the answer itself does not say it to programs.
+    With `simulated` the sandbox answers it whatever the mode; `in_browser` the payment user sees the answer; `beside`
+    is told it in mode compare. `personal`: real people's data may be in it. `reason` is why it failed, where the answer
+    itself does not say it to programs.
     """
 
     __slots__ = (
@@ -41,6 +42,7 @@ class Outcome:
         "call",
         "delay",
         "error",
+        "in_browser",
         "journaled",
         "personal",
         "reason",
@@ -62,6 +64,7 @@ class Outcome:
         self.delay = 0.0
         self.warnings: Sequence[str] = ()
         self.journaled = True
+        self.in_browser = False
         self.simulated = False
         self.personal = True
         self.beside: Callable[[Response], None] | None = None
@@ -131,21 +134,25 @@ class Bank:
         """Who answers the call: the first rule that fits, else the operation."""
         return decide(found, self._candidates(call, found), call, self.schemas)
 
-    def answer(self, call: Call, found: Found, outcome: Outcome, *, may_ask: bool = False) -> Response | None:
-        """With `may_ask` None where it is the real bank's to say. Raises BankError."""
-        return self.perform(self.decide(call, found), call, outcome, may_ask=may_ask)
+    def answer(self, call: Call, found: Found, outcome: Outcome) -> Response:
+        """Raises BankError."""
+        return self.perform(self.decide(call, found), call, outcome)
 
-    def perform(self, decision: Decision, call: Call, outcome: Outcome, *, may_ask: bool) -> Response | None:
+    def answer_unless_real(self, call: Call, found: Found, outcome: Outcome) -> Response | None:
+        """None where it is the real bank's to say: `outcome` knows the rule that wants it so. Raises BankError."""
+        decision = self.decide(call, found)
+        if not decision.is_left_to_bank:
+            return self.perform(decision, call, outcome)
+        outcome.rule = decision.rule.id if decision.rule else None
+        return None
+
+    def perform(self, decision: Decision, call: Call, outcome: Outcome) -> Response:
         """The answer that was decided. Raises BankError, and what a condition could not be computed for."""
         by = decision.rule or decision.operation
-        if decision.error and not (may_ask and by is None):
-            raise decision.error
-        if by is None:
-            return None
+        if decision.error or by is None:
+            raise decision.error or ValueError("a decision for nobody without an error")
         outcome.rule = by.id
         if by.behaviour.bank:
-            if may_ask:
-                return None
             raise BankError("bank-not-configured")
         response = self._respond(by, decision.operation, call, outcome)
         if self._replay and decision.rule and decision.rule.tape:
@@ -157,10 +164,10 @@ class Bank:
 
         None where no rule fits, or where it is the real bank's to say: then `outcome` knows the rule.
         """
-        found = self.at_own_page(call.request.method, call.segments)
-        return self.answer(call, found, outcome, may_ask=True) if found else None
+        found = self.find_before_page(call.request.method, call.segments)
+        return self.answer_unless_real(call, found, outcome) if found else None
 
-    def at_own_page(self, method: str, segments: tuple[str, ...]) -> Found | None:
+    def find_before_page(self, method: str, segments: tuple[str, ...]) -> Found | None:
         """The rules that may come before a page of the sandbox itself; None where there can be none."""
         found = self._index.find(method, segments)
         return None if found.operation or not (found.rules or self._replay) else found
@@ -261,15 +268,14 @@ class Bank:
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
 
 
-def attempted(decision: Decision, call: Call, outcome: Outcome, *, may_ask: bool) -> Reply | None:
-    """None where the real bank is to say it; `call` must not be committed afterwards."""
+def attempted(decision: Decision, call: Call, outcome: Outcome) -> Reply:
+    """The answer that was decided; `call` must not be committed afterwards."""
     try:
-        response = outcome.bank.perform(decision, call, outcome, may_ask=may_ask)
+        return Reply(outcome.bank.perform(decision, call, outcome).status)
     except (BankError, StoreUnavailable) as error:
         return refusal(error if isinstance(error, BankError) else BankError("busy"), outcome)
     except Exception as error:
         return refusal(BankError("internal", reason=str(error)), outcome)
-    return Reply(response.status) if response else None
 
 
 def refusal(error: BankError | Refused, outcome: Outcome) -> Reply:

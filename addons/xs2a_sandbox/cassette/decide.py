@@ -35,6 +35,11 @@ class Decision(NamedTuple):
     seen: Call
     error: SandboxError | None
 
+    @property
+    def is_left_to_bank(self) -> bool:
+        """Whether the real bank is to say it, where there is one to ask: nothing fits, or a rule wants it so."""
+        return self.kind == "nothing" or (self.kind == "rule" and self.rule is not None and self.rule.behaviour.bank)
+
 
 def decide(found: Found, candidates: Iterable[Candidate], call: Call, schemas: Schemas) -> Decision:
     """The first of the candidates that fits, strongest first, else the operation.

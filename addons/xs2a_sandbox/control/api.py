@@ -3,8 +3,6 @@
 Who may use it is the guard's to say. It speaks JSON of its own, not the bank's.
 """
 
-import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,6 +20,7 @@ from xs2a_sandbox.http import Request, Response, to_json
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.state import Store
+from xs2a_sandbox.state.attempts import keep, kept
 from xs2a_sandbox.state.session import DEFAULT, is_session_name
 
 
@@ -56,11 +55,7 @@ def kind(value: Any) -> str:
     return {list: "a list", str: "a text", bool: "true or false", dict: "an object"}.get(type(value), "a number")
 
 
-log = logging.getLogger("xs2a_sandbox")
-
 _NAMES = frozenset({"state", "clock", "sessions", "reset", "sca", "status", "explain", "journal"})
-_TRIES = 8
-_RETRY_SECONDS = 0.02
 
 
 def is_control(request: Request, segments: Sequence[str]) -> bool:
@@ -121,24 +116,23 @@ class Control:
         try:
             guard.check(request)
             endpoint = self._endpoint(request.method, segments)
-            trouble = f"others changed it each of {_TRIES} times"
-            for attempt in range(_TRIES):
-                if attempt:
-                    await asyncio.sleep(_RETRY_SECONDS * attempt)
-                try:
-                    call = begin()
-                    status, value = endpoint(ControlRequest(call, segments[2:]))
-                    if request.method in ("GET", "HEAD") or call.state.commit():
-                        return _said(status, value)
-                except BankError as error:
-                    raise Refused(409, error.name, f"the bank's logic refuses this: {error.name}") from None
-                except StoreUnavailable as error:
-                    trouble = str(error)
-            log.warning("the state cannot be used: %s", trouble)
-            raise Refused(503, "busy", f"the state cannot be read or written right now: {trouble}")
-        except Refused as refused:
-            value = {"error": refused.error, "message": str(refused), **refused.more}
-            return _said(refused.status, value, *refused.headers)
+
+            def attempt() -> _Answer:
+                call = begin()
+                answer = endpoint(ControlRequest(call, segments[2:]))
+                if request.method not in ("GET", "HEAD"):
+                    keep(call.state)
+                return answer
+
+            return _said(*await kept(attempt))
+        except BankError as error:
+            refused = Refused(409, error.name, f"the bank's logic refuses this: {error.name}")
+        except StoreUnavailable as error:
+            refused = Refused(503, "busy", f"the state cannot be read or written right now: {error}")
+        except Refused as error:
+            refused = error
+        value = {"error": refused.error, "message": str(refused), **refused.more}
+        return _said(refused.status, value, *refused.headers)
 
     def _endpoint(self, method: str, segments: Sequence[str]) -> Callable[[ControlRequest], _Answer]:
         path = "/" + "/".join(segments)

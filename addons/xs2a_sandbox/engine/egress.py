@@ -11,7 +11,8 @@ from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.engine import clearance
-from xs2a_sandbox.engine.live_comparison import AppRequest, LiveComparison, Turn
+from xs2a_sandbox.engine.live_comparison import LiveComparison, Turn
+from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import BankError, RecordingFailed, Refused
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode, readable
@@ -84,21 +85,30 @@ class Passage:
             return links.rewrite(response, bank.url, client_url(request, segments))
         return response
 
-    async def compare(self, asked: AppRequest, simulate: Ask, guard: Guard) -> Turn:
-        """Who is to answer in mode compare: the sandbox alone where the bank must not be asked.
+    async def compare(self, to_bank: BankRequest, simulate: Ask, guard: Guard) -> Turn:
+        """The side that is to answer in mode compare: the sandbox alone where the bank must not be asked.
 
         Raises BankError, Refused.
         """
         if self.comparing is None:
-            return Turn(asked.request)
+            return Turn(to_bank.request)
+        if why := self.why_spared(self.comparing, to_bank, guard):
+            return self.comparing.spare(to_bank, why)
+        return await self.comparing.turn(to_bank, self._send, simulate)
+
+    def why_spared(self, comparing: LiveComparison, to_bank: BankRequest, guard: Guard) -> str | None:
+        """The reason why the bank must not be asked, if there is one.
+
+        Raises BankError, Refused where the sandbox does not answer then.
+        """
         try:
-            clearance.check(asked.bank.real, asked.request, guard)
+            clearance.check(to_bank.bank.real, to_bank.request, guard)
         except (BankError, Refused) as error:
             is_elsewhere = isinstance(error, BankError)
-            if self.comparing.is_answered_by_bank(asked) or (is_elsewhere and not asked.found.known):
+            if comparing.is_answered_by_bank(to_bank) or (is_elsewhere and not to_bank.found.known):
                 raise
-            return self.comparing.spare(asked, NOT_ITS_OWN if is_elsewhere else NOT_LET_OUT)
-        return await self.comparing.turn(asked, self._send, simulate)
+            return NOT_ITS_OWN if is_elsewhere else NOT_LET_OUT
+        return None
 
     async def close(self) -> None:
         if self.comparing:

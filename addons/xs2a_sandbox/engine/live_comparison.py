@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 from weakref import WeakKeyDictionary
 
-from xs2a_sandbox.cassette.index import Found
-from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source, reason
+from xs2a_sandbox.compare.comparison import Compared, Comparison, Source, reason
 from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http import body as content
@@ -42,25 +42,6 @@ _ONE_SIDED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class AppRequest:
-    """A request of the app's. `sandbox_url` is what the sandbox's absolute links begin with."""
-
-    bank: "Bank"
-    found: Found
-    request: Request
-    session: str
-    sandbox_url: str
-
-    @property
-    def operation(self) -> str:
-        return self.found.operation.id if self.found.operation else "unknown operation"
-
-    @property
-    def is_read(self) -> bool:
-        return self.request.method in SAFE_METHODS
-
-
-@dataclass(frozen=True, slots=True)
 class Turn:
     """Who answers the app: the bank with `response`, or, without one, the sandbox, which is to be asked `request`.
 
@@ -76,7 +57,7 @@ class Turn:
 class _Given:
     """What the app got, and how both sides are asked. `request` has the target that the real bank is asked for."""
 
-    asked: AppRequest
+    to_bank: BankRequest
     request: Request
     answer: Response
     source: Source
@@ -107,27 +88,27 @@ class LiveComparison:
         # One thread, so that whoever answers the app competes with no more than that.
         self._worker = ThreadPoolExecutor(1, "comparing")
 
-    def is_answered_by_bank(self, asked: AppRequest) -> bool:
-        return self._answer_from == "bank" and (self._allow_writes or asked.is_read)
+    def is_answered_by_bank(self, to_bank: BankRequest) -> bool:
+        return self._answer_from == "bank" and (self._allow_writes or to_bank.is_read)
 
-    def spare(self, asked: AppRequest, why: str) -> Turn:
+    def spare(self, to_bank: BankRequest, why: str) -> Turn:
         """The sandbox answers, and the bank is not asked."""
-        _, target = cut_target(asked.request.target, len(asked.found.segments))
-        journey, plain = self._journey(asked), replace(asked.request, target=target)
+        _, target = cut_target(to_bank.request.target, len(to_bank.found.segments))
+        journey, plain = self._journey(to_bank), replace(to_bank.request, target=target)
 
         def beside(answer: Response) -> None:
-            self.report.skip(why, asked.operation)
-            if not asked.is_read and answer.rest is None:
+            self.report.skip(why, to_bank.operation)
+            if not to_bank.is_read and answer.rest is None:
                 journey.keep(plain, answer, "sandbox")
 
-        return Turn(asked.request, beside=beside)
+        return Turn(to_bank.request, beside=beside)
 
-    async def turn(self, asked: AppRequest, send: Send, simulate: Ask) -> Turn:
+    async def turn(self, to_bank: BankRequest, send: Send, simulate: Ask) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
-        real, request = asked.bank.real, asked.request
-        before, target = cut_target(request.target, len(asked.found.segments))
+        real, request = to_bank.bank.real, to_bank.request
+        before, target = cut_target(request.target, len(to_bank.found.segments))
         plain = replace(request, target=target)
-        journey = self._journey(asked)
+        journey = self._journey(to_bank)
 
         async def bank(request: Request) -> Response:
             return await send(real, request, request.target)
@@ -136,22 +117,22 @@ class LiveComparison:
             return await simulate(replace(request, target=before + request.target))
 
         def begin(answer: Response, source: Source) -> None:
-            self._begin(_Given(asked, plain, answer, source, sandbox, bank), journey)
+            self._begin(_Given(to_bank, plain, answer, source, sandbox, bank), journey)
 
-        if not self.is_answered_by_bank(asked) or journey.side_of(plain) == "sandbox":
+        if not self.is_answered_by_bank(to_bank) or journey.side_of(plain) == "sandbox":
             return Turn(request, beside=lambda answer: begin(answer, "sandbox"))
         try:
             raw = await bank(plain)
         except BankError as error:
-            failed = Compared(asked.operation, asked.operation, None, None, trouble=reason(error))
+            failed = Compared(to_bank.operation, to_bank.operation, None, None, trouble=reason(error))
             self.report.add(failed, self.report.show(failed))
-            if not asked.is_read:
+            if not to_bank.is_read:
                 raise
             known = journey.counterparts.to_right(plain)
             return Turn(replace(known, target=before + known.target))
         begin(raw, "bank")
         if real.url and real.rewrite_links:
-            return Turn(request, links.rewrite(raw, real.url, client_url(request, len(asked.found.segments))))
+            return Turn(request, links.rewrite(raw, real.url, client_url(request, len(to_bank.found.segments))))
         return Turn(request, raw)
 
     async def close(self) -> None:
@@ -166,8 +147,8 @@ class LiveComparison:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, given: _Given, journey: "_Journey") -> None:
-        asked, answer = given.asked, given.answer
-        if given.source == "sandbox" and not (self._allow_writes or asked.is_read):
+        to_bank, answer = given.to_bank, given.answer
+        if given.source == "sandbox" and not (self._allow_writes or to_bank.is_read):
             why = SPARED
         elif answer.fault:
             why = "the sandbox broke the connection, as it was told to"
@@ -180,32 +161,32 @@ class LiveComparison:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             return
-        self.report.skip(why, asked.operation)
-        if not asked.is_read and answer.rest is None:
+        self.report.skip(why, to_bank.operation)
+        if not to_bank.is_read and answer.rest is None:
             journey.keep(given.request, given.answer, given.source)
 
     async def _compare(self, given: _Given, journey: "_Journey") -> None:
-        asked = given.asked
+        to_bank = given.to_bank
         try:
             async with journey.lock:
                 if journey.side_of(given.request):
-                    self.report.skip("about what only one side has", asked.operation)
-                    if not asked.is_read:
+                    self.report.skip("about what only one side has", to_bank.operation)
+                    if not to_bank.is_read:
                         journey.keep(given.request, given.answer, given.source)
                     return
-                comparison = self._comparison(asked).on_journey(journey.counterparts, given.sandbox, given.bank)
+                comparison = self._comparison(to_bank).on_journey(journey.counterparts, given.sandbox, given.bank)
                 compared = await comparison.beside(given.request, given.answer, given.source, self._worker)
-                if compared and compared.trouble and not asked.is_read:
+                if compared and compared.trouble and not to_bank.is_read:
                     journey.keep(given.request, given.answer, given.source)
             if compared:
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
         except Exception:
             log.exception("a comparison failed", extra={"request": given.request})
-            self.report.skip("the sandbox failed at it, its log says why", asked.operation)
+            self.report.skip("the sandbox failed at it, its log says why", to_bank.operation)
 
-    def _comparison(self, asked: AppRequest) -> Comparison:
-        bank, url = asked.bank, asked.bank.real.url or ""
+    def _comparison(self, to_bank: BankRequest) -> Comparison:
+        bank, url = to_bank.bank, to_bank.bank.real.url or ""
         if bank not in self._comparisons:
             self._comparisons[bank] = Comparison(
                 bank.interface,
@@ -213,20 +194,20 @@ class LiveComparison:
                 _nobody,
                 None,
                 bank_url=url,
-                sandbox_url=asked.sandbox_url,
+                sandbox_url=to_bank.sandbox_url,
                 ignoring=self._ignoring,
                 noise_reads=self._noise_reads,
                 allow_writes=self._allow_writes,
             )
         return self._comparisons[bank]
 
-    def _journey(self, asked: AppRequest) -> "_Journey":
-        url = asked.bank.real.url or ""
-        key = url, asked.session
+    def _journey(self, to_bank: BankRequest) -> "_Journey":
+        url = to_bank.bank.real.url or ""
+        key = url, to_bank.session
         if key not in self._journeys:
             if len(self._journeys) >= _JOURNEYS:
                 del self._journeys[next(iter(self._journeys))]
-            self._journeys[key] = _Journey(Counterparts(url, asked.sandbox_url))
+            self._journeys[key] = _Journey(Counterparts(url, to_bank.sandbox_url))
         return self._journeys[key]
 
 

@@ -26,9 +26,8 @@ from tests.support.rehearsal import (
     a_stage,
     starting,
 )
-from xs2a_sandbox.engine import engine as engine_module
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.state import MemoryStore, attempts
 from xs2a_sandbox.state.sqlite import SqliteStore
 
 DONE = {"consent": "valid", "payment": "ACSP", "cancellation": "CANC", "basket": "ACTC"}
@@ -515,7 +514,7 @@ def finish(work: Any) -> Any:
 @pytest.fixture(params=["memory", "sqlite", "two processes"])
 def racers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Client]:
     """A stage whose store lets a rival go first, and the rival's client."""
-    monkeypatch.setattr(engine_module, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(attempts, "_SECONDS", 0.0)
     if request.param == "memory":
         stage = a_stage(Raced())
         return stage, stage.client

@@ -1,0 +1,89 @@
+"""The modes: one function for each way in which a request that is a bank's to answer comes to its answer."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from xs2a_sandbox.bank import Bank, Outcome
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.index import Found
+from xs2a_sandbox.compare.comparison import SAFE_METHODS
+from xs2a_sandbox.config.real_bank import Mode
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.target import Target
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.engine import Engine
+
+
+class BankRequest(NamedTuple):
+    """A request that a bank is to answer, ours or the real one. `target` is the part of its path that was found.
+
+    `sandbox_url` is what the sandbox's absolute links begin with.
+    """
+
+    request: Request
+    target: Target
+    bank: Bank
+    found: Found
+    mode: Mode
+    session: str
+    sandbox_url: str
+
+    @property
+    def operation(self) -> str:
+        return self.found.operation.id if self.found.operation else "unknown operation"
+
+    @property
+    def is_read(self) -> bool:
+        return self.request.method in SAFE_METHODS
+
+
+async def simulate(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
+    """The cassettes' answer. Raises BankError."""
+    bank, found = to_bank.bank, to_bank.found
+
+    def work(call: Call) -> Response:
+        return bank.answer(call, found, outcome)
+
+    return await engine.commit(to_bank.request, to_bank.target, outcome, work)
+
+
+async def spy(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
+    """The cassettes' answer, or the real bank's where they have none. Raises BankError, Refused."""
+    bank, found = to_bank.bank, to_bank.found
+
+    def work(call: Call) -> Response | None:
+        return bank.answer_unless_real(call, found, outcome)
+
+    answer = await engine.commit(to_bank.request, to_bank.target, outcome, work)
+    return answer or await _ask(engine, to_bank, outcome)
+
+
+async def record(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
+    """The real bank's answer, once it is written down. Raises BankError, Refused."""
+    return await _ask(engine, to_bank, outcome)
+
+
+async def compare(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
+    """One side's answer, while the other side is asked the same beside it. Raises BankError, Refused."""
+    bank = to_bank.bank
+    turn = await engine.passage.compare(to_bank, lambda other: engine.simulate(other, Outcome(bank)), engine.guard)
+    outcome.beside = turn.beside
+    if turn.response is None:
+        return await engine.simulate(turn.request, outcome)
+    outcome.source = "bank"
+    return turn.response
+
+
+async def _ask(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
+    outcome.source, outcome.personal = "bank", True
+    segments = len(to_bank.found.segments)
+    return await engine.passage.ask(to_bank.bank.real, to_bank.request, segments, engine.guard)
+
+
+ANSWERS: Mapping[Mode, Callable[["Engine", BankRequest, Outcome], Awaitable[Response]]] = {
+    "simulate": simulate,
+    "spy": spy,
+    "record": record,
+    "compare": compare,
+}

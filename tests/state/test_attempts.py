@@ -1,0 +1,77 @@
+"""One loop tries again what others were quicker at."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.state import MemoryStore, Transaction, attempts
+from xs2a_sandbox.state.attempts import TRIES, keep, kept
+from xs2a_sandbox.state.session import DEFAULT
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    return waited
+
+
+def begun(store: MemoryStore) -> Transaction:
+    return Transaction(store, DEFAULT, lambda _: {})
+
+
+def counter(store: MemoryStore, others: int) -> tuple[list[int], Callable[[], int]]:
+    """Counts a document up, while somebody else changes it before each of the first commits."""
+    tried: list[int] = []
+
+    def attempt() -> int:
+        state = begun(store)
+        count = (state.get("things", "a") or {"count": 0})["count"]
+        state.put("things", "a", {"count": count + 1})
+        tried.append(count)
+        if len(tried) <= others:
+            other = begun(store)
+            other.put("things", "a", {"count": count + 100})
+            assert other.commit()
+        keep(state)
+        return count + 1
+
+    return tried, attempt
+
+
+def test_the_first_attempt_that_is_kept_counts(waits: list[float]) -> None:
+    store = MemoryStore()
+    tried, attempt = counter(store, 2)
+
+    assert asyncio.run(kept(attempt)) == 201
+    assert tried == [0, 100, 200]
+    assert begun(store).get("things", "a") == {"count": 201}
+    assert waits == [attempts._SECONDS, 2 * attempts._SECONDS]
+
+
+def test_after_eight_it_is_given_up(waits: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    tried, attempt = counter(MemoryStore(), 100)
+
+    with pytest.raises(StoreUnavailable, match="others changed it each of 8 times"):
+        asyncio.run(kept(attempt))
+    assert len(tried) == TRIES == 8
+    assert len(waits) == TRIES - 1
+    assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
+        (logging.WARNING, "the state cannot be used: others changed it each of 8 times")
+    ]
+
+
+def test_other_errors_are_not_tried_again(waits: list[float]) -> None:
+    def attempt() -> None:
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError):
+        asyncio.run(kept(attempt))
+    assert not waits
