@@ -10,7 +10,7 @@ import yaml
 from tests.engine.test_egress import ask, configured, source
 from tests.support.far_bank import FarBank, ok
 from tests.support.writing import rule_of
-from xs2a_sandbox.config.real_bank import MODES
+from xs2a_sandbox.config.kinds import MODES
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.modes import ANSWERS
 from xs2a_sandbox.http import Headers, Request

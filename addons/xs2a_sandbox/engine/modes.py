@@ -7,7 +7,7 @@ from xs2a_sandbox.bank import Bank, Outcome
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.index import Found
 from xs2a_sandbox.compare.comparison import SAFE_METHODS
-from xs2a_sandbox.config.real_bank import Mode
+from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.target import Target
 
