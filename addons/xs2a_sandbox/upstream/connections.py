@@ -33,7 +33,7 @@ from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import InvalidResponse
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.upstream import tls
-from xs2a_sandbox.upstream.failures import Lost, PrivateAddress, Strange, failure, garbled
+from xs2a_sandbox.upstream.failures import PrivateAddress, Strange, failure, garbled
 
 HELD = 1024 * 1024
 """Bytes of an answer that are kept in memory; more than that is passed on as it comes."""
@@ -86,15 +86,30 @@ class BankSession:
         pairs = tuple(headers)
         try:
             answer = await self._session.request(
-                method, whole, data=body or None, allow_redirects=False, middlewares=(partial(_exactly, pairs),)
+                method, whole, data=body or None, allow_redirects=False, middlewares=(partial(self._send, name, pairs),)
             )
-        except (ClientError, Lost, PrivateAddress, Strange, OSError, ValueError) as error:
+        except (ClientError, PrivateAddress, Strange, OSError, ValueError) as error:
             raise failure(error, name, self._bank) from error
         try:
             return await self._read(cast(_Answer, answer), name)
         except BaseException:
             answer.close()
             raise
+
+    async def _send(
+        self, name: str, headers: Iterable[tuple[str, str]], request: ClientRequest, handler: ClientHandlerType
+    ) -> ClientResponse:
+        """Sends the request with these headers alone, and not a second time."""
+        request.headers.clear()
+        request.headers.extend(headers)
+        try:
+            for _ in range(_STALE):
+                with suppress(Strange):
+                    return await handler(request)
+            return await handler(request)
+        except (ClientOSError, ServerDisconnectedError) as error:
+            # On these aiohttp sends a GET, PUT or DELETE again, but the bank may have done already what it was asked.
+            raise failure(error, name, self._bank) from error
 
     async def _read(self, answer: "_Answer", name: str) -> Response:
         body, more = bytearray(), b"?"
@@ -133,22 +148,6 @@ class BankSession:
         except (ClientError, OSError) as error:
             raise failure(answer.lost or error, name, self._bank) from error
         return chunk
-
-
-async def _exactly(
-    headers: Iterable[tuple[str, str]], request: ClientRequest, handler: ClientHandlerType
-) -> ClientResponse:
-    """Sends the request with these headers alone, and not a second time."""
-    request.headers.clear()
-    request.headers.extend(headers)
-    try:
-        for _ in range(_STALE):
-            with suppress(Strange):
-                return await handler(request)
-        return await handler(request)
-    except (ClientOSError, ServerDisconnectedError) as error:
-        # On these aiohttp sends a GET, PUT or DELETE again, but the bank may have done already what it was asked.
-        raise Lost from error
 
 
 class _Request(ClientRequest):

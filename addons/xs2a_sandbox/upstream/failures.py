@@ -29,18 +29,12 @@ class PrivateAddress(Exception):
     """A name leads to this address, which is none of the public Internet."""
 
 
-class Lost(Exception):
-    """The connection failed, as the cause says."""
-
-
 class Strange(Exception):
     """Something came on a connection on which nothing was asked."""
 
 
 def failure(error: Exception, name: str, bank: RealBank) -> BankError:
     """The error to answer with; `name` is the bank's `host[:port]`."""
-    if isinstance(error, Lost) and isinstance(error.__cause__, Exception):
-        error = error.__cause__
     match error:
         case PrivateAddress():
             return BankError("bank-private", bank=name, address=str(error))
