@@ -14,7 +14,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.journal.journal import MAX_BODY, Journal, Journaled
+from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled
 from xs2a_sandbox.journal.log_line import Exchange
 from xs2a_sandbox.state import MemoryStore
 from xs2a_sandbox.testing.sandbox import Blueprint, read_rules
@@ -162,4 +162,4 @@ def test_answers_of_every_kind(blueprint: Blueprint, response: Response, expecte
 
 def test_what_was_not_kept_whole_makes_no_case(blueprint: Blueprint) -> None:
     with pytest.raises(UserMistake, match="larger than what the journal keeps"):
-        case_from(journaled(Response(200, (), b"x" * (MAX_BODY + 1))), blueprint.interface)
+        case_from(journaled(Response(200, (), b"x" * (KEPT_BODY + 1))), blueprint.interface)

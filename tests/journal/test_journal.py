@@ -10,7 +10,7 @@ from tests.support.engine_client import Client, an_engine
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.har import Entry
-from xs2a_sandbox.journal.journal import MAX_BODY, Journal, Journaled, exchange_of
+from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled, exchange_of
 from xs2a_sandbox.journal.log_line import Exchange
 
 
@@ -81,7 +81,7 @@ def test_the_oldest_go_first_when_there_are_too_many() -> None:
     assert [(entry.number, entry.target) for entry in journal] == [(3, "/3"), (4, "/4"), (5, "/5")]
 
 
-@given(st.lists(st.integers(0, 3 * MAX_BODY), max_size=20), st.integers(2_000, 300_000))
+@given(st.lists(st.integers(0, 3 * KEPT_BODY), max_size=20), st.integers(2_000, 300_000))
 def test_it_never_holds_more_bytes_than_it_may(sizes: list[int], limit: int) -> None:
     journal = Journal(bytes=limit)
     for size in sizes:
@@ -93,10 +93,10 @@ def test_it_never_holds_more_bytes_than_it_may(sizes: list[int], limit: int) -> 
 
 def test_long_bodies_are_cut_and_it_is_said() -> None:
     journal = Journal()
-    journal.add(Request("POST", "/", body=b"x" * MAX_BODY), Response(body=b"y" * (MAX_BODY + 1)), exchange())
-    journal.add(Request("POST", "/", body=b"x" * MAX_BODY), Response(body=b"y" * MAX_BODY), exchange())
+    journal.add(Request("POST", "/", body=b"x" * KEPT_BODY), Response(body=b"y" * (KEPT_BODY + 1)), exchange())
+    journal.add(Request("POST", "/", body=b"x" * KEPT_BODY), Response(body=b"y" * KEPT_BODY), exchange())
     first, second = journal
-    assert (len(first.answer_body), first.cut) == (MAX_BODY, True)
+    assert (len(first.answer_body), first.cut) == (KEPT_BODY, True)
     assert second.cut is False
 
 

@@ -27,6 +27,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import clearance
 from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.engine.modes import ANSWERS, BankRequest
+from xs2a_sandbox.engine.telling import exchange_of, reason_of, shown_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Explanation, explain, own
 from xs2a_sandbox.http import Headers, Request, Response
@@ -37,7 +38,7 @@ from xs2a_sandbox.http.target import Target, outline, split_target
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import Journal
-from xs2a_sandbox.journal.log_line import Exchange, shown
+from xs2a_sandbox.journal.log_line import Exchange
 from xs2a_sandbox.state import MemoryStore, Store, Transaction
 from xs2a_sandbox.state.attempts import keep, kept
 from xs2a_sandbox.state.session import DEFAULT, anchor, session_clock, session_name
@@ -48,12 +49,6 @@ _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 _OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # which requirements and handlers raise, too
 _OWN_PAGE = "this is a page of the sandbox itself"
 _OWN_PATHS = frozenset({ROOT, pages.PAGES})
-_UNSAID = {
-    "bank": "the bank does not say why",
-    "rule": "the rule answers so",
-    "handler": "the rule answers so",
-    "sandbox": "the answer does not say why",
-}
 
 
 class OwnDestination(NamedTuple):
@@ -124,7 +119,7 @@ class Engine:
         return self.banks.default.schemas
 
     def use(self, banks: Banks, testdata: TestData, loaded: datetime) -> None:
-        """From the next request on; those under way end with what they began with."""
+        """Answers by these from the next request on; those under way end with what they began with."""
         self.banks, self.testdata, self.files = banks, testdata, FilesStatus(loaded)
 
     def introduce(self, front_page: FrontPage) -> None:
@@ -144,7 +139,7 @@ class Engine:
             response = await self._respond(request, outcome)
         except Exception as error:
             failure, response = error, self._failed(request, outcome, error)
-        reason = self._reason(request, response, outcome)
+        reason = reason_of(request, response, outcome, self.display)
         if request.method == "HEAD":
             response = response.without_body()
         if outcome.beside:
@@ -167,30 +162,18 @@ class Engine:
             outcome = Outcome(self.banks.default)
             outcome.personal = self._may_be_personal
             if failure:
-                outcome.error, outcome.reason = "internal", self._said(failure)
+                outcome.error, outcome.reason = "internal", self._failure(failure)
             with suppress(BankError):
                 outcome.session, segments = session_name(request, split_target(request.target).segments)
                 outcome.journaled = not segments or segments[0] not in _OWN_PATHS
-            self._tell(request, response, outcome, seconds, self._reason(request, response, outcome))
+            self._tell(request, response, outcome, seconds, reason_of(request, response, outcome, self.display))
         except Exception:
             # However odd the request was, the door has to go on.
             log.exception("a refused request could not be told of", extra={"request": request})
 
     def _tell(self, request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None) -> None:
         try:
-            exchange = Exchange(
-                session=outcome.session,
-                method=request.method,
-                path=self._shown(request, outcome),
-                status=response.status,
-                milliseconds=seconds * 1000,
-                source=outcome.source,
-                rule=outcome.rule,
-                warnings=tuple(self.shown_text(text, outcome.personal) for text in outcome.warnings),
-                error=outcome.error,
-                personal=outcome.personal,
-                reason=reason,
-            )
+            exchange = exchange_of(request, response, outcome, seconds, reason, self.display)
             if outcome.journaled:
                 self.journal.add(request, response, exchange)
             if self.on_exchange:
@@ -198,27 +181,15 @@ class Engine:
         except Exception:
             log.exception("the exchange could not be told of", extra={"request": request})
 
-    def _reason(self, request: Request, response: Response, outcome: Outcome) -> str | None:
-        """Why a request failed, as it may be shown; None for one that did not."""
-        if response.status < 400:
-            return None
-        if outcome.source == "bank" and outcome.error is None and self.display:
-            # Redacted once: twice, names would have other pseudonyms than in the journal.
-            said = reasons.of_answer(self.display.answer(response)) or _UNSAID["bank"]
-            return reasons.shown(said, request, str)
-        text = outcome.reason or reasons.of_answer(response) or _UNSAID[outcome.source]
-        return reasons.shown(text, request, lambda text: self.shown_text(text, outcome.personal))
-
     @property
     def _may_be_personal(self) -> bool:
         return self.banks.are_personal or self.passage.can_forward
 
     def shown_text(self, text: str, personal: bool | None = None) -> str:
-        """Of an exchange; None where nothing is known of it."""
-        personal = self._may_be_personal if personal is None else personal
-        return self.display.text(text, personal) if self.display else text
+        """The text of an exchange as it may be shown; `personal` is None where nothing is known of it."""
+        return shown_text(text, self._may_be_personal if personal is None else personal, self.display)
 
-    def _said(self, failure: BaseException, where: str | None = None) -> str:
+    def _failure(self, failure: BaseException, where: str | None = None) -> str:
         code, text = self.interface.errors["internal"].code, reasons.of_failure(failure)
         return f"{code}: {text}, in {where}" if where else f"{code}: {text}"
 
@@ -437,7 +408,7 @@ class Engine:
         return call
 
     def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
-        """For errors that must be sayable while the store is not there."""
+        """A call for errors that must be sayable while the store is not there."""
         return Call(request, target, Session.named(session, self.public_url), self._clock, _NOTHING)
 
     def _page(self, outcome: Outcome, call: Call) -> Response | None:
@@ -451,13 +422,9 @@ class Engine:
         outcome.reason = outcome.bank.reason(page.error)
         return show(page, self.interface.errors[page.error.name].status)
 
-    def _shown(self, request: Request, outcome: Outcome) -> str:
-        path, display = request.target.partition("?")[0], self.display
-        return shown(path, lambda path: display.path(path, outcome.personal)) if display else path
-
     def _failed(self, request: Request, outcome: Outcome, failure: Exception) -> Response:
-        """What went wrong is in the log."""
-        outcome.delay, outcome.reason = 0.0, self._said(failure, outcome.rule)
+        """The answer to a request on which the sandbox failed; its log says how."""
+        outcome.delay, outcome.reason = 0.0, self._failure(failure, outcome.rule)
         error = BankError("internal", reason="the sandbox failed on this request, its log says why")
         outcome.source, outcome.rule, outcome.error = "sandbox", None, error.name
         try:

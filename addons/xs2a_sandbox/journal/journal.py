@@ -18,7 +18,7 @@ from xs2a_sandbox.state.session import PREFIX
 
 COUNT = 200
 BYTES = 5 * 1024 * 1024
-MAX_BODY = 64 * 1024
+KEPT_BODY = 64 * 1024
 """Bytes of each body that are kept."""
 
 _BETWEEN = "\0"
@@ -131,8 +131,8 @@ class Journal:
 
     def add(self, request: Request, response: Response, exchange: Exchange) -> None:
         body, answer_body = request.body, response.body
-        if cut := len(body) > MAX_BODY or len(answer_body) > MAX_BODY or response.rest is not None:
-            body, answer_body = body[:MAX_BODY], answer_body[:MAX_BODY]
+        if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
+            body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
         (headers, length), (answer_headers, answer_length) = _packed(request.headers.pairs), _packed(response.headers)
         size = _OVERHEAD + len(request.target) + length + len(body) + answer_length + len(answer_body)
         with self._lock:

@@ -1,0 +1,50 @@
+"""Exchanges as they may be shown: to the log and, with the reason why one failed, to the journal."""
+
+from xs2a_sandbox.bank import Outcome
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.journal import reason as reasons
+from xs2a_sandbox.journal.display import Display
+from xs2a_sandbox.journal.log_line import Exchange, shown
+
+_UNSAID = {
+    "bank": "the bank does not say why",
+    "rule": "the rule answers so",
+    "handler": "the rule answers so",
+    "sandbox": "the answer does not say why",
+}
+
+
+def shown_text(text: str, personal: bool, display: Display | None) -> str:
+    return display.text(text, personal) if display else text
+
+
+def reason_of(request: Request, response: Response, outcome: Outcome, display: Display | None) -> str | None:
+    """The reason why a request failed, as it may be shown; None for one that did not."""
+    if response.status < 400:
+        return None
+    if outcome.source == "bank" and outcome.error is None and display:
+        # Redacted once: twice, names would have other pseudonyms than in the journal.
+        text = reasons.of_answer(display.answer(response)) or _UNSAID["bank"]
+        return reasons.shown(text, request, str)
+    text = outcome.reason or reasons.of_answer(response) or _UNSAID[outcome.source]
+    return reasons.shown(text, request, lambda text: shown_text(text, outcome.personal, display))
+
+
+def exchange_of(
+    request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None, display: Display | None
+) -> Exchange:
+    """The line for the log."""
+    path = request.target.partition("?")[0]
+    return Exchange(
+        session=outcome.session,
+        method=request.method,
+        path=shown(path, lambda path: display.path(path, outcome.personal)) if display else path,
+        status=response.status,
+        milliseconds=seconds * 1000,
+        source=outcome.source,
+        rule=outcome.rule,
+        warnings=tuple(shown_text(text, outcome.personal, display) for text in outcome.warnings),
+        error=outcome.error,
+        personal=outcome.personal,
+        reason=reason,
+    )
