@@ -83,6 +83,38 @@ def test_an_operation_answers(cases: Engine) -> None:
     assert {"slow-list", "slow-list-for-one", "urgent"} <= set(names(found))
 
 
+def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
+    rules = """
+    rules:
+      - id: ten
+        match: {operation: account-transactions, headers: {X-Case: ten}}
+        handler: accounts.transactions
+        with: {lists: {both: [booked]}, page_size: 10}
+      - id: same
+        match: {operation: account-list, headers: {X-Case: same}}
+        handler: accounts.list
+      - id: plain
+        match: {operation: account-list, headers: {X-Case: plain}}
+        respond: {}
+    """
+    engine = an_engine(layers=cassette(tmp_path, rules))
+
+    def told(path: str, case: str) -> Any:
+        consent = {"Consent-ID": facts.consent(), "X-Request-ID": UUID, "X-Case": case}
+        request = Request("GET", path, Headers(consent.items()))
+        return described(engine.explain(request))["handler"]
+
+    links = {"container": "_links", "members": {"balances": "/balances", "transactions": "/transactions"}}
+    path = f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=both"
+    assert told(path, "ten") == {
+        "name": "accounts.transactions",
+        "with": {"lists": {"both": ["booked"]}, "page_size": 10},
+    }
+    assert told("/v1/accounts", "same") == {"name": "accounts.list", "with": {"links": links}}
+    assert told("/v1/accounts", "none") == {"name": "accounts.list", "with": {"links": links}}
+    assert told("/v1/accounts", "plain") is None
+
+
 def test_a_rule_answers_and_the_others_lost_by_what_they_ask(cases: Engine) -> None:
     found = explained(cases, "GET", "/v1/accounts", {**READ, "PSU-ID": "corp-1"})
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ class NotedCall:
 NOTES = Notes()
 
 
+@cache
 def install() -> None:
     """Lets every handler note, from now on in this process."""
     for name, handler in HANDLERS.items():

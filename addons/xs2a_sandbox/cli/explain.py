@@ -32,6 +32,9 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
     if by:
         yield ""
         yield from _candidate(by, "")
+    if handler := explanation["handler"]:
+        told = f" with {json.dumps(handler['with'], ensure_ascii=False)}" if handler["with"] else ""
+        yield from _wrapped(f"  by the handler {handler['name']}{told}", "    ")
     if explanation["hints"]:
         yield ""
         for hint in explanation["hints"]:

@@ -1,11 +1,12 @@
 """Why a request is answered as it is: who answers it, who comes near, and what keeps them from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.decide import Decision, Kind
+from xs2a_sandbox.cassette.handler import options_of
 from xs2a_sandbox.cassette.index import Found
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
@@ -43,7 +44,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`by` is who answers, or whose requirement or condition it is; `nearest` are others, best first."""
+    """`by` is who answers, or whose requirement or condition it is; `nearest` are others, best first.
+
+    `options` is what `by` tells its `handler`, if it has one.
+    """
 
     method: str
     path: str
@@ -55,6 +59,8 @@ class Explanation:
     hints: tuple[Hint, ...] = ()
     suggestion: RuleSuggestion | None = None
     reply: Reply | None = None
+    handler: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def explain(interface: Interface, schemas: Schemas, found: Found, call: Call, decision: Decision) -> Explanation:
@@ -77,6 +83,8 @@ def explain(interface: Interface, schemas: Schemas, found: Found, call: Call, de
         by,
         tuple(Shown(one, lost=_outranked(one, by.candidate, interface)) for one in near),
         tuple(hints(call, interface, by.candidate)),
+        handler=entry.behaviour.handler,
+        options=options_of(entry, owner(entry, interface)),
     )
 
 
@@ -116,6 +124,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "message": one.message,
         "answer": one.reply and {"status": one.reply.status, "error": one.reply.error, "text": one.reply.text},
         "by": one.by and _described(one.by),
+        "handler": one.handler and {"name": one.handler, "with": one.options},
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
         "nearest": [_described(shown) for shown in one.nearest],
         "suggestion": one.suggestion and {"file": one.suggestion.file, "yaml": one.suggestion.yaml},
