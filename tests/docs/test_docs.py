@@ -310,7 +310,7 @@ def test_the_filters_are_all_there_are() -> None:
 
 
 def test_the_handlers_are_all_there_are() -> None:
-    (listed,) = re.findall(r"^Handlers: (.*?)\. The", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
+    (listed,) = re.findall(r"^Handlers: (.*?)\. Each", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
     assert re.findall(r"`([\w.]+)`", listed) == sorted(HANDLERS)
 
 

@@ -1,0 +1,74 @@
+"""docs/handlers.md, made of what handlers declare: `python -m xs2a_sandbox.authoring.handlers_page` prints it."""
+
+import sys
+from collections.abc import Iterator
+
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, Parts
+from xs2a_sandbox.cassette.requirements import header_name
+
+
+def page() -> str:
+    """docs/handlers.md."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield "# Handlers"
+    yield ""
+    yield "<!-- Made by `python -m xs2a_sandbox.authoring.handlers_page > docs/handlers.md`; change it there. -->"
+    yield ""
+    yield "The domain logic that [cassettes](cassettes.md#operations) name: what each is told under `with`, which"
+    yield "members its `result` has, what it reads of the request, and which [errors](errors.md) it raises beside those"
+    yield "that any operation can end in. `lint` refuses what a handler cannot work with. Options in *italics* may be left"
+    yield "out; those with an asterisk in a rule alone: then that of the operation counts which has the same handler."
+    for name in sorted(HANDLERS):
+        yield from _section(HANDLERS[name])
+    yield ""
+
+
+def _section(handler: Handler) -> Iterator[str]:
+    yield from ("", f"## {handler.name}", "", handler.doc)
+    if handler.options:
+        yield from ("", "| `with` | |", "|---|---|")
+    for name, option in handler.options.items():
+        mark = f"*`{name}`*" if not option.required else f"`{name}` \\*" if option.shared else f"`{name}`"
+        values = () if option.choices else option.schema.get("enum", ())
+        choices = f" {', '.join(f'`{value}`' for value in values)}." if values else ""
+        yield f"| {mark} | {option.doc}{choices}{_besides(option)} |"
+    rows = (
+        ("result", ", ".join(f"`{name}`" for name in handler.returns)),
+        ("reads", _listed(handler.deeds.reads)),
+        ("raises", ", ".join(f"`{name}`" for name in sorted(handler.deeds.raises))),
+    )
+    yield from ("", "| | |", "|---|---|")
+    yield from (f"| {what} | {text or 'nothing'} |" for what, text in rows)
+
+
+def _besides(option: Option) -> str:
+    """What comes with an option, and with each of its values, in a cell of a table."""
+    texts = [_effect("Then it", option.deeds)] if option.deeds != Deeds() else []
+    texts += [_effect(f"With `{value}` it", effect) for value, effect in option.choices.items()]
+    if option.instead:
+        texts.append(f"Then it does not read {_listed(option.instead)}.")
+    return "".join(f" {text}" for text in texts)
+
+
+def _effect(subject: str, effect: Deeds) -> str:
+    raises = ", ".join(f"`{name}`" for name in sorted(effect.raises))
+    reads = [f"reads {_listed(effect.reads)}"] if effect.reads else []
+    return f"{subject} {' and '.join([*reads, *([f'raises {raises}'] if raises else [])])}."
+
+
+def _listed(places: Parts) -> str:
+    kinds = {"headers": "the headers", "query": "of the query", "where": "of the path", "body": "of the body"}
+    texts = []
+    for part, kind in kinds.items():
+        names = sorted(place.name.removeprefix("/") for place in places if place.part == part)
+        shown = ", ".join(f"`{header_name(name) if part == 'headers' else name}`" for name in names)
+        texts += [f"{kind} {shown}"] if names else []
+    return "; ".join(texts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,23 @@
+"""docs/handlers.md says what the handlers declare."""
+
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.authoring.handlers_page import page
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette.handler import Handler
+
+FILE = Path(__file__).resolve().parents[2] / "docs" / "handlers.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert FILE.read_text() == page(), "make it anew: python -m xs2a_sandbox.authoring.handlers_page > docs/handlers.md"
+
+
+@pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)
+def test_a_section_says_all(handler: Handler) -> None:
+    section = page().partition(f"\n## {handler.name}\n")[2].partition("\n## ")[0]
+    names = {*handler.options, *handler.returns, *handler.errors}
+    assert {name for name in names if f"`{name}`" not in section} == set()
+    assert handler.doc in section
