@@ -14,7 +14,7 @@ from table import Row
 from engine import answered, engine, requests
 from xs2a_sandbox.compare.comparison import Comparison, Step
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
 MOST = 10.0
 COUNT = 1000
@@ -95,13 +95,13 @@ def _line(taken: _Taken, number: int) -> str:
     )
 
 
-def _read(line: str) -> Entry:
+def _read(line: str) -> Exchange:
     """The line, and the JSON in it, which whoever looks at the answer must read too."""
     value = json.loads(line)
     request, response = value["request"], value["response"]
     text = response["content"]["text"]
     json.loads(text)
-    return Entry(
+    return Exchange(
         datetime.fromisoformat(value["startedDateTime"]),
         value["time"],
         value["_bank"],

@@ -15,7 +15,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import MemoryStore
 from xs2a_sandbox.testing.sandbox import Blueprint, read_rules
 
@@ -102,7 +102,7 @@ def test_a_large_body_is_not_asked_for(blueprint: Blueprint) -> None:
 
 def journaled(response: Response) -> Journaled:
     engine = an_engine()
-    exchange = Exchange("default", "GET", "/v1/x", response.status, 1.0, "rule", "r")
+    exchange = LogEntry("default", "GET", "/v1/x", response.status, 1.0, "rule", "r")
     engine.journal.add(Request("GET", "/v1/x", Headers()), response, exchange)
     return engine.journal.entries()[0]
 

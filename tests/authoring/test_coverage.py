@@ -2,7 +2,7 @@
 
 from tests.support.engine_client import Client, an_engine, cassette
 from xs2a_sandbox.authoring.coverage import CoverageTally, as_json, as_text, measure
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 
 CASES = """\
 rules:
@@ -11,8 +11,8 @@ rules:
 """
 
 
-def exchange(rule: str | None = None, error: str | None = None) -> Exchange:
-    return Exchange("default", "GET", "/x", 200, 1.0, "rule", rule, error=error)
+def exchange(rule: str | None = None, error: str | None = None) -> LogEntry:
+    return LogEntry("default", "GET", "/x", 200, 1.0, "rule", rule, error=error)
 
 
 def test_what_answered_is_exercised(tmp_path):

@@ -18,7 +18,7 @@ from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine import build as assembly
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
 URL = "https://bank.example/xs2a"
 CASE = """
@@ -33,13 +33,13 @@ Change = Callable[[Request, Response], Response]
 
 
 @pytest.fixture(autouse=True)
-def redaction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Entry]:
+def redaction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Exchange]:
     """A stand-in that counts, in a folder without settings."""
     monkeypatch.chdir(tmp_path)
-    seen: list[Entry] = []
+    seen: list[Exchange] = []
 
     class Redactor:
-        def entry(self, entry: Entry) -> Entry:
+        def entry(self, entry: Exchange) -> Exchange:
             seen.append(entry)
             return replace(entry, headers=Headers())
 
@@ -146,7 +146,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, *, redacted: bool, body: bytes = b
     from datetime import UTC, datetime
 
     time = datetime(2026, 11, 21, tzinfo=UTC)
-    entry = Entry(time, 1.0, URL, "GET", "/v1/accounts", Headers(), b"", 200, Headers(), body)
+    entry = Exchange(time, 1.0, URL, "GET", "/v1/accounts", Headers(), b"", 200, Headers(), body)
     monkeypatch.setattr(script, "entries_of", lambda path: ([entry], redacted))
 
 
@@ -162,7 +162,7 @@ def test_a_recording_stands_for_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_what_is_redacted_already_is_not_again(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    redaction: list[Entry],
+    redaction: list[Exchange],
     redacted: bool,
     flags: list[str],
     times: int,

@@ -9,7 +9,7 @@ from tests.support.engine_client import an_engine, cassette
 from xs2a_sandbox.cli import compare
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, har
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import har_log as recording
 
 CASE = """\
@@ -23,9 +23,11 @@ CASE = """\
 """
 
 
-def entry(target: str = "/v1/x", **headers: str) -> Entry:
+def entry(target: str = "/v1/x", **headers: str) -> Exchange:
     time = datetime(2026, 11, 21, tzinfo=UTC)
-    return Entry(time, 1.0, "https://bank.example", "GET", target, Headers(headers.items()), b"", 200, Headers(), b"")
+    return Exchange(
+        time, 1.0, "https://bank.example", "GET", target, Headers(headers.items()), b"", 200, Headers(), b""
+    )
 
 
 def test_all_examples_are_played_or_those_of_a_file(tmp_path: Path) -> None:

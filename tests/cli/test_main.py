@@ -18,7 +18,7 @@ from xs2a_sandbox.config import settings as config
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.engine import build as assembly
 from xs2a_sandbox.errors import Problem, Unreadable
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 
 VALID = "11111111-1111-4111-8111-111111111111"
 DATA = {
@@ -76,7 +76,7 @@ def serving(home, monkeypatch):
     async def serve(settings, *, ready, on_exchange, **options):
         served.settings, served.options = settings, options
         ready(addresses(home))
-        on_exchange(Exchange("ci", "GET", "/v1/accounts", 200, 1.5, "handler", "list-accounts"))
+        on_exchange(LogEntry("ci", "GET", "/v1/accounts", 200, 1.5, "handler", "list-accounts"))
 
     served.serve = serve
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", served)

@@ -17,7 +17,8 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.har import Entry, log
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import log
 from xs2a_sandbox.recording.har_log import raw_files, read_head, read_raw
 
 IBAN = "AT459880000010204711"
@@ -38,7 +39,7 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands in for the real one: everything is called `hidden`."""
 
     class Redactor:
-        def entry(self, entry: Entry) -> Entry:
+        def entry(self, entry: Exchange) -> Exchange:
             return replace(entry, target=entry.target.replace(IBAN, "hidden"), answer_body=b'"hidden"')
 
     monkeypatch.setattr("xs2a_sandbox.engine.build.redactor_of", lambda settings, banks: Redactor())
@@ -55,16 +56,16 @@ def done(*words: str) -> str:
     return result.stdout
 
 
-def har(directory: Path, *entries: Entry) -> str:
+def har(directory: Path, *entries: Exchange) -> str:
     file = directory / "trace.har"
     file.write_text(json.dumps(log(entries)))
     return str(file)
 
 
-def journey() -> Sequence[Entry]:
+def journey() -> Sequence[Exchange]:
     """What an app does with the bundled bank, as if that were somewhere."""
 
-    def asks(method: str, target: str, body: object = None, **headers: str) -> Entry:
+    def asks(method: str, target: str, body: object = None, **headers: str) -> Exchange:
         pairs = [("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.1"), ("Content-Type", "application/json")]
         pairs += [(name.replace("_", "-"), value) for name, value in headers.items()]
         entry = taped(target, b"", method, headers=pairs, body=body)

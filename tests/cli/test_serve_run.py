@@ -10,8 +10,8 @@ from xs2a_sandbox.cli.serve import Run
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.http import Request
-from xs2a_sandbox.http.har import Entry
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.har_log import Recording
 
 
@@ -23,8 +23,8 @@ class Recorded:
         self.passage = Passage(recording=recording, redactions=lambda: 7)
 
 
-def exchange(path: str, source: str = "bank", rule: str | None = None) -> Exchange:
-    return Exchange("default", "GET", path, 200, 1.0, source, rule)
+def exchange(path: str, source: str = "bank", rule: str | None = None) -> LogEntry:
+    return LogEntry("default", "GET", path, 200, 1.0, source, rule)
 
 
 def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path)
 
 
 def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
-    def fail(entry: Entry) -> Entry:
+    def fail(entry: Exchange) -> Exchange:
         raise ZeroDivisionError
 
     derived(tmp_path, taped("/v1/things"))

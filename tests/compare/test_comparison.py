@@ -14,7 +14,7 @@ from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
 REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 ALWAYS = (("X-Request-ID", REQUEST_ID), ("PSU-IP-Address", "192.0.2.7"), ("Content-Type", "application/json"))
@@ -53,7 +53,9 @@ class Renamed:
         return replace(response, headers=headers, body=renamed(response.body))
 
 
-def step(method: str, target: str, body: Any = None, *headers: tuple[str, str], recorded: Entry | None = None) -> Step:
+def step(
+    method: str, target: str, body: Any = None, *headers: tuple[str, str], recorded: Exchange | None = None
+) -> Step:
     content = to_json(body) if body is not None else b""
     return Step(f"{method}", Request(method, target, Headers((*ALWAYS, *headers)), content), recorded)
 
@@ -97,9 +99,9 @@ async def journey(ask: Any) -> list[tuple[Request, Response]]:
     return done
 
 
-def entry(request: Request, response: Response) -> Entry:
-    return Entry(
-        started=datetime(2026, 11, 21, tzinfo=UTC),
+def entry(request: Request, response: Response) -> Exchange:
+    return Exchange(
+        time=datetime(2026, 11, 21, tzinfo=UTC),
         milliseconds=1.0,
         bank="https://bank.example",
         method=request.method,

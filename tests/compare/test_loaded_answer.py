@@ -7,7 +7,7 @@ import pytest
 
 from xs2a_sandbox.compare import loaded_answer
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
 REQUEST = Request("GET", "/v1/x", Headers([("A", "b")]), b"sent")
 
@@ -20,7 +20,7 @@ def test_an_answer_is_unpacked_and_kept_as_it_would_be_recorded() -> None:
 
     taken = asyncio.run(loaded_answer.ask(ask, REQUEST, "https://bank.example"))
     assert taken.content == ("json", {"a": 1})
-    entry = taken.entry
+    entry = taken.exchange
     assert (entry.bank, entry.method, entry.target, entry.body) == ("https://bank.example", "GET", "/v1/x", b"sent")
     assert (entry.status, entry.answer_body, entry.milliseconds >= 0) == (200, b'{"a":1}', True)
 
@@ -40,7 +40,7 @@ def test_the_rest_of_an_answer_is_read_and_closed(pieces: int) -> None:
         return Response(200, (), b"x", rest=rest())
 
     if pieces == 1:
-        assert len(asyncio.run(loaded_answer.ask(ask, REQUEST, "")).entry.answer_body) == 1024 * 1024 + 1
+        assert len(asyncio.run(loaded_answer.ask(ask, REQUEST, "")).exchange.answer_body) == 1024 * 1024 + 1
     else:
         with pytest.raises(ValueError, match="larger"):
             asyncio.run(loaded_answer.ask(ask, REQUEST, ""))
@@ -48,6 +48,6 @@ def test_the_rest_of_an_answer_is_read_and_closed(pieces: int) -> None:
 
 
 def test_a_recorded_answer_is_one_too() -> None:
-    entry = Entry(datetime(2026, 1, 1, tzinfo=UTC), 1.0, "", "GET", "/", Headers(), b"", 201, Headers(), b"[]")
+    entry = Exchange(datetime(2026, 1, 1, tzinfo=UTC), 1.0, "", "GET", "/", Headers(), b"", 201, Headers(), b"[]")
     assert loaded_answer.recorded(entry).content == ("json", [])
     assert loaded_answer.recorded(entry).response.status == 201

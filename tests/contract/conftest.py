@@ -24,7 +24,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,7 +53,7 @@ class Sandbox:
     addresses: Addresses
     engine: Engine
     loop: asyncio.AbstractEventLoop
-    log: deque[Exchange]
+    log: deque[LogEntry]
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +63,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     ready = threading.Event()
     found: list[Addresses] = []
     failures: list[BaseException] = []
-    log: deque[Exchange] = deque(maxlen=100)
+    log: deque[LogEntry] = deque(maxlen=100)
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
 

@@ -12,8 +12,8 @@ from tests.support.engine_client import NO_BODY, Answer, Client, an_engine
 from xs2a_sandbox.control import journal
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.http.har import Entry
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 
 TOKEN = "a-token-for-these-tests"
 
@@ -108,7 +108,7 @@ def test_a_named_session_sees_its_own(client: Client) -> None:
 
 
 def test_one_exchange_is_shown_whole_once_somebody_says_how_to_redact(engine: Engine, client: Client) -> None:
-    def show(entry: Entry, personal: bool) -> Entry:
+    def show(entry: Exchange, personal: bool) -> Exchange:
         return replace(entry, body=entry.body.replace(b"SECRET", b"hidden"), headers=Headers([("PSU-ID", "hidden")]))
 
     engine.journal.show = show
@@ -215,9 +215,9 @@ def test_looking_at_it_leaves_nothing_in_it(client: Client) -> None:
 
 
 def test_a_broken_answer_is_shown_with_its_fault(engine: Engine, client: Client) -> None:
-    from xs2a_sandbox.journal.log_line import Exchange
+    from xs2a_sandbox.journal.log_line import LogEntry
 
-    exchange = Exchange("default", "GET", "/", 200, 1.0, "rule", "broken")
+    exchange = LogEntry("default", "GET", "/", 200, 1.0, "rule", "broken")
     engine.journal.add(Request("GET", "/"), Response(fault="reset"), exchange)
     assert got(client, "/1")["fault"] == "reset"
 
@@ -225,7 +225,7 @@ def test_a_broken_answer_is_shown_with_its_fault(engine: Engine, client: Client)
 @pytest.mark.parametrize("body", [b"", b'{"a":[1,"x"],"b":null}', b"not json", b"\xff\x00"])
 def test_what_was_shown_whole_can_be_read_again(body: bytes) -> None:
     engine = an_engine()
-    exchange = Exchange("ci", "POST", "/v1/x", 200, 1.0, "rule", "r", warnings=("odd",))
+    exchange = LogEntry("ci", "POST", "/v1/x", 200, 1.0, "rule", "r", warnings=("odd",))
     response = Response(200, (("X-A", "1"), ("X-A", "2")), body, "truncate")
     engine.journal.add(Request("POST", "/s/ci/v1/x?y=1", Headers([("X-B", "3")]), body), response, exchange)
     (entry,) = engine.journal

@@ -15,7 +15,7 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.messages import Door
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import Document, MemoryStore, attempts
 from xs2a_sandbox.state.store import Key
 
@@ -543,7 +543,7 @@ def test_without_one_any_prefix_goes(client: Client, prefix: str) -> None:
 
 
 def test_whoever_listens_is_told(client: Client) -> None:
-    told: list[Exchange] = []
+    told: list[LogEntry] = []
     client.engine.on_exchange = told.append
 
     client.named("ci").get(f"{STATUS}?secret=1")
@@ -560,7 +560,7 @@ def test_whoever_listens_is_told(client: Client) -> None:
 def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
     case = "rules: [{id: mine, match: {path: /mine}, respond: {error: payment-unknown, values: {name: x}}}]"
     client = Client(an_engine(layers=cassette(tmp_path, case)))
-    told: list[Exchange] = []
+    told: list[LogEntry] = []
     client.engine.on_exchange = told.append
 
     client.get("/nowhere")
@@ -577,7 +577,7 @@ def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
 
 
 def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
-    def fail(exchange: Exchange) -> None:
+    def fail(exchange: LogEntry) -> None:
         raise BrokenPipeError
 
     client.engine.on_exchange = fail

@@ -20,7 +20,7 @@ from xs2a_sandbox.control.client import Remote
 from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import build, engine, reload
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction.pseudonyms import ensure_key, fingerprint
 from xs2a_sandbox.redaction.redactor import Redactor
@@ -58,7 +58,7 @@ class Running:
     def __init__(self, confdir: Path) -> None:
         self.confdir = confdir
         self.said: list[str] = []
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[LogEntry] = []
         self.addresses: list[Addresses] = []
 
     def get(self, path: str = "/greeting") -> httpx.Response:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.bank import Outcome
-from xs2a_sandbox.engine.telling import exchange_of, reason_of, shown_text
+from xs2a_sandbox.engine.telling import log_entry, reason_of, shown_text
 from xs2a_sandbox.http import Request, Response, to_json
 from xs2a_sandbox.http.messages import error_response
 
@@ -40,7 +40,7 @@ def test_the_answers_own_words_come_before_that(outcome: Outcome) -> None:
 
 def test_the_line_has_the_path_without_the_query(outcome: Outcome) -> None:
     outcome.warnings, outcome.rule, outcome.source = ["careful"], "r", "rule"
-    line = exchange_of(REQUEST, Response(200, body=to_json({})), outcome, 0.25, None, None)
+    line = log_entry(REQUEST, Response(200, body=to_json({})), outcome, 0.25, None, None)
 
     assert (line.path, line.milliseconds, line.warnings) == ("/v1/accounts", 250.0, ("careful",))
     assert (line.rule, line.source, line.session) == ("r", "rule", "default")

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.support.taping import taped
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.har import Entry, from_har, log, split_url, to_har
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import from_har, log, split_url, to_har
 
 ENTRY = taped(
     "/v1/consents?a=1&a=%202",
@@ -22,8 +23,8 @@ ENTRY = taped(
 
 LATIN = st.text(st.characters(max_codepoint=255, exclude_categories=["Cc"]), max_size=5)
 ENTRIES = st.builds(
-    Entry,
-    started=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))])),
+    Exchange,
+    time=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))])),
     milliseconds=st.floats(0, 1e6),
     bank=st.just("https://bank.example/x"),
     method=st.sampled_from(["GET", "POST"]),
@@ -37,14 +38,14 @@ ENTRIES = st.builds(
 )
 
 
-def plain(entry: Entry) -> tuple[object, ...]:
+def plain(entry: Exchange) -> tuple[object, ...]:
     bare = replace(entry, headers=Headers(), answer_headers=Headers())
-    shown = [getattr(bare, name) for name in Entry.__slots__ if not name.endswith("headers")]
+    shown = [getattr(bare, name) for name in Exchange.__slots__ if not name.endswith("headers")]
     return (*shown, entry.headers.pairs, entry.answer_headers.pairs)
 
 
 @given(ENTRIES)
-def test_an_entry_comes_back_as_it_went(entry: Entry) -> None:
+def test_an_entry_comes_back_as_it_went(entry: Exchange) -> None:
     assert plain(from_har(json.loads(json.dumps(to_har(entry))))) == plain(entry)
 
 
@@ -81,7 +82,7 @@ def test_what_browsers_leave_out_is_not_missed() -> None:
     entry = from_har(browser())
 
     assert (entry.bank, entry.target) == ("https://bank.example:8443", "/xs2a/v1/accounts?x=y")
-    assert entry.started == datetime(2026, 11, 21, 10, 11, 12, 123000, UTC)
+    assert entry.time == datetime(2026, 11, 21, 10, 11, 12, 123000, UTC)
     assert entry.answer_headers.pairs == (("A", "b"),)
     assert (entry.milliseconds, entry.body, entry.answer_body, entry.cut) == (0.0, b"", b"", False)
 
@@ -94,11 +95,11 @@ def test_what_browsers_leave_out_is_not_missed() -> None:
     ],
 )
 def test_times_are_written_in_many_ways(text: str, expected: datetime) -> None:
-    assert from_har(browser(startedDateTime=text)).started == expected
+    assert from_har(browser(startedDateTime=text)).time == expected
 
 
 def test_an_answer_whose_body_was_not_kept_is_cut() -> None:
-    def with_content(**content: object) -> Entry:
+    def with_content(**content: object) -> Exchange:
         return from_har(browser(response={"status": 200, "content": content}))
 
     assert with_content(size=17).cut

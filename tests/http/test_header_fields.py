@@ -13,9 +13,9 @@ from tests.support.engine_client import an_engine
 from xs2a_sandbox.authoring.case_from_exchange import case_from
 from xs2a_sandbox.compare.difference import compared
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING, HOP_BY_HOP, NOISE, OURS, counts
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.recorded_answer import taped_answer
 
 PACKAGE = Path(xs2a_sandbox.__file__).parent
@@ -35,9 +35,9 @@ FLEETING = [
 @pytest.mark.parametrize(("name", "expected"), [*((n, True) for n in COUNTING), *((n, False) for n in FLEETING)])
 def test_rules_answer_with_a_header_if_and_only_if_it_is_compared(name: str, expected: bool) -> None:
     pair = (name, "text/plain")
-    entry = Entry(datetime.now(UTC), 1.0, "https://b", "GET", "/v1/x", Headers(), b"", 200, Headers([pair]), b"x")
+    entry = Exchange(datetime.now(UTC), 1.0, "https://b", "GET", "/v1/x", Headers(), b"", 200, Headers([pair]), b"x")
     engine = an_engine()
-    exchange = Exchange("default", "GET", "/v1/x", 200, 1.0, "bank")
+    exchange = LogEntry("default", "GET", "/v1/x", 200, 1.0, "bank")
     engine.journal.add(Request("GET", "/v1/x"), Response(200, (pair,), b"x"), exchange)
 
     assert counts(name) is expected

@@ -15,7 +15,7 @@ def entry(number: int = 1, **changes: Any) -> Journaled:
         "number": number,
         "time": datetime(2026, 11, 21, tzinfo=UTC),
         "session": "default",
-        "origin": "https://bank.example",
+        "bank": "https://bank.example",
         "method": "GET",
         "target": "/v1/accounts?withBalance=true",
         "headers": Headers([("Consent-ID", "c1")]),

@@ -18,7 +18,7 @@ from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.journal.display import TypedRedactor
 from xs2a_sandbox.journal.journal import Journaled
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction.redactor import Redactor
 
@@ -46,7 +46,7 @@ class Seen:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.logged: list[Exchange] = []
+        self.logged: list[LogEntry] = []
         engine.on_exchange = self.logged.append
 
     def ask(self, method: str, target: str, headers: dict[str, str] | None = None, body: Any = b"") -> bytes:

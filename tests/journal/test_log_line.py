@@ -3,10 +3,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from xs2a_sandbox.journal.log_line import Exchange, line, shown
+from xs2a_sandbox.journal.log_line import LogEntry, line, shown
 
 NOW = datetime(2026, 11, 21, 12, 30, 0, 123456, tzinfo=UTC)
-READ = Exchange("default", "GET", "/v1/accounts", 200, 1.234, "handler", "list-accounts")
+READ = LogEntry("default", "GET", "/v1/accounts", 200, 1.234, "handler", "list-accounts")
 NASTY = "/v1/\r\n2026 default GET /forged 200\x1b[2J\u2028\x85\u202e"
 
 
@@ -33,20 +33,20 @@ def test_json():
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_one_line_of_printable_text_whatever_was_sent(form):
-    written = line(Exchange("a b", "G\nT", NASTY, 404, 1, "sandbox", None, ("member\nx",)), form, NOW)
+    written = line(LogEntry("a b", "G\nT", NASTY, 404, 1, "sandbox", None, ("member\nx",)), form, NOW)
     assert written.isprintable()
-    assert "forged 200" not in line(Exchange("", "GET", NASTY, 404, 1, "sandbox"), "text", NOW)
+    assert "forged 200" not in line(LogEntry("", "GET", NASTY, 404, 1, "sandbox"), "text", NOW)
 
 
 def test_an_absent_rule_session_and_warnings():
-    written = line(Exchange("", "GET", "/x", 404, 0.04, "sandbox", None, ("one", "two")), "text", NOW)
+    written = line(LogEntry("", "GET", "/x", 404, 0.04, "sandbox", None, ("one", "two")), "text", NOW)
     assert written.endswith(' - GET /x 404 0.0ms sandbox - warning="one" warning="two"')
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_neither_the_query_nor_endless_paths(form):
-    assert "Anna" not in line(Exchange("s", "GET", "/x?name=Anna", 200, 1, "rule"), form, NOW)
-    assert len(line(Exchange("s", "GET", "/x" * 50_000, 200, 1, "rule"), form, NOW)) < 1000
+    assert "Anna" not in line(LogEntry("s", "GET", "/x?name=Anna", 200, 1, "rule"), form, NOW)
+    assert len(line(LogEntry("s", "GET", "/x" * 50_000, 200, 1, "rule"), form, NOW)) < 1000
 
 
 def test_a_path_that_cannot_be_redacted_is_not_quoted(caplog):

@@ -15,7 +15,7 @@ from tests.support.far_bank import FarBank, ok
 from tests.support.program import program
 from tests.support.recorded_bank.process import SandboxProcess, stopping
 from tests.support.small_disk import small_disk
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.har_log import raw_files, read_raw
 
 REQUESTS = 60
@@ -49,7 +49,7 @@ def recorder(home: Path, to: Path) -> Iterator[Recorder]:
             yield Recorder(sandbox, bank)
 
 
-def written(directory: Path) -> list[Entry]:
+def written(directory: Path) -> list[Exchange]:
     return [entry for file in raw_files(directory) for entry in read_raw(file)]
 
 

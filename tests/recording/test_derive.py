@@ -14,7 +14,7 @@ from tests.support.taping import again, bank_of_things, derived, replay, rules, 
 from tests.support.writing import rule_of
 from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.http import Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.recording.replay import left_out
 
@@ -80,7 +80,7 @@ queries = st.lists(
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> Entry:
+def entries(draw: st.DrawFn) -> Exchange:
     path = draw(
         st.sampled_from(["/v1/things", "/v1/things/a", "/p/v1/things"]) | st.lists(words, max_size=4).map(_path)
     )
@@ -105,7 +105,7 @@ def _path(segments: list[str]) -> str:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(entries(), min_size=1, max_size=8))
-def test_whatever_was_recorded_loads_and_is_answered_again(recorded: list[Entry]) -> None:
+def test_whatever_was_recorded_loads_and_is_answered_again(recorded: list[Exchange]) -> None:
     with TemporaryDirectory() as directory:
         found = derived(Path(directory), *recorded)
         assert not found.left_out
@@ -117,7 +117,7 @@ def test_whatever_was_recorded_loads_and_is_answered_again(recorded: list[Entry]
         assert_same(other_order, again(replay(Path(directory)), *other_order))
 
 
-def assert_same(recorded: list[Entry], answers: list[Response]) -> None:
+def assert_same(recorded: list[Exchange], answers: list[Response]) -> None:
     for entry, answer in zip(recorded, answers, strict=True):
         assert str(rule_of(answer)).startswith("recorded-")
         assert answer.status == entry.status
@@ -127,7 +127,7 @@ def assert_same(recorded: list[Entry], answers: list[Response]) -> None:
 # What becomes of it
 
 
-def sent(target: str = "/v1/things", answer: Any = None, **parts: Any) -> Entry:
+def sent(target: str = "/v1/things", answer: Any = None, **parts: Any) -> Exchange:
     return taped(target, {"ok": 1} if answer is None else answer, **parts)
 
 

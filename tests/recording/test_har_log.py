@@ -11,13 +11,13 @@ import pytest
 from tests.support.program import program
 from tests.support.taping import START, URL, tape, taped
 from xs2a_sandbox.errors import ConfigError, RecordingFailed
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.har_log import Recording, export, raw_files, read_head, read_raw
 
 HEAD = {"bank": URL, "redacted": "1a2b3c4d"}
 
 
-def record(directory: Path, *entries: Entry) -> Path:
+def record(directory: Path, *entries: Exchange) -> Path:
     async def add() -> None:
         for entry in entries:
             await recording.add(entry)
@@ -112,7 +112,7 @@ def test_what_is_redacted_never_reaches_the_disk(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_redacted_is_not_written(tmp_path: Path) -> None:
-    def fail(entry: Entry) -> Entry:
+    def fail(entry: Exchange) -> Exchange:
         raise ZeroDivisionError
 
     recording = Recording(tmp_path, fail, HEAD)

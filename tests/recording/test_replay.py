@@ -13,7 +13,7 @@ from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Request
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction.pseudonyms import ensure_key, fingerprint
@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def recorded(here: Path, *entries: Entry, redact: bool = True, key: str | None = None) -> None:
+def recorded(here: Path, *entries: Exchange, redact: bool = True, key: str | None = None) -> None:
     secret = ensure_key(here / "conf")
     redactor = Redactor(secret, words=frozenset({"konten"}))
     written = [redactor.entry(one) for one in entries] if redact else list(entries)

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.taping import URL, bank_of_things, tape, taped
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.messages import MAX_BODY
 from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, newest, read
 
 A = "11111111-1111-4111-8111-111111111111"
 
 
-def noted(body: bytes, *headers: tuple[str, str], status: int = 200) -> Entry:
+def noted(body: bytes, *headers: tuple[str, str], status: int = 200) -> Exchange:
     return replace(taped("/v1/things", answer_headers=headers, status=status), answer_body=body)
 
 
@@ -48,7 +48,7 @@ def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
         (noted(b"\x1f\x00\xff", ("Content-Encoding", "compress")), "cannot be read (Content-Encoding compress)"),
     ],
 )
-def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, entry: Entry, reason: str) -> None:
+def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, entry: Exchange, reason: str) -> None:
     tape(tmp_path / "tape", entry, taped("/v1/things?secret=1"))
     exchanges, _, left_out = found(tmp_path)
     assert [one.number for one in exchanges] == [2]
@@ -72,7 +72,7 @@ def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -
         noted(b'{"notRecorded": "at all"}'),
     ],
 )
-def test_nothing_is_lost_of_these(tmp_path: Path, entry: Entry) -> None:
+def test_nothing_is_lost_of_these(tmp_path: Path, entry: Exchange) -> None:
     tape(tmp_path / "tape", entry)
     exchanges, _, left_out = found(tmp_path)
     assert (len(exchanges), left_out) == (1, [])

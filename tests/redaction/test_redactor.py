@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from xs2a_sandbox.documents.formats import is_iban
 from xs2a_sandbox.http import Headers, Request
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import RedactionRules
 
@@ -34,9 +34,11 @@ def entry(
     answer_headers: tuple[tuple[str, str], ...] = (JSON,),
     answer_body: bytes = b"{}",
     bank: str = "https://api.bank.example/psd2",
-) -> Entry:
+) -> Exchange:
     started = datetime(2026, 11, 21, 8, 37, 14, tzinfo=UTC)
-    return Entry(started, 12.5, bank, "GET", target, Headers(headers), body, 200, Headers(answer_headers), answer_body)
+    return Exchange(
+        started, 12.5, bank, "GET", target, Headers(headers), body, 200, Headers(answer_headers), answer_body
+    )
 
 
 def dump(value: Any) -> bytes:
@@ -305,7 +307,7 @@ PLAIN = st.from_regex(r"[A-Z][a-z]{6,9}(-[a-z]{4,6}| [A-Z][a-z]{5,9})?[0-9]{0,3}
 )
 """Names, customer numbers, tokens."""
 
-Plant = Callable[[Entry, str], Entry]
+Plant = Callable[[Exchange, str], Exchange]
 
 
 def member(build: Callable[[str], Any]) -> Plant:
@@ -391,7 +393,7 @@ MARKED_ONLY: dict[str, Plant] = {
 }
 
 
-def shown(one: Entry) -> str:
+def shown(one: Exchange) -> str:
     """All that can be read in it, also with some effort."""
     text = repr(one) + one.body.decode("utf-8", "replace") + one.answer_body.decode("utf-8", "replace")
     found = [text, unquote(text), unquote(unquote(text))]
@@ -427,7 +429,7 @@ def test_no_place_lets_through_what_can_be_told(place: str, secret: str) -> None
     assert secret.lower() not in shown(Redactor(KEY).entry(planted))
 
 
-READ: dict[str, tuple[Plant, Callable[[Entry], str]]] = {
+READ: dict[str, tuple[Plant, Callable[[Exchange], str]]] = {
     "path": (target("/v1/accounts/{}/balances"), lambda one: unquote(one.target.split("/")[3])),
     "query": (target("/v1/accounts?x={}"), lambda one: unquote(one.target.partition("=")[2])),
     "header": (header("Consent-ID"), lambda one: one.answer_headers.get("consent-id") or ""),
@@ -494,6 +496,6 @@ def test_the_shape_is_kept(value: Any) -> None:
 def test_no_exchange_is_too_odd(text: str, headers: list[tuple[str, str]], body: bytes, name: str) -> None:
     odd = entry(text, (*headers, (name, text)), body, ((name, text), *headers), body, bank=text)
     redactor = Redactor(KEY)
-    assert isinstance(redactor.entry(odd), Entry)
+    assert isinstance(redactor.entry(odd), Exchange)
     assert isinstance(redactor.request(Request(text, text, Headers(headers), body)), Request)
     assert isinstance(redactor.target(text) + redactor.text(text), str)

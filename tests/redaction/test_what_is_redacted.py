@@ -11,7 +11,7 @@ from faker import Faker
 
 from tests.support.bank_words import FOLDER, Said, words_of_banks
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.redaction.redactor import Redactor
 
 KEY = b"k" * 32
@@ -64,7 +64,7 @@ OWN_WORDS = [
 ]
 
 
-def placed(said: Said) -> Entry:
+def placed(said: Said) -> Exchange:
     """An exchange that has the text in its place."""
     target, body = "/v1/accounts", {}
     match said.place:
@@ -80,10 +80,10 @@ def placed(said: Said) -> Entry:
     headers = Headers([("Content-Type", "application/json")])
     started = datetime(2026, 11, 21, tzinfo=UTC)
     content = json.dumps(body).encode()
-    return Entry(started, 1.0, "https://bank.example", "GET", target, Headers(), b"", 200, headers, content)
+    return Exchange(started, 1.0, "https://bank.example", "GET", target, Headers(), b"", 200, headers, content)
 
 
-def found(said: Said, entry: Entry) -> str:
+def found(said: Said, entry: Exchange) -> str:
     """What stands in the place now."""
     match said.place:
         case "path":

@@ -9,14 +9,15 @@ from urllib.parse import quote
 
 from tests.support.recorded_bank.planted import KINDS, Secret, secret
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.har import Entry, from_har, to_har
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import from_har, to_har
 
-type Plant = Callable[[str], Entry]
+type Plant = Callable[[str], Exchange]
 
 BANK = "https://api.bank.example/psd2"
 _JSON = ("Content-Type", "application/json")
 _FORM = ("Content-Type", "application/x-www-form-urlencoded")
-_PLAIN = Entry(
+_PLAIN = Exchange(
     datetime(2026, 11, 21, tzinfo=UTC), 1.0, BANK, "GET", "/v1/accounts", Headers(), b"", 200, Headers([_JSON]), b"{}"
 )
 
@@ -50,7 +51,7 @@ def _form(form: str) -> Plant:
 def _imported(spoil: Callable[[dict[str, Any], str], None]) -> Plant:
     """Of a HAR that somebody else's program has written."""
 
-    def plant(s: str) -> Entry:
+    def plant(s: str) -> Exchange:
         har = to_har(_PLAIN)
         spoil(har, s)
         return from_har(json.loads(json.dumps(har)))
@@ -112,7 +113,7 @@ PLACES: Mapping[str, Plant] = {
 
 class Planted(NamedTuple):
     secret: Secret
-    entry: Entry
+    entry: Exchange
 
 
 _HEEDED = frozenset(

@@ -15,7 +15,8 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import layers as interface
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.har import Entry, to_har
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import to_har
 from xs2a_sandbox.recording.derive import Derived, derive
 from xs2a_sandbox.state import MemoryStore
 
@@ -35,10 +36,10 @@ def taped(
     at: int = 0,
     bank: str = URL,
     cut: bool = False,
-) -> Entry:
+) -> Exchange:
     """Bodies that are no bytes are JSON; `at` counts seconds."""
-    return Entry(
-        started=START + timedelta(seconds=at),
+    return Exchange(
+        time=START + timedelta(seconds=at),
         milliseconds=12.5,
         bank=bank,
         method=method,
@@ -52,7 +53,7 @@ def taped(
     )
 
 
-def tape(directory: Path, *entries: Entry, name: str = "20261121T101112Z", redacted: Any = "1a2b3c4d") -> Path:
+def tape(directory: Path, *entries: Exchange, name: str = "20261121T101112Z", redacted: Any = "1a2b3c4d") -> Path:
     """As a recording leaves them."""
     raw = directory / "raw"
     raw.mkdir(parents=True, exist_ok=True)
@@ -67,7 +68,7 @@ def bank_of_things(directory: Path) -> interface.Interface:
     return interface.read([[directory / "bank"]], SCHEMAS, HANDLERS)
 
 
-def derived(directory: Path, *entries: Entry, name: str = "20261121T101112Z") -> Derived:
+def derived(directory: Path, *entries: Exchange, name: str = "20261121T101112Z") -> Derived:
     if entries:
         tape(directory / "tape", *entries, name=name)
     return derive(directory / "tape", bank_of_things(directory))
@@ -87,7 +88,7 @@ def replay(directory: Path) -> Engine:
     return Engine(Banks(bank), MemoryStore(), TestData({}, ()))
 
 
-def again(bank: Engine, *entries: Entry) -> list[Response]:
+def again(bank: Engine, *entries: Exchange) -> list[Response]:
     async def ask() -> list[Response]:
         return [await bank.answer(Request(e.method, e.target, e.headers, e.body)) for e in entries]
 

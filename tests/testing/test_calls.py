@@ -7,7 +7,7 @@ import pytest
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.journal.assertions import Times
 from xs2a_sandbox.journal.journal import Journal
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.testing.calls import Calls
 
 
@@ -15,7 +15,7 @@ from xs2a_sandbox.testing.calls import Calls
 def calls() -> Calls:
     journal = Journal()
     for method, target in (("GET", "/v1/accounts"), ("POST", "/v1/consents"), ("GET", "/v1/accounts?a=b")):
-        exchange = Exchange("default", method, target, 200, 1.0, "handler", "op")
+        exchange = LogEntry("default", method, target, 200, 1.0, "handler", "op")
         journal.add(Request(method, target, Headers([("Consent-ID", "c")]), b'{"x": 1}'), Response(), exchange)
     return Calls(journal)
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, to_json
-from xs2a_sandbox.journal.journal import Journaled, exchange_of
+from xs2a_sandbox.journal.journal import Journaled
 from xs2a_sandbox.recording.infer_match import recorded_request, tell_apart
 from xs2a_sandbox.recording.recorded_answer import taped_answer
 from xs2a_sandbox.recording.routes import Routes, slug
@@ -58,4 +58,4 @@ def _answer(entry: Journaled) -> dict[str, Any]:
     if isinstance(body, dict) and body.pop("sandbox", None):
         # The sandbox's own remark on an unmatched request is no part of the answer.
         entry = replace(entry, answer_body=to_json(body))
-    return taped_answer(exchange_of(entry), {}) | ({"fault": entry.fault} if entry.fault else {})
+    return taped_answer(entry, {}) | ({"fault": entry.fault} if entry.fault else {})

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 
 
 @dataclass(slots=True)
@@ -15,7 +15,7 @@ class CoverageTally:
     rules: set[str] = field(default_factory=set)
     errors: set[str] = field(default_factory=set)
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, exchange: LogEntry) -> None:
         if exchange.rule:
             self.rules.add(exchange.rule)
         if exchange.error:

@@ -24,7 +24,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.explain.candidates import place_of
 from xs2a_sandbox.explain.explanation import missed
 from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import MemoryStore
 from xs2a_sandbox.state.session import HEADER
 
@@ -170,7 +170,7 @@ class Trial:
     entry: Example
     complaints: tuple[str, ...]
     response: Response | None = None
-    exchange: Exchange | None = None
+    exchange: LogEntry | None = None
     failure: str | None = None
     mismatches: tuple[tuple[str, str], ...] = ()
 
@@ -180,7 +180,7 @@ def trials(
 ) -> list[Trial]:
     banks = Banks(Bank(_undelayed(interface), schemas))
     engine = Engine(banks, MemoryStore(), data, clock=clock, static_data=static_data)
-    told: list[Exchange] = []
+    told: list[LogEntry] = []
     engine.on_exchange = told.append
 
     async def all_of_them() -> list[Trial]:
@@ -189,7 +189,7 @@ def trials(
     return asyncio.run(all_of_them())
 
 
-async def _try(engine: Engine, told: list[Exchange], entry: Example) -> Trial:
+async def _try(engine: Engine, told: list[LogEntry], entry: Example) -> Trial:
     try:
         request = compose(entry)
     except ValueError as error:
@@ -206,7 +206,7 @@ async def _try(engine: Engine, told: list[Exchange], entry: Example) -> Trial:
     return Trial(entry, complaints, response, exchange, reason if failed else None, tuple(mismatched))
 
 
-def _why(engine: Engine, entry: Example, request: Request, exchange: Exchange) -> str:
+def _why(engine: Engine, entry: Example, request: Request, exchange: LogEntry) -> str:
     """Who has answered, and what kept the example's own rule from it."""
     explained, own = engine.explain(request), entry.owner.id
     if exchange.rule and (by := engine.interface.named(exchange.rule)):

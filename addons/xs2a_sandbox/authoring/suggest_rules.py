@@ -11,7 +11,7 @@ from xs2a_sandbox.compare.reports.report import ComparedExchange, Report, printa
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.infer_match import ALWAYS, RecordedRequest, recorded_request, rules
 from xs2a_sandbox.recording.recorded_answer import taped_answer
 from xs2a_sandbox.recording.routes import slug
@@ -40,7 +40,7 @@ def write(report: Report, directory: Path) -> list[Path]:
 
 def cassette(operation: str, exchanges: Sequence[ComparedExchange], bank: str, bodies: dict[str, bytes]) -> str:
     """Large bodies go into `bodies`, under their names relative to the cassette."""
-    routes: dict[tuple[str, str], list[tuple[ComparedExchange, Entry, Entry]]] = {}
+    routes: dict[tuple[str, str], list[tuple[ComparedExchange, Exchange, Exchange]]] = {}
     for exchange in exchanges:
         if exchange.bank and exchange.sandbox:
             route = exchange.sandbox.method, _path(exchange.bank.target, exchange.sandbox.target)
@@ -75,7 +75,7 @@ def _segments(target: str) -> list[str]:
     return path[max(start, 0) :].strip("/").split("/") if path.strip("/") else []
 
 
-def _requests(sides: Sequence[tuple[Entry, Entry]], answers: Sequence[Any]) -> list[RecordedRequest]:
+def _requests(sides: Sequence[tuple[Exchange, Exchange]], answers: Sequence[Any]) -> list[RecordedRequest]:
     """What the sandbox was asked, without what one of the two sides calls differently."""
     pairs = [(_request(theirs), _request(ours)) for theirs, ours in sides]
     differing = {
@@ -94,7 +94,7 @@ def _requests(sides: Sequence[tuple[Entry, Entry]], answers: Sequence[Any]) -> l
     ]
 
 
-def _request(entry: Entry) -> RecordedRequest:
+def _request(entry: Exchange) -> RecordedRequest:
     """Without what no app sends as it stands here: the body and other headers hold pseudonyms."""
     consent = [pair for pair in entry.headers if pair[0].lower() in ALWAYS]
     return recorded_request(0, {}, entry.target, Headers(consent), b"", answer="")

@@ -19,7 +19,7 @@ from xs2a_sandbox.config import RealBank, load_settings
 from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, Request
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING
 from xs2a_sandbox.recording import har_log
 from xs2a_sandbox.recording.importers.har import read_har, read_json
@@ -276,7 +276,7 @@ def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]
     return steps
 
 
-def of_entries(entries: Sequence[Entry]) -> list[Step]:
+def of_entries(entries: Sequence[Exchange]) -> list[Step]:
     """In the order of the recording, all in one new session of the sandbox."""
     session = (HEADER, f"compare-{uuid.uuid4().hex[:16]}")
     return [
@@ -295,7 +295,7 @@ def of_entries(entries: Sequence[Entry]) -> list[Step]:
     ]
 
 
-def entries_of(path: Path) -> tuple[list[Entry], bool]:
+def entries_of(path: Path) -> tuple[list[Exchange], bool]:
     """Of a recording's folder, one of its files, or a HAR document; and whether it says that it is redacted.
 
     Raises:

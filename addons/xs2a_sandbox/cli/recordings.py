@@ -14,7 +14,7 @@ from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError, RecordingFailed, UserMistake
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.http.har import Entry
+    from xs2a_sandbox.http.exchange import Exchange
     from xs2a_sandbox.recording.derive import Derived
     from xs2a_sandbox.recording.importers.har import Foreign
 
@@ -104,7 +104,7 @@ def _read(source: Path) -> "Foreign":
     raise ConfigError(f"{source}: this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock")
 
 
-def _redaction(settings: Settings) -> tuple[Callable[["Entry"], "Entry"], str]:
+def _redaction(settings: Settings) -> tuple[Callable[["Exchange"], "Exchange"], str]:
     from xs2a_sandbox.engine import build
     from xs2a_sandbox.redaction import pseudonyms
 
@@ -112,7 +112,7 @@ def _redaction(settings: Settings) -> tuple[Callable[["Entry"], "Entry"], str]:
     return build.redactor_of(settings, banks).entry, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir))
 
 
-async def _write(directory: Path, entries: Sequence["Entry"], head: dict[str, Any]) -> None:
+async def _write(directory: Path, entries: Sequence["Exchange"], head: dict[str, Any]) -> None:
     from xs2a_sandbox.recording.har_log import Recording
 
     recording = Recording(directory, None, head)

@@ -17,7 +17,7 @@ from xs2a_sandbox.config import RealBank, Settings, load_settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http.origin import is_local
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.derive import counted, derive, told
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Run:
     def begin(self, engine: Engine) -> None:
         self._engine = engine
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, exchange: LogEntry) -> None:
         if exchange.rule:
             self._used.add(exchange.rule)
         if exchange.source == "bank":
@@ -192,7 +192,7 @@ def _near(place: str) -> str:
 if TYPE_CHECKING:
     from xs2a_sandbox.control.front_page import Addresses, FrontPage
     from xs2a_sandbox.engine import Engine
-    from xs2a_sandbox.journal.log_line import Exchange
+    from xs2a_sandbox.journal.log_line import LogEntry
 
 logger = logging.getLogger("xs2a_sandbox")
 
@@ -265,7 +265,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             logger.warning("%s", exposed)
         click.echo(announcement(settings, addresses, state, consent))
 
-    def log(exchange: "Exchange") -> None:
+    def log(exchange: "LogEntry") -> None:
         nonlocal clear
         run.add(exchange)
         tally.add(exchange)

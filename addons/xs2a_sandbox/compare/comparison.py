@@ -21,7 +21,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.formats import is_uuid
 from xs2a_sandbox.errors import BankError, InvalidResponse
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.target import split_target
 
@@ -39,7 +39,7 @@ class Step:
 
     title: str
     request: Request
-    recorded: Entry | None = None
+    recorded: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Compared:
 
     title: str
     operation: str | None
-    bank: Entry | None
-    sandbox: Entry | None
+    bank: Exchange | None
+    sandbox: Exchange | None
     differences: tuple[Difference, ...] = ()
     masked: tuple[Masked, ...] = ()
     trouble: str | None = None
@@ -214,7 +214,7 @@ class Comparison:
             again.append((await loaded_answer.ask(bank, replace(request, headers=fresh), self._bank_url)).response)
         return again
 
-    def _learn(self, recorded: Entry, answer: LoadedAnswer, counterparts: Counterparts) -> None:
+    def _learn(self, recorded: Exchange, answer: LoadedAnswer, counterparts: Counterparts) -> None:
         """What was recorded and what is answered now: their identifiers are counterparts."""
         if recorded.status != answer.response.status or recorded.cut:
             return
@@ -247,7 +247,8 @@ class Comparison:
             else:
                 counted.append(difference)
         remark = f"{noise.unusable} of the reads to find noise had another status" if noise.unusable else None
-        return Compared(title, _id(operation), bank.entry, sandbox.entry, tuple(counted), tuple(masked), remark=remark)
+        sides = bank.exchange, sandbox.exchange
+        return Compared(title, _id(operation), *sides, tuple(counted), tuple(masked), remark=remark)
 
     def _named(self, operation: Operation | None) -> set[str]:
         answers = [self._interface.every_answer, *(operation.behaviour.respond if operation else ())]

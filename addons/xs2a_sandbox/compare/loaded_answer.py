@@ -8,7 +8,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.body import LARGEST, Content, decode
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
 Ask = Callable[[Request], Awaitable[Response]]
 """Sends a request to one side. It may raise BankError."""
@@ -16,9 +16,9 @@ Ask = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class LoadedAnswer:
-    """`entry` is the exchange as it would be recorded."""
+    """`exchange` is as it would be recorded."""
 
-    entry: Entry
+    exchange: Exchange
     response: Response
     content: Content
 
@@ -53,24 +53,12 @@ def take(request: Request, response: Response, url: str, milliseconds: float) ->
         raise ValueError("its Content-Encoding cannot be undone, or its body is too large")
     if body is not response.body:
         response = replace(response, body=body)
-    entry = Entry(
-        started=Clock().now(),
-        milliseconds=milliseconds,
-        bank=url,
-        method=request.method,
-        target=request.target,
-        headers=request.headers,
-        body=request.body,
-        status=response.status,
-        answer_headers=Headers(response.headers),
-        answer_body=body,
-    )
-    return LoadedAnswer(entry, response, content.read(body))
+    exchange = Exchange.of(request, response, url, Clock().now(), milliseconds)
+    return LoadedAnswer(exchange, response, content.read(body))
 
 
-def recorded(entry: Entry) -> LoadedAnswer:
+def recorded(exchange: Exchange) -> LoadedAnswer:
     """Raises ValueError or InvalidResponse for what no bank can have answered."""
-    if entry.cut:
+    if exchange.cut:
         raise ValueError("the recording holds only a part of the bank's answer")
-    response = Response(entry.status, entry.answer_headers.pairs, entry.answer_body)
-    return LoadedAnswer(entry, response, content.read(entry.answer_body))
+    return LoadedAnswer(exchange, exchange.response, content.read(exchange.answer_body))

@@ -115,7 +115,7 @@ def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
 def whole(entry: Journaled, shown: Journaled) -> dict[str, Any]:
     return {
         **summary(entry, shown),
-        "origin": shown.origin,
+        "origin": shown.bank,
         "fault": shown.fault,
         "cut": shown.cut,
         "request": {"headers": [list(pair) for pair in shown.headers], **_body(shown.body)},
@@ -134,7 +134,7 @@ def read(shown: Mapping[str, Any]) -> Journaled:
         number=shown["number"],
         time=datetime.fromisoformat(shown["time"]),
         session=shown["session"],
-        origin=shown["origin"],
+        bank=shown["origin"],
         method=shown["method"],
         target=shown["target"],
         headers=_headers(request),

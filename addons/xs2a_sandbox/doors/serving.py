@@ -15,7 +15,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.engine.reload import Reload
 from xs2a_sandbox.http.origin import reachable, url
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.serving_log import Say
 
 
@@ -27,7 +27,7 @@ async def serve(
     say: Say = lambda text, level="info": None,
     built: Callable[[Engine], None] | None = None,
     ready: Callable[[Addresses], None] | None = None,
-    on_exchange: Callable[[Exchange], None] | None = None,
+    on_exchange: Callable[[LogEntry], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serves until SIGTERM, SIGINT, SIGHUP or `stop`, then lets the requests under way finish.

@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from datetime import datetime
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare.loaded_answer import Ask
@@ -16,7 +15,7 @@ from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import BankError, RecordingFailed, Refused
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode, readable
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.origin import named
 from xs2a_sandbox.http.target import client_url, cut_target, split_target
@@ -127,12 +126,14 @@ class Passage:
                 asked = replace(request, headers=readable(request.headers))
                 response = await self._send(bank, asked, target)
                 milliseconds = (time.perf_counter() - clock) * 1000
-                await self._write(recording, _entry(bank, request, target, response, started, milliseconds))
+                sent = replace(request, target=target)
+                exchange = Exchange.of(sent, _decoded(response), bank.url or "", started, milliseconds)
+                await self._write(recording, exchange)
                 return response
         except RecordingFailed as error:
             raise BankError("recording-failed", reason=str(error)) from None
 
-    async def _write(self, recording: Recording, entry: Entry) -> None:
+    async def _write(self, recording: Recording, entry: Exchange) -> None:
         try:
             await recording.add(entry)
         except RecordingFailed as error:
@@ -149,23 +150,10 @@ def _of_no_sandbox(response: Response) -> Response:
     return response if headers == response.headers else replace(response, headers=headers)
 
 
-def _entry(
-    bank: RealBank, request: Request, target: str, response: Response, started: datetime, milliseconds: float
-) -> Entry:
-    headers, body = Headers(response.headers), response.body
-    if response.rest is None and (decoded := decode(headers, body)) is not None:
-        headers = Headers(pair for pair in headers if pair[0].lower() != "content-encoding")
-        body = decoded
-    return Entry(
-        started=started,
-        milliseconds=milliseconds,
-        bank=bank.url or "",
-        method=request.method,
-        target=target,
-        headers=request.headers,
-        body=request.body,
-        status=response.status,
-        answer_headers=headers,
-        answer_body=body,
-        cut=response.rest is not None,
-    )
+def _decoded(response: Response) -> Response:
+    """As it is written down: its body before any Content-Encoding, if that can be undone."""
+    headers = Headers(response.headers)
+    if response.rest is not None or (body := decode(headers, response.body)) is None:
+        return response
+    kept = tuple(pair for pair in response.headers if pair[0].lower() != "content-encoding")
+    return replace(response, headers=kept, body=body)

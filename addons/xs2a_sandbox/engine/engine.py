@@ -27,7 +27,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import clearance
 from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.engine.modes import ANSWERS, BankRequest
-from xs2a_sandbox.engine.telling import exchange_of, reason_of, shown_text
+from xs2a_sandbox.engine.telling import log_entry, reason_of, shown_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Explanation, explain, own
 from xs2a_sandbox.http import Headers, Request, Response
@@ -38,7 +38,7 @@ from xs2a_sandbox.http.target import Target, outline, split_target
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import Journal
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import MemoryStore, Store, Transaction
 from xs2a_sandbox.state.attempts import keep, kept
 from xs2a_sandbox.state.session import DEFAULT, anchor, session_clock, session_name
@@ -91,7 +91,7 @@ class Engine:
         self.testdata = testdata
         self.public_url = public_url
         self.journal = Journal() if journal is None else journal
-        self.on_exchange: Callable[[Exchange], None] | None = None
+        self.on_exchange: Callable[[LogEntry], None] | None = None
         self.admin_token: str | None = None
         self.files = FilesStatus(REAL.now())
         self.banks = banks
@@ -173,7 +173,7 @@ class Engine:
 
     def _tell(self, request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None) -> None:
         try:
-            exchange = exchange_of(request, response, outcome, seconds, reason, self.display)
+            exchange = log_entry(request, response, outcome, seconds, reason, self.display)
             if outcome.journaled:
                 self.journal.add(request, response, exchange)
             if self.on_exchange:

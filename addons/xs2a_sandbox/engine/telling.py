@@ -4,7 +4,7 @@ from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
-from xs2a_sandbox.journal.log_line import Exchange, shown
+from xs2a_sandbox.journal.log_line import LogEntry, shown
 
 _UNSAID = {
     "bank": "the bank does not say why",
@@ -30,12 +30,12 @@ def reason_of(request: Request, response: Response, outcome: Outcome, display: D
     return reasons.shown(text, request, lambda text: shown_text(text, outcome.personal, display))
 
 
-def exchange_of(
+def log_entry(
     request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None, display: Display | None
-) -> Exchange:
+) -> LogEntry:
     """The line for the log."""
     path = request.target.partition("?")[0]
-    return Exchange(
+    return LogEntry(
         session=outcome.session,
         method=request.method,
         path=shown(path, lambda path: display.path(path, outcome.personal)) if display else path,

@@ -1,13 +1,12 @@
 """What went to a real bank and what came back, as HAR 1.2 says it.
 
-Beyond HAR 1.2, and therefore under names that begin with `_`: `_bank` and `_target` of `Entry`, `_cut`, and
+Beyond HAR 1.2, and therefore under names that begin with `_`: `_bank` and `_target` of `Exchange`, `_cut`, and
 `_encoding` of a request's body, which HAR has for answers only.
 """
 
 import base64
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from http import HTTPStatus
@@ -15,39 +14,19 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from xs2a_sandbox import __version__
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.messages import Headers
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One exchange with a bank.
-
-    `bank` is its URL as configured; `target` is path and query below that URL, as rules see them: `/v1/accounts?x=y`.
-    Bodies are as they were before any Content-Encoding. `cut`: the answer was too large to keep all of its body.
-    """
-
-    started: datetime
-    milliseconds: float
-    bank: str
-    method: str
-    target: str
-    headers: Headers
-    body: bytes
-    status: int
-    answer_headers: Headers
-    answer_body: bytes
-    cut: bool = False
-
-
-def log(entries: Iterable[Entry] = (), comment: str = "") -> dict[str, Any]:
+def log(entries: Iterable[Exchange] = (), comment: str = "") -> dict[str, Any]:
     """A whole document: `{"log": {…}}`."""
     creator = {"name": "xs2a-sandbox", "version": __version__}
     said = {"comment": comment} if comment else {}
     return {"log": {"version": "1.2", "creator": creator, **said, "entries": [to_har(entry) for entry in entries]}}
 
 
-def to_har(entry: Entry) -> dict[str, Any]:
-    started = entry.started if entry.started.tzinfo else entry.started.replace(tzinfo=UTC)
+def to_har(entry: Exchange) -> dict[str, Any]:
+    time = entry.time if entry.time.tzinfo else entry.time.replace(tzinfo=UTC)
     request: dict[str, Any] = {
         "method": entry.method,
         "url": entry.bank + entry.target,
@@ -68,7 +47,7 @@ def to_har(entry: Entry) -> dict[str, Any]:
     text, encoding = _as_text(entry.answer_body)
     content = {"size": len(entry.answer_body), "mimeType": entry.answer_headers.get("content-type") or "", "text": text}
     return {
-        "startedDateTime": started.isoformat(),
+        "startedDateTime": time.isoformat(),
         "time": entry.milliseconds,
         "request": request,
         "response": {
@@ -90,7 +69,7 @@ def to_har(entry: Entry) -> dict[str, Any]:
     }
 
 
-def from_har(har: Any) -> Entry:
+def from_har(har: Any) -> Exchange:
     """Also what browsers and other proxies write. A bank that is not named is the origin of the URL.
 
     An answer whose body was left out of the HAR is `cut`.
@@ -106,8 +85,8 @@ def from_har(har: Any) -> Entry:
     answer_body = _content(_get(har, "response.content", dict, {}), "response.content")
     left_out = not answer_body and "text" not in _get(har, "response.content", dict, {})
     size = _get(har, "response.content.size", _NUMBER, 0)
-    return Entry(
-        started=_time(_get(har, "startedDateTime", str)),
+    return Exchange(
+        time=_time(_get(har, "startedDateTime", str)),
         milliseconds=duration(_get(har, "time", _NUMBER, 0)),
         bank=bank,
         method=method,

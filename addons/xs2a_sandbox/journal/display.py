@@ -11,7 +11,7 @@ from functools import cache
 from urllib.parse import unquote
 
 from xs2a_sandbox.http import Headers, Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.pseudonyms import compact_pan
@@ -127,7 +127,7 @@ class Display:
         """An answer of a real bank, whose texts may quote anybody."""
         return self._personal().answer(response)
 
-    def entry(self, entry: Entry, personal: bool) -> Entry:
+    def entry[E: Exchange](self, entry: E, personal: bool) -> E:
         if not personal:
             return self._typed().entry(entry)
         session, target = _parted(entry.target)

@@ -2,18 +2,17 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from decimal import Decimal
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from xs2a_sandbox.clock import at, instant
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.har import Entry
-from xs2a_sandbox.journal.log_line import Exchange
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state.session import PREFIX
 
 COUNT = 200
@@ -26,31 +25,20 @@ _OVERHEAD = 1024
 """Bytes that an entry takes beside its texts, roughly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Journaled:
-    """One exchange. `time` is when the request came; `origin` where the client sent it, as in `https://bank.example`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journaled(Exchange):
+    """One exchange with the app. `bank` is where the client sent it, as in `https://bank.example`.
 
-    `source` and `rule` are those of the answer's X-Sandbox-… headers. `cut`: of a body only the beginning is kept.
-    `personal`: real people's data may be in it. `reason` is why it failed, as it may be shown.
+    `source` and `rule` are those of the answer's X-Sandbox-… headers. `personal`: real people's data may be in it.
+    `reason` is why it failed, as it may be shown.
     """
 
     number: int
-    time: datetime
     session: str
-    origin: str
-    method: str
-    target: str
-    headers: Headers
-    body: bytes
-    status: int
-    answer_headers: Headers
-    answer_body: bytes
     source: str
     rule: str | None
-    milliseconds: float
     warnings: tuple[str, ...] = ()
     fault: str | None = None
-    cut: bool = False
     personal: bool = True
     reason: str | None = None
 
@@ -72,11 +60,13 @@ class Journaled:
         return read_json(self.answer_body)
 
 
-Show = Callable[[Entry, bool], Entry]
-"""What may be shown of an exchange; told whether real people's data may be in it."""
+class Show(Protocol):
+    """Returns what may be shown of an exchange; told whether real people's data may be in it."""
+
+    def __call__[E: Exchange](self, exchange: E, personal: bool, /) -> E: ...
 
 
-def without_content(entry: Entry, personal: bool) -> Entry:
+def without_content[E: Exchange](entry: E, personal: bool) -> E:
     """What can be shown where nobody has said how to redact: no query, no body, no header but the type of a body."""
     return replace(
         entry,
@@ -97,7 +87,7 @@ class _Kept(NamedTuple):
 
     number: int
     ended: float
-    exchange: Exchange
+    exchange: LogEntry
     scheme: str
     host: str
     method: str
@@ -129,7 +119,7 @@ class Journal:
     _last: int = 0
     _lock: Lock = field(default_factory=Lock)
 
-    def add(self, request: Request, response: Response, exchange: Exchange) -> None:
+    def add(self, request: Request, response: Response, exchange: LogEntry) -> None:
         body, answer_body = request.body, response.body
         if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
             body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
@@ -178,15 +168,8 @@ class Journal:
         return gone
 
     def shown(self, entry: Journaled) -> Journaled:
-        shown = self.show(exchange_of(entry), entry.personal)
-        return replace(
-            entry,
-            target=shown.target,
-            headers=shown.headers,
-            body=shown.body,
-            answer_headers=shown.answer_headers,
-            answer_body=shown.answer_body,
-        )
+        # The method and where it was sent are in the log as well.
+        return replace(self.show(entry, entry.personal), method=entry.method, bank=entry.bank)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -201,7 +184,7 @@ def _entry(kept: _Kept) -> Journaled:
         number=kept.number,
         time=at(kept.ended - exchange.milliseconds / 1000),
         session=exchange.session,
-        origin=f"{kept.scheme}://{kept.host}",
+        bank=f"{kept.scheme}://{kept.host}",
         method=kept.method,
         target=kept.target,
         headers=Headers(_unpacked(kept.headers)),
@@ -231,23 +214,6 @@ def _unpacked(packed: str | _Pairs) -> _Pairs:
         return packed
     texts = iter(packed.split(_BETWEEN) if packed else ())
     return tuple(zip(texts, texts, strict=True))
-
-
-def exchange_of(entry: Journaled) -> Entry:
-    """As one with a bank."""
-    return Entry(
-        started=entry.time,
-        milliseconds=entry.milliseconds,
-        bank=entry.origin,
-        method=entry.method,
-        target=entry.target,
-        headers=entry.headers,
-        body=entry.body,
-        status=entry.status,
-        answer_headers=entry.answer_headers,
-        answer_body=entry.answer_body,
-        cut=entry.cut,
-    )
 
 
 def read_json(body: bytes) -> Any:

@@ -12,7 +12,7 @@ _LONGEST = 500
 _log = logging.getLogger("xs2a_sandbox")
 
 
-class Exchange(NamedTuple):
+class LogEntry(NamedTuple):
     """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers.
 
     `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
@@ -43,7 +43,7 @@ def shown(path: str, redact: Callable[[str], str]) -> str:
         return outline(path)
 
 
-def line(exchange: Exchange, form: Literal["text", "json"], now: datetime) -> str:
+def line(exchange: LogEntry, form: Literal["text", "json"], now: datetime) -> str:
     """One line, whatever the client sent; without the query, which may hold personal data."""
     path = exchange.path.partition("?")[0]
     milliseconds = round(exchange.milliseconds, 1)

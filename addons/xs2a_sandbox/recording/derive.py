@@ -217,7 +217,7 @@ def _texts(
         without = unanswered.get(home, [])
         every = [*(taped for rule in rules[home] for taped in rule.taped), *(one.taped for one in without)]
         latest = max(every, key=lambda taped: taped.number).entry
-        at = latest.started.astimezone(UTC).isoformat(timespec="seconds")
+        at = latest.time.astimezone(UTC).isoformat(timespec="seconds")
         recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": redacted or False}
         if without:
             recorded["left_out"] = sorted({one.without_time for one in without})

@@ -18,7 +18,8 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.errors import ConfigError, RecordingFailed
-from xs2a_sandbox.http.har import Entry, from_har, log, to_har
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import from_har, log, to_har
 from xs2a_sandbox.recording.reserve import Reserve
 
 RAW = "raw"
@@ -40,7 +41,7 @@ class Recording:
     other exchange gets room before it is written; `lost` counts those that never were.
     """
 
-    def __init__(self, directory: Path, redact: Callable[[Entry], Entry] | None, head: Mapping[str, Any]) -> None:
+    def __init__(self, directory: Path, redact: Callable[[Exchange], Exchange] | None, head: Mapping[str, Any]) -> None:
         self.directory = directory
         self.exchanges = 0
         self.lost = 0
@@ -82,7 +83,7 @@ class Recording:
         finally:
             self._promised -= share
 
-    async def add(self, entry: Entry) -> None:
+    async def add(self, entry: Exchange) -> None:
         """Returns when it is on disk. Raises RecordingFailed."""
         written = asyncio.get_running_loop().run_in_executor(self._writer, self._add, entry)
         # The bank has answered: it is written down even if nobody waits for it any more.
@@ -113,7 +114,7 @@ class Recording:
         except OSError as error:
             raise self._failed(error) from None
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: Exchange) -> None:
         try:
             line = _line(to_har(self._redact(entry) if self._redact else entry))
         except Exception:
@@ -215,7 +216,7 @@ def read_head(file: Path) -> dict[str, Any]:
     return {name.removeprefix("_"): value for name, value in said.items() if name.startswith("_")}
 
 
-def read_raw(file: Path) -> list[Entry]:
+def read_raw(file: Path) -> list[Exchange]:
     """In the order in which they were written. A line that a crash left unfinished is passed over with a warning.
 
     Raises:
@@ -245,7 +246,7 @@ def export(directory: Path, file: Path) -> int:
     files = raw_files(directory)
     if not files:
         raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
-    entries = sorted((entry for raw in files for entry in read_raw(raw)), key=lambda entry: entry.started)
+    entries = sorted((entry for raw in files for entry in read_raw(raw)), key=lambda entry: entry.time)
     document = log(entries)
     keys = {str(read_head(raw).get("redacted") or "") for raw in files}
     if len(keys) == 1 and (key := keys.pop()):

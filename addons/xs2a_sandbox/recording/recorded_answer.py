@@ -10,7 +10,7 @@ from typing import Any
 from xs2a_sandbox.documents.yaml_writer import survives
 from xs2a_sandbox.errors import InvalidResponse
 from xs2a_sandbox.http import Headers, Response
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import counts
 from xs2a_sandbox.http.media_type import is_json, media_type
 
@@ -23,7 +23,7 @@ _DEEPEST = 6
 """Levels of a cassette above the body of an answer."""
 
 
-def taped_answer(entry: Entry, files: dict[str, bytes]) -> dict[str, Any]:
+def taped_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
     """What goes under `respond`. A large body goes into `files`, under its name relative to the cassette."""
     headers = _kept(entry.answer_headers)
     answer: dict[str, Any] = {"status": entry.status, **({"headers": headers} if headers else {}), "raw": True}
@@ -58,7 +58,7 @@ def _is_valid(name: str, value: str) -> bool:
     return True
 
 
-def _body(entry: Entry, files: dict[str, bytes]) -> dict[str, Any]:
+def _body(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
     content = entry.answer_body
     media = media_type(entry.answer_headers.get("content-type") or "application/json")
     if len(content) > LARGE:

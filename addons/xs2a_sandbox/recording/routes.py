@@ -13,7 +13,7 @@ from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.cassette.path_pattern import LITERAL
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.body import decode
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.messages import MAX_BODY
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.har_log import raw_files, read_head, read_raw
@@ -114,7 +114,7 @@ class Taped:
     number: int
     file: int
     redacted: str | None
-    entry: Entry
+    entry: Exchange
     route: Route
 
 
@@ -164,7 +164,7 @@ def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set
     return {token.lower() for token in _TOKEN.findall(text)} if "-" in text else set()
 
 
-def _unfit(entry: Entry) -> str | None:
+def _unfit(entry: Exchange) -> str | None:
     if entry.cut:
         return "its answer was not recorded to the end"
     # A redirect leads on, and an error is one, without a body as well.
@@ -181,7 +181,7 @@ def _unfit(entry: Entry) -> str | None:
     return None
 
 
-def _unreadable(entry: Entry) -> str | None:
+def _unreadable(entry: Exchange) -> str | None:
     """Why the body of the answer cannot be given again."""
     if what := unrecorded(entry.answer_body):
         return f"the body of its answer is not recorded ({what})"
@@ -196,9 +196,9 @@ def _unreadable(entry: Entry) -> str | None:
     return None
 
 
-def named(entry: Entry) -> str:
+def named(entry: Exchange) -> str:
     path = entry.target.partition("?")[0]
-    return f"{entry.method} {path} at {entry.started.astimezone(UTC).isoformat(timespec='seconds')}"
+    return f"{entry.method} {path} at {entry.time.astimezone(UTC).isoformat(timespec='seconds')}"
 
 
 def newest(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.body import decode
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING, NOISE, OURS
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.redaction import allowlist, values
@@ -228,7 +228,7 @@ class Redactor:
         """How many values have been replaced or dropped."""
         return self._censor.count
 
-    def entry(self, entry: Entry) -> Entry:
+    def entry[E: Exchange](self, entry: E) -> E:
         """What may be written to disk."""
         bank = self._censor.trust(entry.bank)
         headers, body = self._message(entry.headers, entry.body)

@@ -13,9 +13,9 @@ from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports import live as live_report
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
-ENTRY = Entry(
+ENTRY = Exchange(
     datetime(2026, 11, 21, tzinfo=UTC),
     1.0,
     "https://bank.example",

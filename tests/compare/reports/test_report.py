@@ -25,7 +25,7 @@ from xs2a_sandbox.compare.reports import text as report_text
 from xs2a_sandbox.compare.reports.report import ABSENT, NOT_SHOWN, Report, printable, report
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
 SECRET = "S3CR3T"
 Answers = tuple[Any, Any]
@@ -52,7 +52,7 @@ def comparison(*pairs: Answers, target: str = "/v1/things", rules: Any = (), dow
     return asyncio.run(made.play([*steps, Step("a write", Request("POST", target))]))
 
 
-def hidden(entry: Entry) -> Entry:
+def hidden(entry: Exchange) -> Exchange:
     """A stand-in for redaction: replaces the secret wherever it stands, also in names."""
 
     def clean(text: str) -> str:
@@ -164,7 +164,7 @@ def test_places_and_values_are_those_of_the_redacted_answers() -> None:
 
 
 def test_what_redaction_took_away_is_not_shown() -> None:
-    def dropped(entry: Entry) -> Entry:
+    def dropped(entry: Exchange) -> Exchange:
         return replace(entry, answer_headers=Headers(), answer_body=b"<!-- 99 bytes -->")
 
     result = comparison((Response(200, (("X-A", SECRET),), to_json({"a": {"b": SECRET}})), {"a": {"b": 1}}))

@@ -43,7 +43,7 @@ def test_a_flow_is_an_exchange(tmp_path: Path) -> None:
     assert [pair for pair in entry.headers if pair[0] == "A"] == [("A", "1"), ("A", "ä")]
     assert (entry.body, entry.status, entry.answer_headers.get("b")) == (b"asked", 201, "2")
     assert entry.answer_body == b"said"  # without its Content-Encoding
-    assert (entry.started, entry.milliseconds) == (datetime.fromtimestamp(1000, UTC), 500.0)
+    assert (entry.time, entry.milliseconds) == (datetime.fromtimestamp(1000, UTC), 500.0)
 
 
 def test_what_is_no_exchange_is_left_out(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_saved_answer_is_an_exchange() -> None:
     assert (entry.status, entry.body, entry.answer_body) == (201, b'{"a": "xs2a.bank.example"}', b'{"id": 1}')
     assert entry.headers.pairs == (("X-Request-ID", "1"),)
     assert entry.answer_headers.pairs == (("Location", "/x"),)
-    assert (entry.started, entry.milliseconds) == (START, 12.0)
+    assert (entry.time, entry.milliseconds) == (START, 12.0)
     assert found.left_out == ()
 
 

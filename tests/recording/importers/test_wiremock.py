@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.taping import START
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.importers.har import Foreign
 from xs2a_sandbox.recording.importers.wiremock import read, read_directory
 
@@ -18,7 +18,7 @@ def mapping(request: Any = None, response: Any = None, **parts: Any) -> dict[str
     return {"name": "one", "request": asked, "response": {"status": 200, **(response or {})}, **parts}
 
 
-def one(request: Any = None, response: Any = None, files: Path = Path("nowhere")) -> Entry:
+def one(request: Any = None, response: Any = None, files: Path = Path("nowhere")) -> Exchange:
     (entry,) = read(mapping(request, response), FILE, files, START).entries
     return entry
 
@@ -79,7 +79,7 @@ def test_a_folder_is_all_its_mappings(tmp_path: Path) -> None:
     found = read_directory(tmp_path, START)
 
     assert [entry.answer_body for entry in found.entries] == [b"[1.10]", b""]
-    assert [entry.started for entry in found.entries] == sorted({entry.started for entry in found.entries})
+    assert [entry.time for entry in found.entries] == sorted({entry.time for entry in found.entries})
     assert len(read_directory(tmp_path / "mappings", START).entries) == 2
 
 

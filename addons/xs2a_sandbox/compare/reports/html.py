@@ -11,7 +11,7 @@ from xs2a_sandbox.compare.difference import SEVERITIES, Severity
 from xs2a_sandbox.compare.reports.report import NOT_SHOWN, ComparedExchange, Report, as_json, printable
 from xs2a_sandbox.documents.json_pointer import Pointer
 from xs2a_sandbox.http import body as content
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _AROUND = 3
@@ -51,7 +51,7 @@ def write(report: Report) -> str:
     )
 
 
-def _excerpt(exchange: ComparedExchange, entry: Entry | None, of_bank: bool) -> list[Line]:
+def _excerpt(exchange: ComparedExchange, entry: Exchange | None, of_bank: bool) -> list[Line]:
     """The lines around those that differ."""
     if entry is None or not exchange.findings:
         return []

@@ -13,9 +13,9 @@ from xs2a_sandbox.compare.masking import IgnoreRule
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 from xs2a_sandbox.http import body, to_json
 from xs2a_sandbox.http.body import Content
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 
-Redact = Callable[[Entry], Entry]
+Redact = Callable[[Exchange], Exchange]
 
 ABSENT = "(absent)"
 NOT_SHOWN = "(not shown)"
@@ -53,8 +53,8 @@ class ComparedExchange:
     number: int
     title: str
     operation: str
-    bank: Entry | None
-    sandbox: Entry | None
+    bank: Exchange | None
+    sandbox: Exchange | None
     findings: tuple[Finding, ...]
     masked: tuple[Finding, ...]
     trouble: str | None
@@ -160,7 +160,7 @@ def as_json(value: Any) -> str:
 class _Shown:
     """An exchange before and after redaction, and the way from a place in the one to the same in the other."""
 
-    def __init__(self, entry: Entry, redact: Redact | None) -> None:
+    def __init__(self, entry: Exchange, redact: Redact | None) -> None:
         self.entry = redact(entry) if redact else entry
         self._redacted = redact is not None
         self._raw: Content = body.read(entry.answer_body)

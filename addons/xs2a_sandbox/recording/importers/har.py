@@ -10,7 +10,8 @@ from typing import Any
 
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.http.har import Entry, from_har
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import from_har
 
 LARGEST = 256 * 1024 * 1024
 """Bytes of a file of JSON, and of what is made of any file."""
@@ -32,7 +33,7 @@ NOWHERE = "https://bank.invalid"
 class Foreign:
     """`left_out` names what cannot be an exchange, and why; `redacted` is the fingerprint of the key, if it was."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Exchange, ...]
     left_out: tuple[str, ...] = ()
     redacted: str | None = None
 

@@ -15,7 +15,8 @@ from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.body import decode
-from xs2a_sandbox.http.har import Entry, duration, split_url
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import duration, split_url
 from xs2a_sandbox.recording.importers.har import DEEPEST, LARGEST, Foreign, Room
 
 _PREFIX = re.compile(rb"(\d{1,12}):")
@@ -94,14 +95,14 @@ def _check(written: bytes) -> None:
     raise ValueError(f"there are more than {_MOST_VALUES:,} values in it")
 
 
-def _entry(exchange: http.HTTPFlow, answer: http.Response) -> Entry:
+def _entry(exchange: http.HTTPFlow, answer: http.Response) -> Exchange:
     request = exchange.request
     bank, target = split_url(request.url)
     ended = answer.timestamp_end or request.timestamp_start
     if not isinstance(answer.status_code, int):
         raise ValueError("the status is no number")
-    return Entry(
-        started=_time(request.timestamp_start),
+    return Exchange(
+        time=_time(request.timestamp_start),
         milliseconds=duration((ended - request.timestamp_start) * 1000),
         bank=bank,
         method=request.method,

@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.har import Entry, duration, split_url
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import duration, split_url
 from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, Room, fill
 
 _VARIABLE = re.compile(r"\{\{([^{}]*)\}\}")
@@ -42,7 +43,7 @@ def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
     """
     if not isinstance(collection.get("item"), list):
         raise ConfigError(f"{file}: this is no Postman collection: item is no list")
-    entries: list[Entry] = []
+    entries: list[Exchange] = []
     left_out: list[str] = []
     for place, item, variables in _items(collection, "", Variables({}, Room()), file):
         answers = item.get("response") or []
@@ -89,7 +90,7 @@ def _variables(folder: Mapping[str, Any]) -> Mapping[str, str]:
     }
 
 
-def _entry(request: Any, answer: Mapping[str, Any], variables: Variables, started: datetime) -> Entry:
+def _entry(request: Any, answer: Mapping[str, Any], variables: Variables, started: datetime) -> Exchange:
     if isinstance(request, str):
         request = {"method": "GET", "url": request}
     if not isinstance(request, Mapping):
@@ -102,8 +103,8 @@ def _entry(request: Any, answer: Mapping[str, Any], variables: Variables, starte
     if text is not None and not isinstance(text, str):
         raise ValueError("the body of the response is no text")
     took = answer.get("responseTime")
-    return Entry(
-        started=started,
+    return Exchange(
+        time=started,
         milliseconds=duration(took) if isinstance(took, int | float | Decimal) else 0.0,
         bank=bank,
         method=str(request.get("method") or "GET").upper(),

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, to_json
-from xs2a_sandbox.http.har import Entry
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, Room, fill, read_json
 
 FILES = "__files"
@@ -30,7 +30,7 @@ class _LeftOut(Exception):
 def read_directory(directory: Path, now: datetime) -> Foreign:
     """A folder with `mappings/` and `__files/`, or of mappings alone. Raises ConfigError."""
     folder = directory / "mappings" if (directory / "mappings").is_dir() else directory
-    entries: list[Entry] = []
+    entries: list[Exchange] = []
     left_out: list[str] = []
     room = Room()
     names = sorted(file for file in folder.rglob("*.json") if FILES not in file.relative_to(directory).parts)
@@ -47,7 +47,7 @@ def read_directory(directory: Path, now: datetime) -> Foreign:
 def read(value: Any, file: Path, files: Path, now: datetime, room: Room | None = None) -> Foreign:
     """One mapping, or an export of several. `files` is where `bodyFileName` leads. Raises ConfigError."""
     room = room or Room()
-    entries: list[Entry] = []
+    entries: list[Exchange] = []
     left_out: list[str] = []
     for place, mapping in _mappings(value, file):
         try:
@@ -75,7 +75,7 @@ def _mappings(value: Any, file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]
         yield str(mapping.get("name") or f"{file.name}, mapping {number + 1}"), mapping
 
 
-def _entry(mapping: Mapping[str, Any], files: Path, room: Room, started: datetime) -> Entry:
+def _entry(mapping: Mapping[str, Any], files: Path, room: Room, started: datetime) -> Exchange:
     request, answer = mapping["request"], mapping["response"]
     if mapping.get("requiredScenarioState") or mapping.get("newScenarioState"):
         raise _LeftOut("it depends on the state of a scenario")
@@ -98,8 +98,8 @@ def _entry(mapping: Mapping[str, Any], files: Path, room: Room, started: datetim
     answer_headers = Headers(_listed(answer.get("headers")))
     if kind and answer_headers.get("content-type") is None:
         answer_headers = Headers([("Content-Type", kind), *answer_headers])
-    return Entry(
-        started=started,
+    return Exchange(
+        time=started,
         milliseconds=0.0,
         bank=NOWHERE,
         method=method,
