@@ -188,7 +188,7 @@ def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) ->
     [
         ([], "--bank URL, or --offline RECORDING"),
         (["--bank", URL, "--offline", "."], "--bank and --offline exclude each other"),
-        (["--bank", "bank.example"], "an address such as"),
+        (["--bank", "bank.example"], "bank.example is not a URL such as https://"),
         (["--bank", URL, "--noise-reads", "many"], "a number from 0 to 10, or off"),
         (["--bank", URL, "--report", "x.pdf"], "x.pdf ends in none of .json, .xml, .html"),
         (["--bank", URL, "missing.yaml"], "does not exist"),

@@ -54,9 +54,7 @@ This would answer it, in cassettes/cases/get-v1-acounts.yaml:
 cassette: 1
 rules:
   - id: get-v1-acounts
-    match:
-      method: GET
-      path: "/v1/acounts"
+    match: {method: GET, path: /v1/acounts}
     respond:
       status: 200
       body: {}

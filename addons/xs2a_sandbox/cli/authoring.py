@@ -72,7 +72,7 @@ def show_coverage(
     examples: bool = False,
     err: bool = False,
 ) -> None:
-    """What the tally leaves out of the files as they are now; `examples` are tried for it first."""
+    """Shows what the tally leaves out of the files as they are now; `examples` are tried for it first."""
     from xs2a_sandbox.authoring.coverage import as_json, as_text, measure
     from xs2a_sandbox.engine import build
 
@@ -86,8 +86,8 @@ def show_coverage(
         for trial in trials(files.interface, files.schemas, files.testdata, clock=clock, static_data=static):
             if trial.exchange:
                 tally.add(trial.exchange)
-    found = measure(files.interface, tally)
-    click.echo(as_text(found) if form == "text" else json.dumps(as_json(found), ensure_ascii=False), err=err)
+    measured = measure(files.interface, tally)
+    click.echo(as_text(measured) if form == "text" else json.dumps(as_json(measured), ensure_ascii=False), err=err)
 
 
 @click.command()

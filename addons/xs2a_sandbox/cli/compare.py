@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -16,6 +15,7 @@ from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.compare.comparison import Step
 from xs2a_sandbox.config import RealBank, load_settings
+from xs2a_sandbox.config.kinds import BANK_URL, NOISE_READS, SettingKind
 from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, Request
@@ -39,8 +39,8 @@ _SENT_ANEW = FRAMING | {"accept-encoding"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is compared: the steps, the bank (None: its recorded answers), and whether they are redacted already."""
+class _Order:
+    """An order to compare: the steps, the bank (None: its recorded answers), and whether they are redacted already."""
 
     steps: "Sequence[Step]"
     bank: "RealBank | None"
@@ -51,21 +51,16 @@ class _Wanted:
     allow_writes: bool
 
 
-def _reads(context: click.Context, parameter: click.Parameter, value: str) -> int:
-    if value == "off":
-        return 0
-    if not value.isdecimal() or not 0 <= int(value) <= 10:
-        raise click.BadParameter("a number from 0 to 10, or off")
-    return int(value)
+def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """A callback that reads an option's value like a setting."""
 
+    def read(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else kind.read(value, Path.cwd())
+        except ValueError:
+            raise click.BadParameter(f"{value} is not {kind.expected}") from None
 
-def _url(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is None:
-        return None
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise click.BadParameter("an address such as https://xs2a.bank.example, up to what comes before /v1")
-    return value.rstrip("/")
+    return read
 
 
 def _files(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -81,7 +76,7 @@ _path = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
-@click.option("--bank", metavar="URL", callback=_url, help="The real bank.")
+@click.option("--bank", metavar="URL", callback=_as(BANK_URL), help="The real bank.")
 @click.option("--offline", metavar="RECORDING", type=_existing, help="A recording instead of the bank.")
 @click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank.")
 @click.option(
@@ -89,7 +84,7 @@ _path = click.Path(path_type=Path)
     metavar="N|off",
     default="1",
     show_default=True,
-    callback=_reads,
+    callback=_as(NOISE_READS),
     help="How often more each read is sent to the bank, to see what it changes by itself.",
 )
 @click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="Ignore rules.")
@@ -149,7 +144,7 @@ def compare(
     layers = tuple(path for path in played if path not in recorded)
     settings = load_settings(flags)
     read = [entries_of(path) for path in ([offline] if offline else []) + recorded]
-    entries = [entry for found, _ in read for entry in found]
+    entries = [entry for recording, _ in read for entry in recording]
     url = bank or (entries[0].bank if entries else "")
     # With its certificates, and the cassettes that are for it.
     real = next((one for one in settings.banks if one.url == url), RealBank(bank))
@@ -173,14 +168,14 @@ def compare(
         steps = [*of_examples(engine.interface, layers), *steps]
     shown = bank or str(offline)
     # A live bank's answers are never redacted yet; a recording says whether it is.
-    redacted = bank is None and all(said for _, said in read)
-    wanted = _Wanted(steps, real if bank else None, shown, url, redacted, noise_reads, allow_writes)
+    redacted = bank is None and all(is_redacted for _, is_redacted in read)
+    order = _Order(steps, real if bank else None, shown, url, redacted, noise_reads, allow_writes)
     if not steps:
         raise ConfigError("there is nothing to compare: no example and no recorded exchange")
     redact = None if no_redact or redacted else redactor_of(settings, engine.banks).entry
     if redacted and not any(rule.tape for rule in engine.interface.rules):
         click.echo(_PSEUDONYMS, err=True)
-    result = asyncio.run(_play(wanted, engine, ignoring))
+    result = asyncio.run(_play(order, engine, ignoring))
     made = report(result, shown, redact)
     made = replace(made, redacted=made.redacted or redacted)
     floor = _FLOORS[fail_on]
@@ -196,12 +191,12 @@ _PSEUDONYMS = """note: the recording is redacted; its pseudonyms are no accounts
 """
 
 
-async def _play(wanted: _Wanted, engine: "Engine", ignoring: "Ignoring") -> "Result":
+async def _play(order: _Order, engine: "Engine", ignoring: "Ignoring") -> "Result":
     from xs2a_sandbox.compare.comparison import Comparison
     from xs2a_sandbox.http import Request, Response
 
     upstream = bank = None
-    if real := wanted.bank:
+    if real := order.bank:
         from xs2a_sandbox.upstream.client import Upstream
 
         upstream = Upstream()
@@ -215,14 +210,14 @@ async def _play(wanted: _Wanted, engine: "Engine", ignoring: "Ignoring") -> "Res
         engine.schemas,
         engine.answer,
         bank,
-        bank_url=wanted.url,
+        bank_url=order.url,
         sandbox_url=engine.public_url,
         ignoring=ignoring,
-        noise_reads=wanted.noise_reads,
-        allow_writes=wanted.allow_writes,
+        noise_reads=order.noise_reads,
+        allow_writes=order.allow_writes,
     )
     try:
-        return await comparison.play(wanted.steps, _progress())
+        return await comparison.play(order.steps, _progress())
     finally:
         if upstream:
             await upstream.close()
@@ -277,7 +272,7 @@ def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]
 
 
 def of_entries(entries: Sequence[Exchange]) -> list[Step]:
-    """In the order of the recording, all in one new session of the sandbox."""
+    """The steps in the order of the recording, all in one new session of the sandbox."""
     session = (HEADER, f"compare-{uuid.uuid4().hex[:16]}")
     return [
         Step(
@@ -296,7 +291,7 @@ def of_entries(entries: Sequence[Exchange]) -> list[Step]:
 
 
 def entries_of(path: Path) -> tuple[list[Exchange], bool]:
-    """Of a recording's folder, one of its files, or a HAR document; and whether it says that it is redacted.
+    """The exchanges of a recording's folder, of one of its files, or of a HAR document; and whether they are redacted.
 
     Raises:
         ConfigError: there is nothing to read there.
@@ -308,7 +303,7 @@ def entries_of(path: Path) -> tuple[list[Exchange], bool]:
     if not files:
         raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
     if not path.is_dir() and not har_log.is_raw(path):
-        known = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
-        raise ConfigError(f"{path} is no recording: {known}")
-    found = [entry for file in files for entry in har_log.read_raw(file)]
-    return found, all(bool(har_log.read_head(file).get("redacted")) for file in files)
+        form = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
+        raise ConfigError(f"{path} is no recording: {form}")
+    entries = [entry for file in files for entry in har_log.read_raw(file)]
+    return entries, all(bool(har_log.read_head(file).get("redacted")) for file in files)

@@ -18,7 +18,7 @@ _MARKS = (("fitted", "fits"), ("missed", "not"), ("lacks", "also"), ("lost", "bu
 
 
 def text(explanation: Mapping[str, Any]) -> str:
-    """Of the JSON form, as a sandbox answers with it."""
+    """The explanation in words, of the JSON form that a sandbox answers with."""
     return "\n".join(_lines(explanation)) + "\n"
 
 
@@ -59,8 +59,8 @@ def _candidate(candidate: Mapping[str, Any], number: str) -> Iterator[str]:
     yield from _wrapped(f"{number}{kind} {candidate[kind]}: {candidate['method']} {candidate['path']}{far}", indent)
     yield f"{indent}{candidate['place']}"
     for member, mark in _MARKS:
-        said = candidate[member] or ()
-        for one in [said] if isinstance(said, str) else said:
+        remarks = candidate[member] or ()
+        for one in [remarks] if isinstance(remarks, str) else remarks:
             words = one if isinstance(one, str) else one["text"]
             yield from _wrapped(f"{indent}  {mark:<5} {words}", f"{indent}        ")
 
@@ -103,11 +103,11 @@ def explain(
     except Refused as error:
         raise click.UsageError(str(error)) from None
     remote = remote_of(flags, session)
-    found, note = (_offline(remote, request), "") if offline else _asked(remote, request)
+    explained, note = (_offline(remote, request), "") if offline else _asked(remote, request)
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(explained, ensure_ascii=False, indent=2))
     else:
-        click.echo(f"{note}{text(found)}", nl=False)
+        click.echo(f"{note}{text(explained)}", nl=False)
 
 
 def _asked(remote: Remote, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -129,10 +129,10 @@ def _offline(remote: Remote, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read(headers: tuple[str, ...]) -> dict[str, list[str]]:
     """Lists of values by name."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for header in headers:
         name, colon, value = header.partition(":")
         if not colon or not name.strip():
             raise click.BadParameter(f"{header!r} is not 'NAME: VALUE'", param_hint="-H")
-        found.setdefault(name.strip(), []).append(value.strip())
-    return found
+        values.setdefault(name.strip(), []).append(value.strip())
+    return values

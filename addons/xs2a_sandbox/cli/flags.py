@@ -8,7 +8,7 @@ from xs2a_sandbox.config.table import SETTINGS
 
 
 def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Those named, or all. All arrive as text: `config.load` knows where a wrong value came from."""
+    """Adds the flags named, or all. They arrive as text: `config.load` knows where a wrong value came from."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for setting in reversed(SETTINGS):

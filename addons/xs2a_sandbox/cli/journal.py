@@ -35,8 +35,8 @@ def _status(context: click.Context, parameter: click.Parameter, value: str | Non
 @setting_flags("host", "port", "confdir")
 def journal(number: int | None, session: str | None, plain: bool, as_json: bool, **flags: Any) -> None:
     """Show the last exchanges of a running sandbox, or all of the one with NUMBER."""
-    given = {"session": session, **{name: flags.pop(name) for name in _FILTERS}}
-    filters = {name: str(value) for name, value in given.items() if value is not None}
+    options = {"session": session, **{name: flags.pop(name) for name in _FILTERS}}
+    filters = {name: str(value) for name, value in options.items() if value is not None}
     if number is not None and filters:
         raise click.UsageError(f"NUMBER and --{min(filters)} exclude each other")
     if plain:

@@ -102,7 +102,7 @@ def _testdata(settings: Settings) -> tuple[Collections, Sequence[str]]:
 
 
 def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """What a client of the sandbox needs to know; an account's balance is the forwardAvailable one."""
+    """The part of the test data that a client needs to know; an account's balance is the forwardAvailable one."""
     consents = [
         {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}
         for id, consent in collections.get("consents", {}).items()

@@ -35,12 +35,12 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
     from xs2a_sandbox.recording.derive import counted
 
     settings = load_settings(flags)
-    found = _read(source)
-    _list(found.left_out)
-    if not found.entries:
+    foreign = _read(source)
+    _list(foreign.left_out)
+    if not foreign.entries:
         raise ConfigError(f"{source}: there is no exchange in it that could be imported")
-    redact, redacted = (None, found.redacted or False) if no_redact or found.redacted else _redaction(settings)
-    entries = [redact(entry) for entry in found.entries] if redact else found.entries
+    redact, redacted = (None, foreign.redacted or False) if no_redact or foreign.redacted else _redaction(settings)
+    entries = [redact(entry) for entry in foreign.entries] if redact else foreign.entries
     # Their URLs can hold a password.
     banks = sorted({entry.bank for entry in entries})
     asyncio.run(_write(directory, entries, {"banks": banks, "redacted": redacted}))

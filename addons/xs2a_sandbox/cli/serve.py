@@ -65,7 +65,7 @@ def front_page(settings: Settings, addresses: "Addresses", consent: str | None) 
 
 
 def exposure(settings: Settings) -> str | None:
-    """What it means to listen on more than this machine's own addresses; None where nobody else gets in."""
+    """Says what it means to listen on more than this machine's own addresses; None where nobody else gets in."""
     if is_local(settings.host):
         return None
     where = "every address of this machine" if settings.host in ("0.0.0.0", "::") else settings.host
@@ -85,7 +85,7 @@ def _modes(bank: RealBank) -> str:
 
 
 def found_state(settings: Settings) -> str:
-    """What an earlier run has left, and how to begin anew.
+    """The state that an earlier run has left, and how to begin anew.
 
     Raises:
         UserMistake: the file is something else.
@@ -109,8 +109,8 @@ def found_state(settings: Settings) -> str:
         store.close()
     # Names with an underscore are the sandbox's own.
     kept = [f"{count} {collection}" for collection, count in sorted(counts.items()) if not collection.startswith("_")]
-    found = ", ".join(kept) or "nothing yet"
-    return f"{file} holds {found}; start with --reset to forget it"
+    content = ", ".join(kept) or "nothing yet"
+    return f"{file} holds {content}; start with --reset to forget it"
 
 
 def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -151,7 +151,7 @@ class Run:
             self._asked.add((exchange.method, exchange.path))
 
     def progress(self) -> str | None:
-        """How far a recording is, in one line."""
+        """The progress of a recording in one line."""
         if self._engine is None or not (recording := self._engine.passage.recording):
             return None
         return (

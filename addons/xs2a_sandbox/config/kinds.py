@@ -161,3 +161,5 @@ DURATION = SettingKind(
     definition="duration",
 )
 MODE = choice(*MODES)
+NOISE_READS = SettingKind("a number from 0 to 10, or off", readers.noise_reads, "N|off", {"enum": [*range(11), "off"]})
+BANK_URL = url("https://api.bank.example/psd2")

@@ -32,7 +32,7 @@ def parse_duration(text: str) -> timedelta:
     fits = short or _ISO.fullmatch(text)
     if not fits:
         raise ValueError(f"{text[:40]!r} is not {EXPECTED}")
-    parts = {name: int(given) for name, given in fits.groupdict().items() if name != "sign" and given}
+    parts = {name: int(digits) for name, digits in fits.groupdict().items() if name != "sign" and digits}
     try:
         span = timedelta(**parts)
     except OverflowError:
@@ -63,7 +63,7 @@ REPORTS = (".json", ".xml", ".html")
 
 
 def hint(error: Exception) -> str:
-    """What follows whatever is said of the value."""
+    """The end of a message about the value, such as what was probably meant."""
     return str(error) if isinstance(error, Misspelled) else ""
 
 
@@ -110,22 +110,22 @@ def existing_file(written: Any, directory: Path) -> Path:
 
 
 def directories(written: Any, directory: Path) -> tuple[Path, ...]:
-    names = _names(written)
-    known = {f"{SCENARIOS}/{name}": folder for name, folder in scenarios().items()}
-    found = []
-    for name in names:
+    bundled = {f"{SCENARIOS}/{name}": folder for name, folder in scenarios().items()}
+    folders = []
+    for name in _names(written):
         own = path(name, directory)
-        found.append(own if own.is_dir() else known.get(name.removesuffix("/"), own))
-        if not found[-1].is_dir():
+        folder = own if own.is_dir() else bundled.get(name.removesuffix("/"), own)
+        if not folder.is_dir():
             bare = f"{SCENARIOS}/{name}"
-            raise Misspelled(f"; did you mean {bare}?" if bare in known else did_you_mean(name, known))
-    return tuple(found)
+            raise Misspelled(f"; did you mean {bare}?" if bare in bundled else did_you_mean(name, bundled))
+        folders.append(folder)
+    return tuple(folders)
 
 
 def possible_directory(written: Any, directory: Path) -> Path:
-    if (found := path(written, directory)).exists() and not found.is_dir():
+    if (folder := path(written, directory)).exists() and not folder.is_dir():
         raise ValueError
-    return found
+    return folder
 
 
 def state(written: Any, directory: Path) -> str:
@@ -166,13 +166,12 @@ def _named_host(written: str) -> str:
 
 
 def origins(written: Any, directory: Path) -> tuple[Origin, ...]:
-    """As browsers write them: without a path."""
+    """Origins as browsers write them, without a path."""
     texts = written.split(",") if isinstance(written, str) else written
     read = [Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in texts]
-    known = tuple(origin for origin in read if origin)
-    if len(known) < len(read):
+    if None in read:
         raise ValueError
-    return known
+    return tuple(origin for origin in read if origin)
 
 
 def age(written: Any, directory: Path) -> timedelta | None:
@@ -210,10 +209,10 @@ def existing_files(written: Any, directory: Path) -> tuple[Path, ...]:
 
 
 def reports(written: Any, directory: Path) -> tuple[Path, ...]:
-    found = tuple(path(name, directory) for name in _names(written))
-    if not all(file.suffix in REPORTS and file.parent.is_dir() for file in found):
+    files = tuple(path(name, directory) for name in _names(written))
+    if not all(file.suffix in REPORTS and file.parent.is_dir() for file in files):
         raise ValueError
-    return found
+    return files
 
 
 def _names(written: Any) -> Sequence[str]:

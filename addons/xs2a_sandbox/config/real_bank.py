@@ -37,9 +37,7 @@ class RealBank:
     of paths that begin like that, longest first; a `mode` or `dialect` of None is that of the settings.
     """
 
-    url: str | None = setting(
-        kinds.url("https://api.bank.example/psd2"), None, "What its paths begin with: https://api.bank.example/psd2."
-    )
+    url: str | None = setting(kinds.BANK_URL, None, "What its paths begin with: https://api.bank.example/psd2.")
     hosts: tuple[str, ...] = setting(kinds.NAMED_HOSTS, (), "The host names that requests for it name.")
     mode: Mode | None = setting(_MODE, None, "The mode of its requests; that of the settings when left out.")
     modes: tuple[tuple[str, Mode], ...] = setting(
@@ -68,11 +66,11 @@ class RealBank:
 
     @property
     def origin(self) -> Origin | None:
-        """Where it is itself."""
+        """The origin of its URL."""
         return Origin.parse(self.url) if self.url else None
 
     def is_named_by(self, request: Request) -> bool:
-        """Whether all that the request names is this bank: its own scheme, host and port, or one of `hosts`."""
+        """Tells whether all that a request names is this bank: its own scheme, host and port, or one of `hosts`."""
         return all(self._is_at(origin) for origin in named(request))
 
     def _is_at(self, origin: Origin | None) -> bool:
@@ -90,7 +88,7 @@ class RealBank:
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether any request could ever be sent to it."""
+        """Tells whether any request could ever be sent to it."""
         return self.url is not None and any(mode != "simulate" for mode in self.all_modes)
 
     @property
@@ -128,9 +126,9 @@ BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": 
 
 
 def stranger(request: Request, *banks: RealBank) -> BankError:
-    """For a request at the proxy that names another place than these banks, with what would let it through."""
-    asked = " and ".join(sorted({str(origin) if origin else request.host for origin in named(request)}))
-    known = ", ".join(sorted({str(entry) for one in banks for entry in (*one.hosts, one.origin) if entry}))
-    only = f", only {known} is" if known else ""
-    text = f"{asked} is not the bank{only}: if it is, name it in banks[].hosts of xs2a-sandbox.yaml"
+    """The refusal of a request at the proxy that names another place, with what would let it through."""
+    place = " and ".join(sorted({str(origin) if origin else request.host for origin in named(request)}))
+    names = ", ".join(sorted({str(entry) for one in banks for entry in (*one.hosts, one.origin) if entry}))
+    only = f", only {names} is" if names else ""
+    text = f"{place} is not the bank{only}: if it is, name it in banks[].hosts of xs2a-sandbox.yaml"
     return BankError("path-unknown", id=request.host, hint=f"{text}; --forward-host {request.host} passes it on")

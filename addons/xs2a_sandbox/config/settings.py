@@ -31,7 +31,7 @@ def load_settings(command_line: Mapping[str, Any] | None = None) -> Settings:
 
 
 def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory: Path) -> Settings:
-    """Of what is in `command_line`, None and empty sequences count as not given.
+    """Reads file, environment and command line; of the last, None and empty sequences count as left out.
 
     Raises:
         Unreadable: the file has problems, all of them at once.
@@ -45,8 +45,8 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
         except ValueError as error:
             # A URL may hold a password too.
             shown = not _SECRET.search(setting.name) and "@" not in str(written)
-            found = f", not {json.dumps(written, ensure_ascii=False)}" if shown else ""
-            mistakes.append(f"{origin}: must be {setting.kind.expected}{found}{hint(error)}")
+            instead = f", not {json.dumps(written, ensure_ascii=False)}" if shown else ""
+            mistakes.append(f"{origin}: must be {setting.kind.expected}{instead}{hint(error)}")
     if not mistakes:
         mistakes.extend(_clashes(values))
     if mistakes:
@@ -75,10 +75,12 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 
 def _values(document: Document) -> dict[str, Any]:
-    found = bundled_schema("config").complaints(document.value)
+    complaints = bundled_schema("config").complaints(document.value)
     settings = document.value if isinstance(document.value, dict) else {}
-    problems = [document.problem(c.pointer, c.code, _said(c, settings, document.file), key=c.key) for c in found]
-    mistaken = {c.pointer[0] for c in found if c.pointer}
+    problems = [
+        document.problem(c.pointer, c.code, _wording(c, settings, document.file), key=c.key) for c in complaints
+    ]
+    mistaken = {c.pointer[0] for c in complaints if c.pointer}
     values = {}
     for name in settings.keys() - mistaken:
         setting = BY_NAME[name]
@@ -92,8 +94,8 @@ def _values(document: Document) -> dict[str, Any]:
     return values
 
 
-def _said(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> str:
-    """That a number is no text helps only who need but quote it."""
+def _wording(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> str:
+    """The words of a complaint; that a number is no text helps only who need but quote it."""
     setting = BY_NAME.get(str(complaint.pointer[0])) if len(complaint.pointer) == 1 else None
     if setting and complaint.code == "wrong-type" and isinstance(settings[setting.name], int | Decimal):
         try:

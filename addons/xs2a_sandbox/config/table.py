@@ -15,7 +15,6 @@ from xs2a_sandbox.config.real_bank import BANKS, RealBank
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http.origin import Origin
 
-_NOISE_READS = SettingKind("a number from 0 to 10, or off", readers.noise_reads, "N|off", {"enum": [*range(11), "off"]})
 _STATE = SettingKind("memory: or sqlite:FILE", readers.state, "memory:|sqlite:FILE")
 
 
@@ -87,7 +86,7 @@ class Settings:
         "simulate: answer; spy: what nothing here answers goes to the bank; record: everything; compare: it too.",
     )
     bank: str | None = setting(
-        url("https://api.bank.example/psd2"),
+        kinds.BANK_URL,
         None,
         "The real bank, as the URL that its paths begin with.",
         example="https://api.bank.example/psd2",
@@ -110,7 +109,7 @@ class Settings:
     )
     allow_writes: bool = setting(kinds.SWITCH, False, "In mode compare, also send the bank what changes something.")
     noise_reads: int = setting(
-        _NOISE_READS,
+        kinds.NOISE_READS,
         1,
         "In mode compare, how often more each read is sent to the bank, to see what it changes by itself.",
     )
@@ -180,11 +179,11 @@ class Settings:
 
     @property
     def clock(self) -> Clock:
-        """What every session begins with."""
+        """The clock that every session begins with."""
         return Clock(frozen=self.frozen_at)
 
     def real_banks(self) -> tuple[RealBank, ...]:
-        """Those with hosts of their own, then the one for all other requests."""
+        """The banks with hosts of their own, then the one for all other requests."""
         named = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
         rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
         default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))

@@ -104,7 +104,7 @@ def is_country(text: str) -> bool:
 
 
 def is_redirect_uri(text: str) -> bool:
-    """Where a browser may be sent back to: a URI (RFC 3986) of the web, or of an app's own scheme."""
+    """Tells whether a browser may be sent back to it: a URI (RFC 3986) of the web, or of an app's own scheme."""
     if not _URI.fullmatch(text):
         return False
     try:

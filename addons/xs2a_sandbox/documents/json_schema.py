@@ -40,7 +40,7 @@ class Node:
         return Node(schema, self.document, self.read)
 
     def resolved(self) -> "Node":
-        """Without `$ref`, and a mapping in any case."""
+        """The part that `$ref` leads to; a mapping in any case."""
         schema, document = self.schema, self.document
         while isinstance(schema, dict) and "$ref" in schema:
             file, _, fragment = schema["$ref"].partition("#")
@@ -77,10 +77,10 @@ def listing(node: Node) -> Callable[[Any], list[str]]:
     visit = _visit(node)
 
     def unlisted(value: Any) -> list[str]:
-        found: list[str] = []
+        pointers: list[str] = []
         if visit:
-            visit(value, "", found)
-        return found
+            visit(value, "", pointers)
+        return pointers
 
     return unlisted
 
@@ -127,9 +127,9 @@ def _visit(node: Node) -> _Visit | None:
         if entry is None:
             return None
 
-        def visit_list(value: Any, pointer: str, found: list[str]) -> None:
+        def visit_list(value: Any, pointer: str, pointers: list[str]) -> None:
             for position, item in enumerate(value if isinstance(value, list) else ()):
-                entry(item, f"{pointer}/{position}", found)
+                entry(item, f"{pointer}/{position}", pointers)
 
         return visit_list
     if "properties" not in node.schema:
@@ -137,14 +137,14 @@ def _visit(node: Node) -> _Visit | None:
     properties = node.schema["properties"].items()
     visits = {name: (pointer_text((name,)), _visit(node.at(schema))) for name, schema in properties}
 
-    def visit_object(value: Any, pointer: str, found: list[str]) -> None:
+    def visit_object(value: Any, pointer: str, pointers: list[str]) -> None:
         for name, inner in value.items() if isinstance(value, dict) else ():
             if name not in visits:
-                found.append(pointer + pointer_text((name,)))
+                pointers.append(pointer + pointer_text((name,)))
                 continue
             step, visit = visits[name]
             if visit:
-                visit(inner, pointer + step, found)
+                visit(inner, pointer + step, pointers)
 
     return visit_object
 
@@ -176,19 +176,19 @@ class Schemas:
         return self._file(name) is not None
 
     def names(self) -> list[str]:
-        found = {
+        names = {
             file.relative_to(directory).as_posix().removesuffix(SUFFIX)
             for directory in self._directories
             for file in directory.rglob("*" + SUFFIX)
         }
-        return sorted(found)
+        return sorted(names)
 
     def _file(self, name: str) -> tuple[Path, Path] | None:
         """The directory, and the file below it; a name cannot lead out of it."""
         if {"", ".."} & set(name.split("/")):
             return None
         candidates = ((directory, directory / (name + SUFFIX)) for directory in self._directories)
-        return next((found for found in candidates if found[1].exists()), None)
+        return next((place for place in candidates if place[1].exists()), None)
 
     def _read(self, name: str) -> Any:
         if name not in self._documents:
@@ -196,10 +196,10 @@ class Schemas:
         return self._documents[name]
 
     def _parse(self, name: str) -> Any:
-        found = self._file(name)
-        if found is None:
+        place = self._file(name)
+        if place is None:
             raise KeyError(name)
-        directory, file = found
+        directory, file = place
         try:
             return json.loads(own_file.read(file, folder=directory))
         except OSError as error:
@@ -223,12 +223,12 @@ class Schema:
         return accepts
 
     def mistakes(self, value: Any) -> frozenset[tuple[Any, ...]]:
-        """Which rules are broken, and where: quickly and without words. Equal for what `complaint` says the same of."""
+        """The broken rules and their places, quickly and without words: equal where `complaint` says the same."""
         errors = self._decider.iter_errors(value)
         return frozenset((*error.instance_path, None, *error.schema_path) for error in errors)
 
     def complaint(self, body: Any) -> Complaint | None:
-        """What is wrong first, in words that follow the name of the member; None if the schema accepts the body."""
+        """The first mistake, in words that follow the name of the member; None if the schema accepts the body."""
         if self.accepts(body):
             return None
         import jsonschema
@@ -250,7 +250,7 @@ class Schema:
         )
 
     def _unexplained(self, body: Any) -> Complaint:
-        """For a format of JSON Schema's own, which the explainer does not look at."""
+        """The mistake of a format of JSON Schema's own, which the explainer does not look at."""
         error = next(self._decider.iter_errors(body))
         return Complaint(tuple(error.instance_path), "wrong-value", "is not what is taken there")
 

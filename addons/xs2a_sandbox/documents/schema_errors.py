@@ -58,9 +58,9 @@ class Complaint(NamedTuple):
     key: bool = False
 
 
-def did_you_mean(word: str, known: Iterable[Any]) -> str:
-    """`; did you mean 'x'?`, or nothing when no known word is near."""
-    near = difflib.get_close_matches(word, [k for k in known if isinstance(k, str)], n=1, cutoff=0.6)
+def did_you_mean(word: str, words: Iterable[Any]) -> str:
+    """`; did you mean 'x'?`, or nothing when no words word is near."""
+    near = difflib.get_close_matches(word, [k for k in words if isinstance(k, str)], n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -121,9 +121,9 @@ def of_file(error: "ValidationError") -> Iterator[Complaint]:
         return
     match keyword:
         case "additionalProperties" | "unevaluatedProperties":
-            known = _known(schema)
+            names = _known(schema)
             for key in _unknown(value, schema):
-                hint = did_you_mean(key, known - value.keys()) or _choices(known - value.keys())
+                hint = did_you_mean(key, names - value.keys()) or _choices(names - value.keys())
                 yield Complaint((*pointer, key), "unknown-key", f"unknown key {key}{hint}", True)
         case "required":
             for key in rule:
@@ -156,8 +156,8 @@ def _is_about_a_name(error: "ValidationError") -> bool:
 
 
 def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    known, patterns = _known(schema), schema.get("patternProperties", ())
-    return (name for name in value if name not in known and not any(re.search(pattern, name) for pattern in patterns))
+    names, patterns = _known(schema), schema.get("patternProperties", ())
+    return (name for name in value if name not in names and not any(re.search(pattern, name) for pattern in patterns))
 
 
 def _branches(error: "ValidationError") -> Iterator[Complaint]:
@@ -192,12 +192,12 @@ def _branches(error: "ValidationError") -> Iterator[Complaint]:
 
 
 def _is_other(error: "ValidationError") -> bool:
-    """Whether the value as a whole is of another kind than the branch is about."""
+    """Tells whether the value as a whole is of another kind than the branch is about."""
     return error.validator in ("type", "enum", "const") and not error.relative_path
 
 
 def _distance(branch: "Sequence[ValidationError]") -> tuple[int, int, int, int]:
-    """How far a value is from a branch: of another kind, marked as another, fewer keys in common, more mistakes."""
+    """The distance from a branch: of another kind, marked as another, fewer keys in common, more mistakes."""
     marks = sum(error.validator in ("const", "enum") and len(error.relative_path) == 1 for error in branch)
     common: set[str] = set()
     for error in branch:
@@ -210,11 +210,11 @@ def _known(schema: Any) -> set[str]:
     """The keys a schema speaks of, also in the schemas it is made of."""
     if not isinstance(schema, dict):
         return set()
-    known = set(schema.get("properties", ()))
+    names = set(schema.get("properties", ()))
     for keyword in ("allOf", "anyOf", "oneOf"):
         for inner in schema.get(keyword, ()):
-            known |= _known(inner)
-    return known
+            names |= _known(inner)
+    return names
 
 
 def _wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ _EXPRESSION = 'an unquoted {{ is a mapping to YAML; quote it: "{{ … }}"'
 
 
 class Position(NamedTuple):
-    """Where a value stands, counting from 0; `keys` has the places of a mapping's keys."""
+    """The place of a value, counting from 0; `keys` has the places of a mapping's keys."""
 
     line: int
     column: int
@@ -38,7 +38,7 @@ class Position(NamedTuple):
 
 
 def split_lines(text: str) -> list[str]:
-    """As YAML counts them: some of Unicode's line breaks count, not all that `str.splitlines` knows."""
+    """Splits where YAML does: some of Unicode's line breaks count, not all that `str.splitlines` knows."""
     return _BREAK.split(text)
 
 
@@ -78,10 +78,10 @@ class Loader:
     def document(self) -> tuple[Any, Position]:
         """The first document; `problems` says what is wrong with it."""
         value, root = None, Position(0, 0)
-        for found in _UNPRINTABLE.finditer(self.text):
-            before = split_lines(self.text[: found.start()])
+        for match in _UNPRINTABLE.finditer(self.text):
+            before = split_lines(self.text[: match.start()])
             place = len(before) - 1, len(before[-1])
-            self.complain(place, "character", f"U+{ord(found[0]):04X} must be written as an escape in double quotes")
+            self.complain(place, "character", f"U+{ord(match[0]):04X} must be written as an escape in double quotes")
             if len(self.problems) == 10:
                 break
         if self.problems:

@@ -35,7 +35,7 @@ def yaml_line(value: Any) -> str:
 
 
 def survives(value: Any) -> bool:
-    """Whether `document` reads the YAML as the same value, with the same digits."""
+    """Tells whether the YAML of a value is read as the same, with the same digits."""
     try:
         read = parse(yaml_text({"value": value}), Path("value")).value["value"]
     except (Unreadable, UnicodeEncodeError, RecursionError):
@@ -104,11 +104,11 @@ def _text(text: str) -> str:
     if _PLAIN.fullmatch(text) and text not in _WORDS:
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def _block(text: str) -> list[str] | None:
-    """As a literal block, if that says exactly the same."""
+    """A literal block, if that says exactly the same."""
     body = text.rstrip("\n")
     lines = body.split("\n")
     if "\n" not in text or lines[0][:1] in ("", " ") or not all(map(_BLOCK_LINE.fullmatch, lines)):

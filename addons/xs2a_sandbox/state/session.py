@@ -36,7 +36,7 @@ def is_session_name(text: str) -> bool:
 
 
 def session_clock(transaction: Transaction, begins: Clock) -> Clock:
-    """As it was set: a `shift` in seconds, or `frozen`, the bank's time where it has no offset; else as all begin."""
+    """The clock as set: a `shift` in seconds or `frozen`, the bank's time where it has no offset; else as all begin."""
     kept = transaction.get_own(*_TIME) or {}
     if not kept.keys() & {"shift", "frozen"}:
         return begins
@@ -61,7 +61,7 @@ def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:
-    """What time it is from the next request on. The day that relative dates count from stays as it is.
+    """Sets the time from the next request on. The day that relative dates count from stays as it is.
 
     A real clock is a shift of 0: a session whose clock was set keeps it, whatever clock the others begin with.
     """

@@ -199,13 +199,13 @@ class SqliteStore:
 
     def _must_be_there(self) -> None:
         """Raises StoreUnavailable where others, and the next start, would not find what is written."""
-        for path, known in self._files:
+        for path, identity in self._files:
             try:
-                found = os.stat(path)
+                status = os.stat(path)
             except OSError:
-                found = None
-            if found is None or (found.st_dev, found.st_ino) != known:
-                what = "deleted" if found is None else "replaced"
+                status = None
+            if status is None or (status.st_dev, status.st_ino) != identity:
+                what = "deleted" if status is None else "replaced"
                 raise StoreUnavailable(
                     f"the state file {path.name} was {what} while the sandbox runs, and nothing is written into what is"
                     " gone: start the sandbox again, or put the file back"
@@ -226,8 +226,8 @@ def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
     """The file, and its log of what is not yet in it, with what tells each from another of its name."""
     for path in (file.absolute(), file.absolute().with_name(f"{file.name}-wal")):
         with suppress(FileNotFoundError):
-            found = os.stat(path)
-            yield path, (found.st_dev, found.st_ino)
+            status = os.stat(path)
+            yield path, (status.st_dev, status.st_ino)
 
 
 def _document(text: str | None) -> Document | None:

@@ -91,9 +91,9 @@ class MemoryStore:
             self._sessions.pop(session, None)
 
     def counts(self, session: str | None = None) -> dict[str, int]:
-        found = [self._sessions.get(session)] if session is not None else self._sessions.values()
+        sessions = [self._sessions.get(session)] if session is not None else self._sessions.values()
         counts: Counter[str] = Counter()
-        for held in filter(None, found):
+        for held in filter(None, sessions):
             counts.update({collection: len(documents) for collection, documents in held.documents.items()})
         return dict(counts)
 
@@ -127,7 +127,7 @@ _AS_BEFORE = "_asBefore"
 
 
 class Transaction:
-    """What one request reads and writes: the test data, the session's documents over it, its own changes on top.
+    """The documents as one request sees them: the test data, the session's over it, its own changes on top.
 
     Nothing is written before `commit`, and then everything or nothing. Of a document that lies over the test data's
     only what differs is written: the dates of the rest go on counting from the day that they count from.
@@ -146,7 +146,7 @@ class Transaction:
         self._beside: dict[Key, Document | None] = {}
 
     def testdata(self) -> Collections:
-        """What lies below the session's documents."""
+        """The documents below the session's."""
         if self._testdata is None:
             self._testdata = self._find(self)
         return self._testdata
@@ -159,7 +159,7 @@ class Transaction:
         return self._whole(key, document) if version else self.testdata().get(collection, {}).get(id)
 
     def get_own(self, collection: str, id: str) -> Document | None:
-        """What the session itself has there, whatever the test data says."""
+        """The document that the session itself has there, whatever the test data says."""
         key = (collection, id)
         for written in (self._writes, self._beside):
             if key in written:
@@ -171,7 +171,7 @@ class Transaction:
         return {id: document for id, document in documents.items() if document is not None}
 
     def own(self, collection: str) -> dict[str, Document]:
-        """What the session itself has put there."""
+        """The documents that the session itself has put there."""
         return {id: document for id, document in self._held(collection).items() if document is not None}
 
     def collections(self) -> list[str]:
