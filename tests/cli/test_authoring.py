@@ -79,6 +79,12 @@ def test_also_one_that_was_refused_and_what_was_sent_with_it(
     assert again.headers["x-sandbox-rule"] == "create-consent-1"
 
 
+def test_numbers_keep_the_digits_that_were_sent(engine: Engine, port: str, here: Path) -> None:
+    Client(engine).post("/v1/consents", body=b'{"rate": 12345678901234567.10}')
+    assert run("new-case", "--from-journal", "1", "--to", "mine.yaml", "--port", port).exit_code == 0
+    assert (here / "mine.yaml").read_text().count("rate: 12345678901234567.10") == 2
+
+
 def test_its_id_is_free_and_nothing_is_overwritten(engine: Engine, port: str, here: Path) -> None:
     Client(engine).get("/v1/accounts")
     assert run("new-case", "--from-journal", "1", "--port", port).exit_code == 0

@@ -49,6 +49,12 @@ def filled(engine: Engine) -> None:
     Client(engine, "me").get("/v1/consnts")
 
 
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_numbers_keep_the_digits_that_were_sent(engine: Engine, port: int, flags: list[str]) -> None:
+    Client(engine).post("/v1/consents", body=b'{"rate": 12345678901234567.10}')
+    assert '"rate": 12345678901234567.10' in said(port, "1", "--no-redact", *flags)
+
+
 def test_a_line_for_each_exchange_and_what_it_came_nearest_to(engine: Engine, port: int) -> None:
     filled(engine)
     lines = said(port).splitlines()

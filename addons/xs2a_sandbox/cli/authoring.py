@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def new_case(
         from xs2a_sandbox.control import journal
         from xs2a_sandbox.control.client import Remote
 
-        entry = journal.read(Remote(settings).get("journal", str(number), plain="true"))
+        entry = journal.read(Remote(settings, number=Decimal).get("journal", str(number), plain="true"))
         written = new_case.write_exchange(settings, entry, file)
     elif method and path:
         written = new_case.write(settings, method, path, status, file)

@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import click
+import msgspec
 
 from xs2a_sandbox.cli.control import session_option
 from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.http import to_json
 
 
 def _status(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -41,7 +44,7 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
         raise click.UsageError(f"NUMBER and --{min(filters)} exclude each other")
     if plain:
         filters["plain"] = "true"
-    remote = Remote(load_settings(flags))
+    remote = Remote(load_settings(flags), number=Decimal)
     if number is not None:
         value = remote.get("journal", str(number), **filters)
         lines = _whole(value)
@@ -49,7 +52,7 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
         value = remote.get("journal", **filters)
         lines = _listed(value)
     if as_json:
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+        click.echo(_indented(value))
         return
     for line in lines:
         click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))
@@ -80,6 +83,10 @@ def _whole(one: Mapping[str, Any]) -> Iterator[str]:
         yield "(a body is longer than what the journal keeps)"
 
 
+def _indented(value: Any) -> str:
+    return msgspec.json.format(to_json(value), indent=2).decode()
+
+
 def _line(one: Mapping[str, Any]) -> str:
     time = one["time"].replace("T", " ")
     words = (one["method"], one["target"], one["status"], f"{one['milliseconds']}ms", one["source"], one["rule"] or "-")
@@ -91,7 +98,7 @@ def _message(message: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in message["headers"])
     if "body" in message:
         yield ""
-        yield from json.dumps(message["body"], ensure_ascii=False, indent=2).split("\n")
+        yield from _indented(message["body"]).split("\n")
     elif "text" in message:
         yield ""
         yield from message["text"].splitlines()

@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,10 +17,14 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """The sandbox that `serve` runs with these settings, and one session of it."""
+    """The sandbox that `serve` runs with these settings, and one session of it.
+
+    `number` makes a value of a number with a fraction: Decimal keeps the digits that it is written with.
+    """
 
     settings: Settings
     session: str | None = None
+    number: Callable[[str], Any] = float
 
     @property
     def url(self) -> str:
@@ -73,7 +77,7 @@ class Remote:
         if status == 204:
             return None
         try:
-            value = json.loads(content)
+            value = json.loads(content, parse_float=self.number)
         except ValueError:
             raise self._not_ours() from None
         if status >= 300 and not _message(value):
