@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Who has answered."""
+        """Headers that name who has answered."""
         rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
         return (("X-Sandbox-Source", self.source), *rule)
 
@@ -112,11 +112,11 @@ class Bank:
 
     @property
     def is_personal(self) -> bool:
-        """Whether real people's data may be in what it is asked, and in what it answers."""
+        """Says whether real people's data may be in what it is asked, and in what it answers."""
         return self.real.can_be_asked or self.replays_personal
 
     def find(self, method: str, segments: tuple[str, ...]) -> Found:
-        """What a path leads to. Raises BankError for one that does not begin as it must."""
+        """All that a path leads to. Raises BankError for one that does not begin as it must."""
         if self._base:
             if segments[: len(self._base)] != self._base:
                 text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
@@ -131,7 +131,7 @@ class Bank:
         return found
 
     def decide(self, call: Call, found: Found) -> Decision:
-        """Who answers the call: the first rule that fits, else the operation."""
+        """Decides who answers the call: the first rule that fits, else the operation."""
         return decide(found, self._candidates(call, found), call, self.schemas)
 
     def answer(self, call: Call, found: Found, outcome: Outcome) -> Response:
@@ -160,7 +160,7 @@ class Bank:
         return response
 
     def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
-        """What a rule says at a path of the sandbox's own pages: a recorded bank may have had pages there, too.
+        """The answer of a rule at a path of the sandbox's own pages: a recorded bank may have had pages there, too.
 
         None where no rule fits, or where it is the real bank's to say: then `outcome` knows the rule.
         """
@@ -221,40 +221,40 @@ class Bank:
     def _next(self, call: Call, id: str, behaviour: Behaviour) -> Answer:
         """The sequence's turn is counted in the transaction of the answer itself."""
         key = "|".join([id, *(f"{name}={value}" for name, value in sorted(call.path.items()))])
-        given = int((call.state.get(_SEQUENCES, key) or {"given": 0})["given"])
+        turn = int((call.state.get(_SEQUENCES, key) or {"given": 0})["given"])
         count = len(behaviour.sequence)
-        if given >= count and behaviour.on_exhausted == "fail":
+        if turn >= count and behaviour.on_exhausted == "fail":
             raise BankError("sequence-exhausted", id=id, count=count)
-        call.state.put(_SEQUENCES, key, {"given": given + 1})
-        position = given % count if behaviour.on_exhausted == "restart" else min(given, count - 1)
+        call.state.put(_SEQUENCES, key, {"given": turn + 1})
+        position = turn % count if behaviour.on_exhausted == "restart" else min(turn, count - 1)
         return behaviour.sequence[position]
 
     def say(self, error: BankError, call: Call) -> Response:
         """The error as the dialect's table says it."""
-        known = self.interface.errors[error.name]
+        entry = self.interface.errors[error.name]
         scope = call.scope()
         scope["error"] = {
             "name": error.name,
-            "status": known.status,
-            "code": known.code,
-            "number": known.numbers.get(call.operation or "") or known.numbers["default"],
+            "status": entry.status,
+            "code": entry.code,
+            "number": entry.numbers.get(call.operation or "") or entry.numbers["default"],
             "text": self.text(error),
             "path": error.path,
         }
         every = self.interface.every_error
-        body = render(every.body if known.body is None else known.body, scope)
+        body = render(every.body if entry.body is None else entry.body, scope)
         if error.name == "path-unknown" and self._diagnose and isinstance(body, dict):
             body = {**body, "sandbox": self._diagnosis(error, call)}
-        headers = render_headers((*every.headers, *known.headers, *self.interface.every_answer.headers), scope)
+        headers = render_headers((*every.headers, *entry.headers, *self.interface.every_answer.headers), scope)
         if "allow" in error.values:
             headers.append(("Allow", error.values["allow"]))
-        return Response(known.status, with_content_type(headers, JSON), to_json(body))
+        return Response(entry.status, with_content_type(headers, JSON), to_json(body))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
         return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
 
     def text(self, error: BankError) -> str:
-        """What the error says, in the dialect's words."""
+        """The text of the error, in the dialect's words."""
         return to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
 
     def reason(self, error: BankError) -> str:
@@ -263,8 +263,8 @@ class Bank:
 
     def show(self, error: BankError, call: Call) -> Response:
         """The error as a page."""
-        known = self.interface.errors[error.name]
-        page = show_trouble(error.name, self.text(error), known.status)
+        entry = self.interface.errors[error.name]
+        page = show_trouble(error.name, self.text(error), entry.status)
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
 
 
@@ -279,7 +279,7 @@ def attempted(decision: Decision, call: Call, outcome: Outcome) -> Reply:
 
 
 def refusal(error: BankError | Refused, outcome: Outcome) -> Reply:
-    """As the bank of this request says it, or the sandbox itself."""
+    """The error as the bank of this request says it, or the sandbox itself."""
     if isinstance(error, Refused):
         return Reply(error.status, error.error, str(error))
     bank = outcome.bank
@@ -313,11 +313,11 @@ class Banks:
         return bank
 
     def is_for_nobody(self, request: Request, bank: Bank) -> bool:
-        """Whether a request at the proxy is for none of those that are asked, where the sandbox alone has no answer."""
+        """Says whether a request at the proxy, to which the sandbox alone has no answer, is for none that are asked."""
         return request.door == "proxy" and bank.real.url is None and bank.real.mode not in (None, "simulate")
 
     def stranger(self, request: Request) -> BankError:
-        """For a request at the proxy that is for none of them."""
+        """The error for a request at the proxy that is for none of them."""
         return stranger(request, *(bank.real for bank in self.all))
 
     def _at(self, request: Request) -> Bank | None:

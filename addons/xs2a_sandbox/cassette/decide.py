@@ -37,7 +37,7 @@ class Decision(NamedTuple):
 
     @property
     def is_left_to_bank(self) -> bool:
-        """Whether the real bank is to say it, where there is one to ask: nothing fits, or a rule wants it so."""
+        """Says whether the real bank is to answer, where there is one to ask: nothing fits, or a rule wants it so."""
         return self.kind == "nothing" or (self.kind == "rule" and self.rule is not None and self.rule.behaviour.bank)
 
 

@@ -55,7 +55,7 @@ class Guard:
     allowed: frozenset[Origin] = frozenset()
 
     def check(self, request: Request) -> None:
-        """Whether it may control the sandbox. Raises Refused."""
+        """Refuses what may not control the sandbox. Raises Refused."""
         if request.door == "direct" and (name := self._foreign_name(request)) is not None:
             # A page of another site whose name was made to point here sends that name.
             text = f"{name or 'no host'} is not this sandbox: use localhost, or the host of --host or --public-url"
@@ -73,7 +73,7 @@ class Guard:
             raise Refused(401, "token-wrong", text, ("WWW-Authenticate", f'{_REALM}, error="invalid_token"'))
 
     def check_way_out(self, request: Request, names: Collection[str] = ()) -> None:
-        """Whether it may go on to a bank that is also known by `names`. Raises Refused."""
+        """Refuses what may not go on to a bank that is also known by `names`. Raises Refused."""
         if self.token and self._holds_token(request):
             text = "this request holds the sandbox's admin token, which is nobody else's business"
             raise Refused(403, "token-refused", text)
@@ -88,7 +88,7 @@ class Guard:
             raise Refused(403, "origin-refused", text)
 
     def _can_be_misled(self, request: Request) -> bool:
-        """Whether the name of another site could be made to point at this door."""
+        """Says whether the name of another site could be made to point at this door."""
         headers = request.headers
         # Over TLS that takes a browser that trusts our CA; others may call the sandbox as they like.
         browsed = headers.get("Sec-Fetch-Site") is not None or headers.get("Origin") is not None
@@ -104,9 +104,9 @@ class Guard:
         return None if self.is_ours(request.host) or request.host in names else request.host
 
     def is_ours(self, host: str) -> bool:
-        """Whether this names the sandbox itself."""
-        known = {"localhost", self.host.lower(), (urlsplit(self.public_url).hostname or "").lower()} - {""}
-        if host in known:
+        """Says whether this names the sandbox itself."""
+        own = {"localhost", self.host.lower(), (urlsplit(self.public_url).hostname or "").lower()} - {""}
+        if host in own:
             return True
         try:
             address, listens = ip_address(host), self.host
@@ -125,7 +125,7 @@ class Guard:
         )
 
     def _is_of_own_app(self, request: Request) -> bool:
-        """Whether a page of an allowed origin sends this, or leads here: then browsers name it in `Referer`."""
+        """Says whether a page of an allowed origin sends this, or leads here: then browsers name it in `Referer`."""
         pages = request.headers.all("Origin") or request.headers.all("Referer")
         return bool(pages) and all(Origin.parse(page) in self.allowed for page in pages)
 

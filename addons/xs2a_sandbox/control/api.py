@@ -49,7 +49,7 @@ class ControlRequest:
 
 
 def kind(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """The kind of a JSON value, in words."""
     if value is None:
         return "null"
     return {list: "a list", str: "a text", bool: "true or false", dict: "an object"}.get(type(value), "a number")
@@ -68,7 +68,7 @@ _Answer = tuple[int, Any]
 
 
 class ControlledSandbox(Protocol):
-    """What is controlled. `begin_anew` is told the session whose state was forgotten, or None for all."""
+    """A sandbox that is controlled. `begin_anew` is told the session whose state was forgotten, or None for all."""
 
     store: Store
     journal: Journal
@@ -93,19 +93,22 @@ class Control:
             ("sessions", 0): {"GET": self._sessions},
             ("sessions", 1): {"GET": self._session, "DELETE": self._forget},
             ("reset", 0): {"POST": self._reset},
-            ("status", 0): {"GET": lambda asked: (200, self._sandbox.status())},
+            ("status", 0): {"GET": lambda request: (200, self._sandbox.status())},
             ("sca", 1): {
-                "GET": lambda asked: (200, sca.shown(asked.call, asked.names[0])),
-                "POST": lambda asked: (200, sca.decided(asked.call, asked.names[0], asked.body("decide"))),
+                "GET": lambda request: (200, sca.shown(request.call, request.names[0])),
+                "POST": lambda request: (200, sca.decided(request.call, request.names[0], request.body("decide"))),
             },
             ("explain", 0): {"POST": self._explain},
             ("journal", 0): {
-                "GET": lambda asked: (200, journal_view.listed(journal, asked.call)),
-                "DELETE": lambda asked: (200, journal_view.emptied(journal, asked.call)),
+                "GET": lambda request: (200, journal_view.listed(journal, request.call)),
+                "DELETE": lambda request: (200, journal_view.emptied(journal, request.call)),
             },
             ("journal", 1): {
-                "GET": lambda asked: (200, journal_view.one(journal, asked.call, asked.names[0])),
-                "POST": lambda asked: (200, journal_view.posted(journal, asked.call, asked.names[0], asked.body)),
+                "GET": lambda request: (200, journal_view.one(journal, request.call, request.names[0])),
+                "POST": lambda request: (
+                    200,
+                    journal_view.posted(journal, request.call, request.names[0], request.body),
+                ),
             },
         }
 
@@ -148,66 +151,66 @@ class Control:
 
     # -- state
 
-    def _collections(self, asked: ControlRequest) -> _Answer:
-        state = asked.call.state
+    def _collections(self, request: ControlRequest) -> _Answer:
+        state = request.call.state
         return 200, {name: state.all(name) for name in state.collections() if not _own(name)}
 
-    def _collection(self, asked: ControlRequest) -> _Answer:
-        return 200, asked.call.state.all(asked.names[0])
+    def _collection(self, request: ControlRequest) -> _Answer:
+        return 200, request.call.state.all(request.names[0])
 
-    def _document(self, asked: ControlRequest) -> _Answer:
-        document = asked.call.state.get(*asked.names)
+    def _document(self, request: ControlRequest) -> _Answer:
+        document = request.call.state.get(*request.names)
         if document is None:
-            raise _no_document(asked)
+            raise _no_document(request)
         return 200, document
 
-    def _put(self, asked: ControlRequest) -> _Answer:
-        collection, id = _writable(asked)
-        document = asked.body()
-        known = asked.call.state.get(collection, id) is not None
-        asked.call.state.put(collection, id, document)
-        return 200 if known else 201, document
+    def _put(self, request: ControlRequest) -> _Answer:
+        collection, id = _writable(request)
+        document = request.body()
+        is_there = request.call.state.get(collection, id) is not None
+        request.call.state.put(collection, id, document)
+        return 200 if is_there else 201, document
 
-    def _delete(self, asked: ControlRequest) -> _Answer:
-        collection, id = _writable(asked)
-        if asked.call.state.get(collection, id) is None:
-            raise _no_document(asked)
-        asked.call.state.delete(collection, id)
+    def _delete(self, request: ControlRequest) -> _Answer:
+        collection, id = _writable(request)
+        if request.call.state.get(collection, id) is None:
+            raise _no_document(request)
+        request.call.state.delete(collection, id)
         return 204, None
 
     # -- clock
 
-    def _clock(self, asked: ControlRequest) -> _Answer:
-        return 200, clock.described(asked.call.clock)
+    def _clock(self, request: ControlRequest) -> _Answer:
+        return 200, clock.described(request.call.clock)
 
-    def _set_clock(self, asked: ControlRequest) -> _Answer:
-        return 200, clock.put(asked.call, asked.body("shift", "frozen", "real"))
+    def _set_clock(self, request: ControlRequest) -> _Answer:
+        return 200, clock.put(request.call, request.body("shift", "frozen", "real"))
 
-    def _move_clock(self, asked: ControlRequest) -> _Answer:
-        return 200, clock.move(asked.call, asked.body("move"))
+    def _move_clock(self, request: ControlRequest) -> _Answer:
+        return 200, clock.move(request.call, request.body("move"))
 
     # -- sessions
 
-    def _sessions(self, asked: ControlRequest) -> _Answer:
+    def _sessions(self, request: ControlRequest) -> _Answer:
         kept: dict[str, dict[str, int]] = {DEFAULT: {}, **self._store.sessions()}
         return 200, {"sessions": [{"id": name, "documents": _counted(kept[name])} for name in sorted(kept)]}
 
-    def _session(self, asked: ControlRequest) -> _Answer:
-        return 200, {"id": asked.names[0], "documents": _counted(self._kept(asked))}
+    def _session(self, request: ControlRequest) -> _Answer:
+        return 200, {"id": request.names[0], "documents": _counted(self._kept(request))}
 
-    def _forget(self, asked: ControlRequest) -> _Answer:
-        self._kept(asked)
-        self._forget_one(asked.names[0])
+    def _forget(self, request: ControlRequest) -> _Answer:
+        self._kept(request)
+        self._forget_one(request.names[0])
         return 204, None
 
-    def _reset(self, asked: ControlRequest) -> _Answer:
-        body = asked.body("all") if asked.call.request.body.strip() else {}
+    def _reset(self, request: ControlRequest) -> _Answer:
+        body = request.body("all") if request.call.request.body.strip() else {}
         everything = body.get("all", False)
         if not isinstance(everything, bool):
             raise Refused(400, "body-invalid", f"all must be true or false, not {kind(everything)}")
         if not everything:
-            self._forget_one(asked.call.session.id)
-            return 200, {"reset": [asked.call.session.id]}
+            self._forget_one(request.call.session.id)
+            return 200, {"reset": [request.call.session.id]}
         names = sorted({DEFAULT, *self._store.sessions()})
         self._store.reset()
         self._sandbox.begin_anew(None)
@@ -217,8 +220,8 @@ class Control:
         self._store.reset(name)
         self._sandbox.begin_anew(name)
 
-    def _kept(self, asked: ControlRequest) -> dict[str, int]:
-        name = asked.names[0]
+    def _kept(self, request: ControlRequest) -> dict[str, int]:
+        name = request.names[0]
         if not is_session_name(name):
             raise Refused(400, "session-invalid", "session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
         counts = self._store.counts(name)
@@ -228,9 +231,9 @@ class Control:
 
     # -- why
 
-    def _explain(self, asked: ControlRequest) -> _Answer:
-        request = described_request.read(asked.body(*described_request.MEMBERS), asked.call.session.id)
-        return 200, described(self._sandbox.explain(request))
+    def _explain(self, request: ControlRequest) -> _Answer:
+        body = request.body(*described_request.MEMBERS)
+        return 200, described(self._sandbox.explain(described_request.read(body, request.call.session.id)))
 
 
 def _own(collection: str) -> bool:
@@ -238,17 +241,17 @@ def _own(collection: str) -> bool:
     return collection.startswith("_")
 
 
-def _writable(asked: ControlRequest) -> tuple[str, str]:
-    collection, id = asked.names
+def _writable(request: ControlRequest) -> tuple[str, str]:
+    collection, id = request.names
     if _own(collection):
         text = f"the collection {collection} is the sandbox's own; /_sandbox/clock and /_sandbox/reset change it"
         raise Refused(403, "collection-own", text)
     return collection, id
 
 
-def _no_document(asked: ControlRequest) -> Refused:
-    collection, id = asked.names
-    return Refused(404, "document-unknown", f"the session {asked.call.session.id} has no {id} in {collection}")
+def _no_document(request: ControlRequest) -> Refused:
+    collection, id = request.names
+    return Refused(404, "document-unknown", f"the session {request.call.session.id} has no {id} in {collection}")
 
 
 def _counted(counts: dict[str, int]) -> dict[str, int]:

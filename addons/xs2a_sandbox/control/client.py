@@ -100,7 +100,7 @@ class Remote:
 
 
 def _message(value: Any) -> str:
-    """What an error says, ours or the bank's; empty for anything else."""
+    """The text of an error, ours or the bank's; empty for anything else."""
     match value:
         case {"error": str(), "message": str(message)}:
             return message

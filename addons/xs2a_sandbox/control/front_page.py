@@ -25,7 +25,7 @@ _READ_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the doors are, as URLs; `ca_file` is what a client of the proxy and of the TLS door has to trust."""
+    """URLs of the doors; `ca_file` is what a client of the proxy and of the TLS door has to trust."""
 
     proxy: str
     direct: str
@@ -71,7 +71,7 @@ class FrontPage:
 
 
 def asks_for_html(request: Request) -> bool:
-    """As browsers do; who takes anything, as curl does, gets JSON."""
+    """Says whether HTML is asked for, as browsers do; who takes anything, as curl does, gets JSON."""
     for one in ",".join(request.headers.all("Accept")).split(","):
         media, parameters = split_parameters(one)
         if media == "text/html":

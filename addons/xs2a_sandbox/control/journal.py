@@ -59,7 +59,10 @@ def posted(journal: Journal, call: Call, name: str, body: Callable[..., Mapping[
 
 
 def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What was found. Raises Refused, with 409 and what was there instead where the assertion does not hold."""
+    """The exchanges that were asserted.
+
+    Raises Refused, with 409 and what was there instead where the assertion does not hold.
+    """
     match = body.get("match", {})
     if not isinstance(match, dict):
         raise _wrong("match must be an object")
@@ -95,7 +98,7 @@ def _mismatch(journal: Journal, verdict: Verdict) -> Refused:
 
 
 def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
-    """Of `shown`, and what the entry came nearest to: those are the interface's words, not the app's."""
+    """A few words of `shown`, and what the entry came nearest to: those are the interface's words, not the app's."""
     return {
         "number": shown.number,
         "time": shown.time.isoformat(timespec="milliseconds"),

@@ -59,7 +59,7 @@ def _json(value: object, status: int = 200) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class FilesStatus:
-    """When what is used was read, and what has been wrong with the files since, in lines."""
+    """The time when what is used was read, and what has been wrong with the files since, in lines."""
 
     loaded: datetime
     problems: tuple[str, ...] = ()

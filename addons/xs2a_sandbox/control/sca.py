@@ -20,7 +20,7 @@ def shown(call: Call, id: str) -> Document:
 
 
 def decided(call: Call, id: str, body: Mapping[str, Any]) -> Document:
-    """As if the payment user had, in the bank's app or on its pages. Raises Refused."""
+    """Decides as if the payment user had, in the bank's app or on its pages. Raises Refused."""
     decision = body.get("decide")
     if decision not in DECISIONS:
         raise Refused(400, "body-invalid", f"decide must be one of {', '.join(DECISIONS)}")
@@ -78,7 +78,7 @@ def _described(call: Call, id: str, authorisation: Document) -> Document:
 
 
 def _next_signatory(call: Call, authorisation: Document) -> str | None:
-    """Where nobody has identified themselves: the first customer who has not signed yet."""
+    """The first customer who has not signed yet, where nobody has identified themselves."""
     family = FAMILIES[authorisation["family"]]
     resource = call.state.get(family.collection, authorisation["resource"])
     if resource is None:

@@ -42,7 +42,7 @@ CA_FILE = "mitmproxy-ca-cert.pem"
 
 @dataclass(frozen=True, slots=True)
 class LoadedFiles:
-    """What the files say, as far as they can be read; `layers` and `data` are where cassettes and test data are."""
+    """All that the files say, as far as they can be read; `layers` and `data` are where cassettes and test data are."""
 
     interface: Interface | None
     testdata: TestData | None
@@ -53,7 +53,10 @@ class LoadedFiles:
 
 
 def build(settings: Settings, *, redact: bool = True) -> Engine:
-    """With `redact` false recordings hold everything as it was sent. Raises UserMistake, for all mistakes at once."""
+    """The engine of the settings; with `redact` false recordings hold all as it was sent.
+
+    Raises UserMistake, for all mistakes at once.
+    """
     banks, data = read_all(settings)
     asked = [bank.real for bank in banks.all if bank.real.can_be_asked]
     for real in asked:
@@ -83,7 +86,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
 
 
 def read_all(settings: Settings) -> tuple[Banks, TestData]:
-    """What every bank says. Raises UserMistake, for all mistakes in all files at once."""
+    """Every bank, with the test data. Raises UserMistake, for all mistakes in all files at once."""
     read_for = {real: read(settings, (), real) for real in settings.real_banks()}
     if problems := [problem for files in read_for.values() for problem in files.problems]:
         raise Unreadable(list(dict.fromkeys(problems)))
@@ -128,7 +131,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
 
 
 def interface_of(settings: Settings) -> Interface:
-    """What the configured cassettes say. Raises Unreadable."""
+    """The interface of the configured cassettes. Raises Unreadable."""
     real = settings.real_banks()[-1]
     return interface.read(layers(settings, real), _schemas(), HANDLERS, bank=_has_bank(settings))
 
@@ -176,7 +179,7 @@ def open_store(settings: Settings) -> Store:
 
 
 def warnings(settings: Settings, engine: Engine) -> list[str]:
-    """What is not as it should be with the recordings that answer."""
+    """Lines about recordings that answer, and are not as they should be."""
     found: list[str] = []
     for said in [bank.interface for bank in engine.banks.all]:
         found += replay.left_out(said)
@@ -252,7 +255,7 @@ def redactor_of(
     kind: type[Redactor] = Redactor,
     key: bytes | None = None,
 ) -> Redactor:
-    """For what these banks are sent and say; `key` is the one in `confdir` unless another one is given."""
+    """A redactor for what these banks are sent and say; `key` is that in `confdir` unless another one is given."""
     words = frozenset().union(*(replay.words(bank.interface) for bank in banks.all))
     urls = {
         url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url

@@ -57,14 +57,14 @@ class Passage:
         return bool(self._forwarded)
 
     def forwards(self, request: Request) -> bool:
-        """Whether the one place that the request names is at a host to forward to."""
+        """Says whether the one place that the request names is at a host to forward to."""
         if not self._forwarded or request.door != "proxy":
             return False
         origin, *more = named(request)
         return origin is not None and not more and origin.host in self._forwarded
 
     async def forward(self, request: Request, guard: Guard) -> Response:
-        """To the host that the request names, never written down. Raises BankError, Refused."""
+        """Asks the host that the request names; nothing of it is written down. Raises BankError, Refused."""
         clearance.check_forwarding(request, guard)
         return _of_no_sandbox(await self._upstream.forward(request))
 

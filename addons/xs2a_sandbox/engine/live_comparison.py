@@ -43,7 +43,7 @@ _ONE_SIDED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who answers the app: the bank with `response`, or, without one, the sandbox, which is to be asked `request`.
+    """The side that answers the app: the bank with `response`; without one the sandbox, which is asked `request`.
 
     `beside` is to be told the sandbox's answer, and returns at once.
     """
@@ -54,8 +54,8 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What the app got, and how both sides are asked. `request` has the target that the real bank is asked for."""
+class _Answered:
+    """An answer that the app got, and how both sides are asked; `request` has the target at the real bank."""
 
     to_bank: BankRequest
     request: Request
@@ -117,7 +117,7 @@ class LiveComparison:
             return await simulate(replace(request, target=before + request.target))
 
         def begin(answer: Response, source: Source) -> None:
-            self._begin(_Given(to_bank, plain, answer, source, sandbox, bank), journey)
+            self._begin(_Answered(to_bank, plain, answer, source, sandbox, bank), journey)
 
         if not self.is_answered_by_bank(to_bank) or journey.side_of(plain) == "sandbox":
             return Turn(request, beside=lambda answer: begin(answer, "sandbox"))
@@ -146,9 +146,9 @@ class LiveComparison:
         await asyncio.gather(*late, return_exceptions=True)
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, given: _Given, journey: "_Journey") -> None:
-        to_bank, answer = given.to_bank, given.answer
-        if given.source == "sandbox" and not (self._allow_writes or to_bank.is_read):
+    def _begin(self, answered: _Answered, journey: "_Journey") -> None:
+        to_bank, answer = answered.to_bank, answered.answer
+        if answered.source == "sandbox" and not (self._allow_writes or to_bank.is_read):
             why = SPARED
         elif answer.fault:
             why = "the sandbox broke the connection, as it was told to"
@@ -157,32 +157,32 @@ class LiveComparison:
         elif len(self._tasks) >= UNDER_WAY:
             why = f"{UNDER_WAY} others were under way"
         else:
-            task = asyncio.create_task(self._compare(given, journey))
+            task = asyncio.create_task(self._compare(answered, journey))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             return
         self.report.skip(why, to_bank.operation)
         if not to_bank.is_read and answer.rest is None:
-            journey.keep(given.request, given.answer, given.source)
+            journey.keep(answered.request, answered.answer, answered.source)
 
-    async def _compare(self, given: _Given, journey: "_Journey") -> None:
-        to_bank = given.to_bank
+    async def _compare(self, answered: _Answered, journey: "_Journey") -> None:
+        to_bank = answered.to_bank
         try:
             async with journey.lock:
-                if journey.side_of(given.request):
+                if journey.side_of(answered.request):
                     self.report.skip("about what only one side has", to_bank.operation)
                     if not to_bank.is_read:
-                        journey.keep(given.request, given.answer, given.source)
+                        journey.keep(answered.request, answered.answer, answered.source)
                     return
-                comparison = self._comparison(to_bank).on_journey(journey.counterparts, given.sandbox, given.bank)
-                compared = await comparison.beside(given.request, given.answer, given.source, self._worker)
+                comparison = self._comparison(to_bank).on_journey(journey.counterparts, answered.sandbox, answered.bank)
+                compared = await comparison.beside(answered.request, answered.answer, answered.source, self._worker)
                 if compared and compared.trouble and not to_bank.is_read:
-                    journey.keep(given.request, given.answer, given.source)
+                    journey.keep(answered.request, answered.answer, answered.source)
             if compared:
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
         except Exception:
-            log.exception("a comparison failed", extra={"request": given.request})
+            log.exception("a comparison failed", extra={"request": answered.request})
             self.report.skip("the sandbox failed at it, its log says why", to_bank.operation)
 
     def _comparison(self, to_bank: BankRequest) -> Comparison:
@@ -220,7 +220,7 @@ class _Journey:
         self._one_sided: dict[str, Source] = {}
 
     def keep(self, request: Request, answer: Response, source: Source) -> None:
-        """What this write has made is there on one side only."""
+        """Remembers that what this write has made is there on one side only."""
         body = decode(Headers(answer.headers), answer.body)
         named = set(_names(request))
         for identifier in _identifiers(content.read(body or b"").value):

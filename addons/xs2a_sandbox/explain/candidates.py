@@ -70,7 +70,7 @@ class Candidate:
 
     @property
     def distance(self) -> float:
-        """From 0, it fits, to 1, it is nothing like it."""
+        """A number from 0, it fits, to 1, it is nothing like it."""
         return round(self.cost / (self.cost + _HALF), 3) if self.missed else 0.0
 
     @property
@@ -183,12 +183,12 @@ def _constraint(constraint: Constraint, values: Sequence[Any], weight: float = C
     has = f"is {', '.join(map(value_text, values[:3]))}" if values else "is absent"
     if constraint.fits(values):
         return Check(what, 0.0, f"{name} {has}")
-    wanted = in_words(constraint.spec)
+    expected = in_words(constraint.spec)
     if values:
         by = distance.shortfall(constraint.spec, values[0])
-        text = f"{name} {has}, must be {wanted}{f': {by}' if by else ''}"
+        text = f"{name} {has}, must be {expected}{f': {by}' if by else ''}"
     else:
-        text = f"{name} is missing" if wanted == "there" else f"{name} is missing, must be {wanted}"
+        text = f"{name} is missing" if expected == "there" else f"{name} is missing, must be {expected}"
     return Check(what, distance.of_values(constraint.spec, values), text, weight)
 
 
@@ -252,7 +252,7 @@ def _alignments(
 
 
 def _strength(candidate: Candidate) -> int:
-    """Of what fits."""
+    """The strength of what fits."""
     if not isinstance(candidate.entry, Rule):
         return 0
     missed = {check.what for check in candidate.missed}

@@ -35,7 +35,9 @@ class PathAlignment:
 
 
 def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
-    """From the beginning, or from a later segment that is the pattern's first word: anything may stand before /v1."""
+    """Lays the path over the pattern, from its beginning or from a later segment that is the first word: before /v1
+    anything may stand.
+    """
     first = pattern.segments[0] if pattern.segments else None
     starts = [0, *(i for i, word in enumerate(segments[:_DEEPEST]) if i and first == Segment(LITERAL, word))]
     found = [_align_whole(pattern, segments[start:]) for start in starts[:_BEGINNINGS]]
@@ -46,7 +48,7 @@ def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
 
 
 def of_values(spec: Mapping[str, Any], values: Sequence[Any]) -> float:
-    """Of values that do not fit the matcher: the nearest of them."""
+    """The distance of the nearest of the values, none of which fits the matcher."""
     if not values:
         return 1.0
     return min(1.0, max(LEAST, min(_of_value(spec, value) for value in values[:_DEEPEST])))
@@ -69,7 +71,7 @@ def _align_whole(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
 
 
 def _exact(pattern: Pattern, segments: Sequence[str]) -> dict[str, str] | None:
-    """As the index finds it: a parameter takes a segment that is not empty, a tail one segment or more."""
+    """The parameters as the index finds them: one takes a segment that is not empty, a tail one segment or more."""
     parameters: dict[str, str] = {}
     for position, segment in enumerate(pattern.segments):
         if position == len(segments):
@@ -115,7 +117,7 @@ def _edit(wanted: Sequence[Segment], given: Sequence[str]) -> PathAlignment:
 def _steps(
     wanted: Sequence[Segment], given: Sequence[str], i: int, j: int, costs: Sequence[Sequence[float]]
 ) -> Iterator[tuple[float, int, int]]:
-    """What can be done next: the cost up to the end, and where that leads."""
+    """All that can be done next: the cost up to the end, and where that leads."""
     if i < len(wanted) and j < len(given):
         segment = wanted[i]
         if segment.kind == TAIL:

@@ -35,7 +35,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What would be answered: the status, and name and text of the error if it is one."""
+    """The answer that would be given: the status, and name and text of the error if it is one."""
 
     status: int
     error: str | None = None
@@ -101,7 +101,7 @@ def missed(explanation: Explanation, id: str) -> str | None:
 
 
 def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str | None = None) -> dict[str, Any]:
-    """What the answer to a request that nothing matches says of it: JSON, 8 KiB at most.
+    """The part about the request in the answer to one that nothing matches: JSON, 8 KiB at most.
 
     `refusal` is why it was refused before anybody was asked.
     """
@@ -111,12 +111,12 @@ def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str |
 
 
 def own(call: Call, message: str) -> Explanation:
-    """Of a request that is the sandbox's own to answer."""
+    """The explanation of a request that is the sandbox's own to answer."""
     return Explanation(call.request.method, call.self_path, call.session.id, "sandbox", message)
 
 
 def described(explanation: Explanation) -> dict[str, Any]:
-    """As JSON."""
+    """The explanation as JSON."""
     one = explanation
     return {
         "request": {"method": one.method, "path": one.path, "session": one.session},
@@ -146,7 +146,7 @@ _MESSAGES: Mapping[Kind, str] = {
 
 
 def _decider(entry: Rule | Operation, interface: Interface, found: Found, decision: Decision) -> Shown:
-    """Who answers, or whose requirement or condition it is, held against the request as they look at it."""
+    """Holds who answers, or whose requirement or condition it is, against the request as they look at it."""
     rule, condition = decision.rule, None
     if rule and rule.when:
         condition = check_of_condition(rule, True, decision.error if decision.kind == "failure" else None)
@@ -195,12 +195,12 @@ def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: S
     entry, operation = candidate.entry, owner(candidate.entry, interface)
     # Schemas are named by path parameters: only by those that are as they must be.
     wrong = {check.what for check in candidate.missed}
-    known = {name: value for name, value in candidate.parameters.items() if f"where.{name}" not in wrong}
+    fitting = {name: value for name, value in candidate.parameters.items() if f"where.{name}" not in wrong}
     missing: tuple[str, ...] = ()
     if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
-        missing = _lacks(operation.require, known, call, schemas)
+        missing = _lacks(operation.require, fitting, call, schemas)
     if isinstance(entry, Rule) and entry.require:
-        missing += _lacks(entry.require, known, call, schemas)
+        missing += _lacks(entry.require, fitting, call, schemas)
     return missing
 
 
@@ -212,7 +212,7 @@ def _lacks(required: Requirement, parameters: Mapping[str, str], call: Call, sch
 
 
 def _outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str | None:
-    """Why one that fits lost nonetheless; of others that which they miss says it."""
+    """The reason why one that fits lost nonetheless; of others that which they miss says it."""
     mine, theirs = winner.entry, loser.entry
     if not loser.fits or not isinstance(theirs, Rule):
         return None

@@ -34,7 +34,7 @@ class Hint:
 
 
 def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list[Hint]:
-    """Of a request and the one that answers it, or that it was probably meant for."""
+    """Hints about a request and the one that answers it, or that it was probably meant for."""
     found = [*_doubled(call, interface), *_consent(call, candidate)]
     if candidate:
         found += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]

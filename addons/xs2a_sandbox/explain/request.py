@@ -17,7 +17,7 @@ _LOCAL = ("localhost", "127.0.0.1", "::1", "")
 
 
 def read(value: Mapping[str, Any], session: str | None = None) -> Request:
-    """As it would be sent, with nothing added to it.
+    """The request as it would be sent, with nothing added to it.
 
     A URL of another host comes through the proxy, any other to the base URL. A body that is no text is sent as JSON.
     `session` counts where the description names none. Raises Refused.
