@@ -118,7 +118,7 @@ def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
 def whole(entry: Journaled, shown: Journaled) -> dict[str, Any]:
     return {
         **summary(entry, shown),
-        "origin": shown.bank,
+        "origin": shown.origin,
         "fault": shown.fault,
         "cut": shown.cut,
         "request": {"headers": [list(pair) for pair in shown.headers], **_body(shown.body)},

@@ -27,7 +27,7 @@ _OVERHEAD = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journaled(Exchange):
-    """One exchange with the app. `bank` is where the client sent it, as in `https://bank.example`.
+    """One exchange with the app.
 
     `source` and `rule` are those of the answer's X-Sandbox-… headers. `personal`: real people's data may be in it.
     `reason` is why it failed, as it may be shown.
@@ -43,8 +43,13 @@ class Journaled(Exchange):
     reason: str | None = None
 
     @property
+    def origin(self) -> str:
+        """The scheme and host that the client sent it to, as in `https://bank.example`."""
+        return self.bank
+
+    @property
     def path(self) -> str:
-        """Without query, and without the prefix that names a session."""
+        """The path without query, and without the prefix that names a session."""
         path = self.target.partition("?")[0]
         prefix = f"/{PREFIX}/{self.session}/"
         return path[len(prefix) - 1 :] if path.startswith(prefix) else path
