@@ -6,7 +6,18 @@ from typing import Any
 import pytest
 
 from xs2a_sandbox.http import Headers, to_json
-from xs2a_sandbox.journal.assertions import Times, Wanted, came_nearest, candidates, line, listed, select, verify
+from xs2a_sandbox.journal.assertions import (
+    FILTERS,
+    Filter,
+    Times,
+    Wanted,
+    came_nearest,
+    candidates,
+    line,
+    listed,
+    select,
+    verify,
+)
 from xs2a_sandbox.journal.journal import Journaled
 
 
@@ -157,3 +168,14 @@ def test_only_the_last_are_listed() -> None:
 
 def test_a_fault_is_shown() -> None:
     assert "→ 200 (reset)" in line(entry(fault="reset"))
+
+
+VALUES: dict[str, Any] = {"text": "none such", "number": 10**6, "texts": {"none": "such"}, "json": {"none": "such"}}
+
+
+@pytest.mark.parametrize("one", FILTERS, ids=lambda one: one.name)
+def test_every_filter_filters(one: Filter) -> None:
+    entries = [entry(1), entry(2)]
+    assert select(entries, Wanted(**{one.name: None})) == entries
+    assert select(entries, Wanted(**{one.name: VALUES[one.kind]})) == []
+    assert one.name in str(Wanted(**{one.name: VALUES[one.kind]})) or one.name in ("method", "path")

@@ -1,11 +1,12 @@
 """The journal in a test's words."""
 
+import inspect
 from typing import Any
 
 import pytest
 
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.journal.assertions import Times
+from xs2a_sandbox.journal.assertions import FILTERS, Times
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.testing.calls import Calls
@@ -79,3 +80,9 @@ def test_it_can_begin_anew(calls: Calls) -> None:
     calls.clear()
     calls.assert_not_called()
     assert str(calls) == "  no request has reached the sandbox"
+
+
+def test_every_filter_narrows_what_was_called() -> None:
+    parameters = inspect.signature(Calls.assert_called).parameters.keys() - {"self", "times"}
+    # A test has one session, and begins anew with `clear`.
+    assert parameters == {one.name for one in FILTERS} - {"session", "since"}

@@ -21,10 +21,7 @@ def _lines() -> Iterator[str]:
     yield "The domain logic that [cassettes](cassettes.md#operations) name: what each is told under `with`, which"
     yield "members its `result` has, what it reads of the request, and which [errors](errors.md) it raises beside those"
     yield "that any operation can end in. `lint` refuses what a handler cannot work with. Options in *italics* may be"
-    yield (
-        "left out; those with an asterisk in a rule alone: then that of the operation counts "
-        "which has the same handler."
-    )
+    yield "left out; those with an asterisk in a rule alone: then the operation counts that has the same handler."
     for name in sorted(HANDLERS):
         yield from _section(HANDLERS[name])
     yield ""

@@ -1,7 +1,7 @@
 """`xs2a-sandbox journal`: the last exchanges of a running sandbox, or one of them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,9 @@ from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Remote
 from xs2a_sandbox.http import to_json
+from xs2a_sandbox.journal.assertions import FILTERS
+
+_OPTIONS = [one for one in FILTERS if one.help]
 
 
 def _status(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -23,14 +26,18 @@ def _status(context: click.Context, parameter: click.Parameter, value: str | Non
     return int(value)
 
 
+def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
+    """An option for each filter of the journal."""
+    for one in reversed(_OPTIONS):
+        number: dict[str, Any] = {"callback": _status} if one.name == "status" else {"type": click.IntRange(0)}
+        kind = number if one.kind == "number" else {}
+        command = click.option(f"--{one.name}", metavar=one.metavar, help=one.help, **kind)(command)
+    return command
+
+
 @click.command()
 @click.argument("number", required=False, type=click.IntRange(1))
-@click.option("--method", metavar="METHOD", help="Only of this method.")
-@click.option("--path", metavar="PATH", help="Only of this path; * stands for anything.")
-@click.option("--status", metavar="N", callback=_status, help="Only with this status.")
-@click.option("--source", metavar="NAME", help="Only answered by this: handler, rule, bank or sandbox.")
-@click.option("--rule", metavar="ID", help="Only answered by this rule or operation.")
-@click.option("--since", metavar="N", type=click.IntRange(0), help="Only those after number N.")
+@_filters
 @click.option("--limit", metavar="N", type=click.IntRange(0), help="The last N. [50]")
 @click.option("--no-redact", "plain", is_flag=True, help="Everything as it was sent, tokens and personal data too.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -38,7 +45,8 @@ def _status(context: click.Context, parameter: click.Parameter, value: str | Non
 @setting_flags("host", "port", "confdir")
 def journal(number: int | None, session: str | None, plain: bool, as_json: bool, **flags: Any) -> None:
     """Show the last exchanges of a running sandbox, or all of the one with NUMBER."""
-    options = {"session": session, **{name: flags.pop(name) for name in _FILTERS}}
+    names = (*(one.name for one in _OPTIONS), "limit")
+    options = {"session": session, **{name: flags.pop(name) for name in names}}
     filters = {name: str(value) for name, value in options.items() if value is not None}
     if number is not None and filters:
         raise click.UsageError(f"NUMBER and --{min(filters)} exclude each other")
@@ -56,9 +64,6 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
         return
     for line in lines:
         click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))
-
-
-_FILTERS = ("method", "path", "status", "source", "rule", "since", "limit")
 
 
 def _listed(value: Mapping[str, Any]) -> Iterator[str]:

@@ -8,28 +8,29 @@ from typing import Any
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http import Headers, to_json
-from xs2a_sandbox.journal.assertions import Times, Verdict, Wanted, candidates, select, verify
+from xs2a_sandbox.journal.assertions import FILTERS, Times, Verdict, Wanted, candidates, select, verify
 from xs2a_sandbox.journal.journal import Journal, Journaled, read_json
 from xs2a_sandbox.state.session import DEFAULT
 
 LIMIT = 50
-_TEXTS = ("session", "method", "path", "source", "rule")
-_NUMBERS = ("status", "since")
-_MATCH = (*_TEXTS, *_NUMBERS, "headers", "query", "body")
 _PLAIN = "plain"
 
 
 def listed(journal: Journal, call: Call) -> dict[str, Any]:
     """The last `limit` that fit, oldest first. Raises Refused."""
     query = call.query
-    known = (*_TEXTS, *_NUMBERS, "limit", _PLAIN)
-    if unknown := sorted(query.keys() - set(known)):
-        text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(known)}"
+    plain_filters = [one for one in FILTERS if one.kind in ("text", "number")]
+    names = (*(one.name for one in plain_filters), "limit", _PLAIN)
+    if unknown := sorted(query.keys() - set(names)):
+        text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(names)}"
         raise Refused(400, "query-invalid", text)
-    given: dict[str, Any] = {name: query[name] for name in _TEXTS if name in query}
-    given |= {name: _number(name, query[name]) for name in _NUMBERS if name in query}
+    values = {
+        one.name: query[one.name] if one.kind == "text" else _number(one.name, query[one.name])
+        for one in plain_filters
+        if one.name in query
+    }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
-    found = select(journal, _wanted(call, given))
+    found = select(journal, _wanted(call, values))
     plain = _plain(query)
     return {
         "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in found[-limit:]] if limit else [],
@@ -66,17 +67,12 @@ def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str,
     match = body.get("match", {})
     if not isinstance(match, dict):
         raise _wrong("match must be an object")
-    if unknown := sorted(match.keys() - set(_MATCH)):
-        raise _wrong(f"match has a member {unknown[0]!r}; known here: {', '.join(_MATCH)}")
-    for name in _TEXTS:
-        if name in match and not isinstance(match[name], str):
-            raise _wrong(f"match.{name} must be text")
-    for name in _NUMBERS:
-        if name in match and not _is_count(match[name]):
-            raise _wrong(f"match.{name} must be a whole number")
-    for name in ("headers", "query"):
-        if name in match and not _is_texts(match[name]):
-            raise _wrong(f"match.{name} must be an object of texts")
+    if unknown := sorted(match.keys() - {one.name for one in FILTERS}):
+        raise _wrong(f"match has a member {unknown[0]!r}; known here: {', '.join(one.name for one in FILTERS)}")
+    for one in FILTERS:
+        takes, what = _KINDS[one.kind]
+        if one.name in match and not takes(match[one.name]):
+            raise _wrong(f"match.{one.name} must be {what}")
     verdict = verify(select(journal, _wanted(call, {})), _wanted(call, match), _times(body.get("times")))
     if not verdict.holds:
         raise _mismatch(journal, verdict)
@@ -212,6 +208,14 @@ def _is_count(value: Any) -> bool:
 
 def _is_texts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(inner, str) for inner in value.values())
+
+
+_KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "text"),
+    "number": (_is_count, "a whole number"),
+    "texts": (_is_texts, "an object of texts"),
+    "json": (lambda value: True, "JSON"),
+}
 
 
 def _number(name: str, text: str) -> int:

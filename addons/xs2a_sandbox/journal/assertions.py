@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from xs2a_sandbox.cassette.values import contains
@@ -16,22 +16,37 @@ _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """One filter of the journal: what its value is, and what the command says of it; without `help` it has none."""
+
+    name: str
+    kind: Literal["text", "number", "texts", "json"]
+    metavar: str = ""
+    help: str = ""
+
+
+def _filter(kind: str, metavar: str = "", help: str = "") -> Any:
+    return field(default=None, metadata={"kind": kind, "metavar": metavar, "help": help})
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """All that is given must fit. `path` may hold `*`, which stands for anything; before a `/v1/` anything may stand.
 
-    `headers` and `query` are equal values by name; `body` is JSON that the request's has to contain.
+    `headers` and `query` are equal values by name; `body` is JSON that the request's has to contain. Its fields are the
+    filters that there are: see `FILTERS`.
     """
 
-    session: str | None = None
-    method: str | None = None
-    path: str | None = None
-    status: int | None = None
-    source: str | None = None
-    rule: str | None = None
-    since: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: Any = None
+    session: str | None = _filter("text")
+    method: str | None = _filter("text", "METHOD", "Only of this method.")
+    path: str | None = _filter("text", "PATH", "Only of this path; * stands for anything.")
+    status: int | None = _filter("number", "N", "Only with this status.")
+    source: str | None = _filter("text", "NAME", "Only answered by this: handler, rule, bank or sandbox.")
+    rule: str | None = _filter("text", "ID", "Only answered by this rule or operation.")
+    since: int | None = _filter("number", "N", "Only those after number N.")
+    headers: Mapping[str, str] | None = _filter("texts")
+    query: Mapping[str, str] | None = _filter("texts")
+    body: Any = field(default=None, metadata={"kind": "json"})
 
     def differences(self, entry: Journaled) -> list[tuple[str, str]]:
         """Where it differs, and how in words; nothing where it fits."""
@@ -44,12 +59,12 @@ class Wanted:
             found.append(("path", f"the path is {entry.path}, not {self.path}"))
         if self.since is not None and entry.number <= self.since:
             found.append(("since", f"the number is {entry.number}, not after {self.since}"))
-        for name, wanted in self.headers.items():
+        for name, wanted in (self.headers or {}).items():
             if wanted not in (values := entry.headers.all(name)):
                 text = f"the header {name} is {', '.join(values) or 'absent'}, not {wanted}"
                 found.append((f"headers.{name}", text))
         sent = parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)
-        for name, wanted in self.query.items():
+        for name, wanted in (self.query or {}).items():
             if wanted not in (values := [value for key, value in sent if key == name]):
                 text = f"{name} in the query is {', '.join(values) or 'absent'}, not {wanted}"
                 found.append((f"query.{name}", text))
@@ -65,6 +80,9 @@ class Wanted:
                 text = value if isinstance(value, str | int) else to_json(value).decode()
                 words.append(f"{one.name}={_short(str(text))}")
         return " ".join(words)
+
+
+FILTERS = tuple(Filter(one.name, **one.metadata) for one in fields(Wanted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,8 @@ class Calls:
             status=status,
             rule=rule,
             source=source,
-            headers=headers or {},
-            query=query or {},
+            headers=headers,
+            query=query,
             body=body,
         )
         expected = times if isinstance(times, Times) else Times() if times is None else Times(times, times)
