@@ -48,6 +48,7 @@ log = logging.getLogger("xs2a_sandbox")
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 _OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # which requirements and handlers raise, too
 _OWN_PAGE = "this is a page of the sandbox itself"
+_REFUSED = "the sandbox refuses this before it looks for rules"
 _OWN_PATHS = frozenset({ROOT, pages.PAGES})
 
 
@@ -205,13 +206,9 @@ class Engine:
         outcome, target = Outcome(self.banks.default), split_target(request.target)
         try:
             explanation = self._explain(request, outcome)
-        except BankError as error:
-            text = error.values.get("hint") or "the sandbox refuses this before it looks for rules"
-            explanation = own(self._stateless(request, target, outcome.session), text)
-            explanation = replace(explanation, reply=refusal(error, outcome))
-        except Refused as error:
-            explanation = own(self._stateless(request, target, outcome.session), str(error))
-            explanation = replace(explanation, reply=refusal(error, outcome))
+        except (BankError, Refused) as error:
+            text = str(error) if isinstance(error, Refused) else error.values.get("hint") or _REFUSED
+            explanation = own(self._stateless(request, target, outcome.session), text, refusal(error, outcome))
         if explanation.reply and self._front_instead(explanation.reply.error, request, outcome):
             return own(self._stateless(request, target, outcome.session), _OWN_PAGE)
         return explanation
@@ -220,15 +217,13 @@ class Engine:
         to_bank = self._destination(request, outcome)
         if isinstance(to_bank, OwnDestination):
             place, target, _ = to_bank
-            if place == "payment user's page":
-                explanation = self._explain_page(request, target, outcome)
-            else:
-                text = _OWN_PAGE
-                if place == "host":
-                    clearance.check_forwarding(request, self.guard)
-                    text = f"{request.host} is a host to forward to (--forward-host)"
-                explanation = own(self._stateless(request, target, outcome.session), text)
-            if explanation:
+            text = _OWN_PAGE
+            if place == "host":
+                clearance.check_forwarding(request, self.guard)
+                text = f"{request.host} is a host to forward to (--forward-host)"
+            if place != "payment user's page":
+                return own(self._stateless(request, target, outcome.session), text)
+            if explanation := self._explain_page(request, target, outcome):
                 return explanation
             to_bank = self._to_bank(request, *target, outcome)
         bank, mode = to_bank.bank, to_bank.mode

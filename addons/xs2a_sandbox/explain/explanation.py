@@ -110,9 +110,9 @@ def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str |
     return _bounded(described(_unmatched(interface, schemas, _aside(call))))
 
 
-def own(call: Call, message: str) -> Explanation:
+def own(call: Call, message: str, reply: Reply | None = None) -> Explanation:
     """The explanation of a request that is the sandbox's own to answer."""
-    return Explanation(call.request.method, call.self_path, call.session.id, "sandbox", message)
+    return Explanation(call.request.method, call.self_path, call.session.id, "sandbox", message, reply=reply)
 
 
 def described(explanation: Explanation) -> dict[str, Any]:
