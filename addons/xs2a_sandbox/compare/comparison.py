@@ -215,7 +215,7 @@ class Comparison:
         return again
 
     def _learn(self, recorded: Exchange, answer: LoadedAnswer, counterparts: Counterparts) -> None:
-        """What was recorded and what is answered now: their identifiers are counterparts."""
+        """Takes the identifiers of what was recorded and of what is answered now for counterparts."""
         if recorded.status != answer.response.status or recorded.cut:
             return
         then = loaded_answer.recorded(recorded)
@@ -260,7 +260,7 @@ def _id(operation: Operation | None) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """Without a word of the exchange."""
+    """The reason, without a word of the exchange."""
     if isinstance(error, InvalidResponse):
         return "the bank's answer is no valid HTTP"
     if isinstance(error, BankError):

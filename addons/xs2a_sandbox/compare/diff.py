@@ -174,7 +174,7 @@ def _in_order(
 
 
 def _moved(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], likeness: Likeness) -> list[Pair]:
-    """Of those without a pair, those that are much alike."""
+    """Pairs of those that have none and are much alike."""
     mine, theirs = {i for i, _ in pairs}, {j for _, j in pairs}
     left = [i for i in range(len(bank)) if i not in mine]
     right = [j for j in range(len(sandbox)) if j not in theirs]
@@ -214,7 +214,7 @@ class Identity(Protocol):
     """Knows what is the same under different names."""
 
     def same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
-        """Whether two texts that differ say the same in a member (or header) of this name; `learn` that they do."""
+        """True if two texts that differ say the same in a member (or header) of this name; `learn` that they do."""
         ...
 
     def confirm(self, identifier: str) -> None:
@@ -222,12 +222,12 @@ class Identity(Protocol):
         ...
 
     def twin(self, bank: str) -> str:
-        """What the sandbox calls it; the same text where that is not known."""
+        """The sandbox's name for it; the same text where that is not known."""
         ...
 
 
 class Exact:
-    """For two answers of one bank: nothing has two names, and UUIDs are all alike."""
+    """Tells two answers of one bank apart: nothing has two names, and UUIDs are all alike."""
 
     def same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
         return is_uuid(bank) and is_uuid(sandbox)
@@ -245,7 +245,7 @@ def contrast(bank: Response, sandbox: Response, identity: Identity, named: Colle
 
 
 class Contrast:
-    """How answers are compared. Without `learn` nothing new is learned of what is the same."""
+    """Compares answers. Without `learn` nothing new is learned of what is the same."""
 
     def __init__(self, identity: Identity, named: Collection[str] = (), learn: bool = True) -> None:
         self._identity = identity
@@ -266,7 +266,7 @@ class Contrast:
         return found
 
     def values(self, bank: Any, sandbox: Any) -> list[Difference]:
-        """Of two JSON values."""
+        """The differences of two JSON values."""
         self._found = found = list[Difference]()
         self._value(bank, sandbox, "", None, 0)
         return found
@@ -452,7 +452,7 @@ def _format(text: str) -> str | None:
 
 
 def _equal(bank: Any, sandbox: Any) -> bool:
-    """Of what is too deep to be looked into."""
+    """Compares what is too deep to be looked into."""
     try:
         return _encode(bank) == _encode(sandbox)
     except (RecursionError, ValueError, TypeError):
@@ -460,7 +460,7 @@ def _equal(bank: Any, sandbox: Any) -> bool:
 
 
 def _size(value: Any, known: dict[int, int], depth: int = 0) -> int:
-    """How many scalars say something; at least 1."""
+    """The number of scalars that say something; at least 1."""
     if depth > MAX_DEPTH or type(value) not in (dict, list):
         return 1
     if (size := known.get(id(value))) is None:

@@ -110,14 +110,14 @@ class Counterparts:
 
 
 def _own(text: str, base: str) -> str:
-    """Without the beginning that says only where this side is, and in which session."""
+    """The link without the beginning that says only where this side is, and in which session."""
     if base and text.startswith(base) and text[len(base) : len(base) + 1] in ("", "/", "?"):
         return _SESSION.sub("", text[len(base) :], count=1) or "/"
     return text
 
 
 def _elsewhere(one: str, other: str) -> bool:
-    """Whether two addresses are at different places of the web."""
+    """True if two addresses are at different places of the web."""
     try:
         mine, theirs = urlsplit(one), urlsplit(other)
     except ValueError:
@@ -126,7 +126,7 @@ def _elsewhere(one: str, other: str) -> bool:
 
 
 def _names_something(parts: list[str], position: int) -> bool:
-    """Whether a piece of a link is an identifier: a path segment with a digit, or a query value whose name says so."""
+    """True if a piece of a link is an identifier: a path segment with a digit, or a query value whose name says so."""
     before = parts[position - 1] if position else ""
     if "=" in before:
         return _QUERY_NAME.fullmatch(parts[position - 2]) is not None

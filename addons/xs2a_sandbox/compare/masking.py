@@ -165,7 +165,7 @@ class Noise:
                     self._known.setdefault(_place(found), []).append(found.kind)
 
     def reason(self, difference: Difference, twin: Callable[[str], str] = str) -> str | None:
-        """Why this is none; `twin` is what the sandbox calls what the bank calls so."""
+        """The reason why this is none; `twin` gives the sandbox's name for the bank's."""
         if not self._known:
             return None
         kinds = list(self._known.get(_place(difference), ()))

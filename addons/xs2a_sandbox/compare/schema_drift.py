@@ -85,6 +85,6 @@ def _schema_names(operation: Operation | None, status: int) -> list[str]:
 
 
 def _on_one_way(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether one place is inside the other."""
+    """True if one place is inside the other."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]

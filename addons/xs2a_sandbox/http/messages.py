@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_plain).enco
 
 
 def is_field_value(text: str) -> bool:
-    """Whether a header field can hold this text without breaking the message."""
+    """True if a header field can hold this text without breaking the message."""
     if text.isascii():
         return text.isprintable() or not _UNSAFE.search(text)
     return max(text) <= "\xff" and not _UNSAFE.search(text)
@@ -78,7 +78,7 @@ class Headers:
 
 
 def header_mistake(headers: Headers) -> str | None:
-    """What no server library refuses, but no bank would take."""
+    """The mistake in headers that no server library refuses, but no bank would take."""
     if not is_field_value("".join(chain.from_iterable(headers.pairs))):
         for name, value in headers:
             if not is_field_value(value):
@@ -88,7 +88,7 @@ def header_mistake(headers: Headers) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asked for.
+    """A client's request.
 
     `target` is the origin form as received (`/v1/accounts?withBalance=true`), percent-encoding untouched;
     `host` and `port` are what was asked for, the port None where none was named; `tunnel` is where the CONNECT leads
@@ -118,7 +118,7 @@ def excess(request: Request) -> tuple[str, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What goes back. It refuses to be invalid HTTP.
+    """The answer that goes back. It refuses to be invalid HTTP.
 
     `fault` names what the door does to the connection instead of, or while, sending it. `rest` is what follows `body`
     of an answer that is too large to be held; whoever does not read it to its end closes it (`aclose`).
@@ -155,7 +155,7 @@ class Response:
 
 @lru_cache(512)
 def _no_token(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that are no header names. Few answers differ in the names of their headers."""
+    """The names that are no header names. Few answers differ in the names of their headers."""
     return tuple(name for name in names if not _TOKEN.fullmatch(name))
 
 

@@ -32,12 +32,12 @@ class Origin(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> "Origin | None":
-        """That of an absolute URL; None for anything else."""
+        """The origin of an absolute URL; None for anything else."""
         match = _URL.fullmatch(url)
         return cls.of(match[1], match[2]) if match else None
 
     def fits(self, entry: str) -> bool:
-        """Whether an entry of `hosts` names it; one without a port stands for the scheme's own."""
+        """True if an entry of `hosts` names it; one without a port stands for the scheme's own."""
         host, port = _of_entry(entry)
         return (host, PORTS[self.scheme] if port is None else port) == (self.host, self.port)
 
@@ -100,7 +100,7 @@ def asked_for(authority: str, headers: Iterable[tuple[str, str]]) -> tuple[str, 
 
 
 def reachable(host: str) -> str:
-    """What can be typed: a door that listens on all interfaces is also on loopback."""
+    """The address that can be typed: a door that listens on all interfaces is also on loopback."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
@@ -109,7 +109,7 @@ def address(host: str, port: int) -> str:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """True if only this machine reaches what listens there."""
     with suppress(ValueError):
         return ip_address(host).is_loopback
     return host.lower() == "localhost"

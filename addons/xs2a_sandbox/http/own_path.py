@@ -19,7 +19,7 @@ _MISSPELT = "nothing below /_sandbox goes to a bank, and the sandbox has no such
 
 
 def is_own(target: str) -> bool:
-    """Whether somebody could read the target as one below `/_sandbox`: under any prefix, however it is written."""
+    """True if somebody could read the target as one below `/_sandbox`: under any prefix, however it is written."""
     path = target.partition("?")[0]
     for _ in range(_DECODINGS):
         if any(_plain(segment) == ROOT for segment in _BETWEEN.split(path)):
@@ -33,10 +33,10 @@ def is_own(target: str) -> bool:
 
 
 def _plain(segment: str) -> str:
-    """Without parameters and blanks, and in the form in which letters compare."""
+    """The text without parameters and blanks, and in the form in which letters compare."""
     return unicodedata.normalize("NFKC", _AROUND.sub("", segment.partition(";")[0])).casefold()
 
 
 def hint(request: Request) -> str:
-    """For whoever has asked for one that there is not, or not at this door."""
+    """A hint for whoever asks for one that there is not, or not at this door."""
     return _PROXIED if request.door in ("proxy", "tls") else _MISSPELT

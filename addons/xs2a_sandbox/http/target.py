@@ -38,7 +38,7 @@ def outline(target: str) -> str:
 
 
 def client_url(request: Request, count: int) -> str:
-    """What the client's URL has in front of the last `count` segments: `http://127.0.0.1:8081/s/mine`."""
+    """The part of the client's URL in front of the last `count` segments: `http://127.0.0.1:8081/s/mine`."""
     before, _ = cut_target(request.target, count)
     return f"{request.scheme}://{request.headers.get('Host') or request.host}{before}"
 

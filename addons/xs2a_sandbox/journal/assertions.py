@@ -49,7 +49,7 @@ class Wanted:
     body: Any = field(default=None, metadata={"kind": "json"})
 
     def differences(self, entry: Journaled) -> list[tuple[str, str]]:
-        """Where it differs, and how in words; nothing where it fits."""
+        """The places where it differs, and how in words; nothing where it fits."""
         found = []
         for name in ("session", "method", "status", "source", "rule"):
             wanted, value = getattr(self, name), getattr(entry, name)
@@ -87,7 +87,7 @@ FILTERS = tuple(Filter(one.name, **one.metadata) for one in fields(Wanted))
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How often; `most` None is any number from `least` on."""
+    """A count that is expected; `most` None is any number from `least` on."""
 
     least: int = 1
     most: int | None = None
@@ -157,7 +157,7 @@ def line(entry: Journaled) -> str:
 
 
 def came_nearest(entry: Journaled) -> list[str]:
-    """What the sandbox itself says of an unmatched request; nothing where it has said nothing."""
+    """The sandbox's own words on an unmatched request; none where it has said nothing."""
     match _diagnosis(entry):
         case {"message": str(message)}:
             return [message, *candidates(entry)]
@@ -173,7 +173,7 @@ def candidates(entry: Journaled) -> list[str]:
 
 
 def messages(answer: Any) -> list[str]:
-    """What an error's messages say; nothing of what is no error in the dialect's shape."""
+    """The texts of an error's messages; nothing of what is no error in the dialect's shape."""
     told = answer.get("tppMessages") if isinstance(answer, dict) else None
     found = [m["text"] for m in told if isinstance(m, dict) and "text" in m] if isinstance(told, list) else []
     return [_short(str(text).removeprefix("{sensitive} ")) for text in found]

@@ -83,7 +83,7 @@ class Typed(Censor):
 
 
 class TypedRedactor(Redactor):
-    """Of a header field that opens something it shows that it was there."""
+    """Redacts what somebody typed; of a header field that opens something it shows that it was there."""
 
     censor = Typed
     readable = True
@@ -106,13 +106,13 @@ class Display:
         self.use(personal, typed)
 
     def use(self, personal: Callable[[], Redactor] | None, typed: Callable[[], Redactor]) -> None:
-        """From the next exchange on; None for the one that is there."""
+        """Redacts by these from the next exchange on; None keeps the one that is there."""
         if personal:
             self._personal = cache(personal)
         self._typed = cache(typed)
 
     def path(self, path: str, personal: bool) -> str:
-        """Without query."""
+        """The path without query."""
         path = path.partition("?")[0]
         if not personal:
             return self._typed().target(path) if _MARKED.search(unquote(path)) else path
@@ -147,5 +147,5 @@ def _parted(target: str) -> tuple[str, str]:
 
 
 def _ours(headers: Headers) -> Iterator[tuple[str, str]]:
-    """Those between the client and the sandbox, which no bank sees."""
+    """The fields between the client and the sandbox, which no bank sees."""
     return (pair for pair in headers if pair[0].lower().startswith(OURS))

@@ -56,12 +56,12 @@ class Journaled(Exchange):
 
     @property
     def json(self) -> Any:
-        """What was sent, as JSON; None where it is none."""
+        """The request's body as JSON; None where it is none."""
         return read_json(self.body)
 
     @property
     def answer_json(self) -> Any:
-        """What was answered, as JSON; None where it is none."""
+        """The answer's body as JSON; None where it is none."""
         return read_json(self.answer_body)
 
 
@@ -72,7 +72,7 @@ class Show(Protocol):
 
 
 def without_content[E: Exchange](entry: E, personal: bool) -> E:
-    """What can be shown where nobody has said how to redact: no query, no body, no header but the type of a body."""
+    """The exchange where nobody has said how to redact: no query, no body, no header but the type of a body."""
     return replace(
         entry,
         target=entry.target.partition("?")[0],
@@ -84,7 +84,7 @@ def without_content[E: Exchange](entry: E, personal: bool) -> E:
 
 
 class _Kept(NamedTuple):
-    """What an entry is made of once somebody looks: most never are, and requests wait for what is done before.
+    """Makes an entry once somebody looks: most never are, and requests wait for what is done before.
 
     Few objects, and none of them shared with the request: what hundreds of requests are made of would be hundreds of
     kilobytes that every request drives through the processor's cache.
@@ -209,7 +209,7 @@ def _entry(kept: _Kept) -> Journaled:
 
 
 def _packed(pairs: _Pairs) -> tuple[str | _Pairs, int]:
-    """As one text, unless what is refused for it holds the character that would part it; and how long it is."""
+    """One text of the pairs, unless a refused one holds the character that would part it; and how long it is."""
     text = _BETWEEN.join(chain.from_iterable(pairs))
     return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs, len(text)
 

@@ -13,7 +13,7 @@ _log = logging.getLogger("xs2a_sandbox")
 
 
 class LogEntry(NamedTuple):
-    """What was asked and what came back; `source` and `rule` are those of the answer's X-Sandbox-… headers.
+    """An exchange as one line tells it; `source` and `rule` are those of the answer's X-Sandbox-… headers.
 
     `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
     may be in it, as a bank or a recording had a part in it. `reason` is why the status is 400 or more, as it may be
@@ -82,7 +82,7 @@ def printable(text: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Without blanks and control characters: nothing that a client sends looks like another field or line."""
+    """The text without blanks and control characters: nothing that a client sends looks like another field or line."""
     text = _cut(text) or "-"
     if text.isprintable() and " " not in text:
         return text

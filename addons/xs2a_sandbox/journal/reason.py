@@ -26,7 +26,7 @@ _HIDDEN = "…"
 
 
 def of_answer(response: Response) -> str | None:
-    """What an answer itself says: its error's code and text. None where it says nothing that is understood."""
+    """An answer's own reason: its error's code and text. None where it says nothing that is understood."""
     try:
         body = json.loads(_plain(response)) if len(response.body) <= _LONGEST_BODY else None
     except (ValueError, RecursionError):
@@ -43,7 +43,7 @@ def of_answer(response: Response) -> str | None:
 
 
 def of_failure(error: BaseException) -> str:
-    """What went wrong inside, without where."""
+    """The error that went wrong inside, without its place."""
     # What a BankError says is written by the bank's dialect; where a real bank failed, its reason is in words.
     text = str(error.values.get("reason") or error.name) if isinstance(error, BankError) else str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -79,7 +79,7 @@ def _of_message(message: Mapping[str, Any], diagnosis: Any) -> str | None:
 
 
 def _near(diagnosis: Mapping[str, Any]) -> str | None:
-    """What an unknown path was probably meant to be."""
+    """The path that an unknown one was probably meant to be."""
     match diagnosis:
         case {"decision": "sandbox", "message": str(text)}:
             return text

@@ -89,7 +89,7 @@ def _line(time: datetime, level: str, message: str, **more: Any) -> str:
 
 
 def _text(line: str) -> str:
-    """Without what draws the tree of an exception group."""
+    """The text without what draws the tree of an exception group."""
     return line.lstrip(" |").rstrip()
 
 

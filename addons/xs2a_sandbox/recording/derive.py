@@ -39,7 +39,7 @@ class Derived:
 
 
 def told(derived: Derived, directory: Path) -> Iterator[str]:
-    """What came of it, in lines for a terminal."""
+    """The outcome, in lines for a terminal."""
     yield from (f"left out: {reason}" for reason in derived.left_out)
     kept = f", {counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
     yield f"{counted(derived.rules, 'rule')} in {counted(len(derived.files), 'file')}{kept}:"
@@ -70,7 +70,7 @@ class _Made:
 
 
 def derive(directory: Path, interface: Interface | None) -> Derived:
-    """Of each operation the newest recording counts. Rules that are somebody's stay as they are.
+    """Writes cassettes of a recording: of each operation the newest counts. Rules that are somebody's stay as they are.
 
     Raises:
         ConfigError: there is no recording, a file of it cannot be read, or what was edited cannot be kept.
@@ -104,7 +104,7 @@ def derive(directory: Path, interface: Interface | None) -> Derived:
 
 
 def _rules(group: Sequence[Taped], said: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
-    """Without their ids, in the order of the first request that each answers."""
+    """Rules without their ids, in the order of the first request that each answers."""
     answers = [taped_answer(one.entry, bodies) for one in group]
     requests = [
         recorded_request(
@@ -133,7 +133,7 @@ def _existing(cassettes: Path) -> list[DerivedFile]:
 def _beside(
     made: Sequence[_Made], existing: Sequence[DerivedFile], operations: Mapping[str, Operation], left_out: list[LeftOut]
 ) -> list[_Made]:
-    """With ids that nobody has, and without those that are in the way of somebody's."""
+    """The rules with ids that nobody has, and without those that are in the way of somebody's."""
     kept = [rule for file in existing for rule in file.kept]
     taken = {rule.id for rule in kept}
     edited = {rule.was for rule in kept}
@@ -193,7 +193,7 @@ def _rank(rule: Rule, operations: Mapping[str, Operation]) -> tuple[int, int, tu
 
 
 def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
-    """Of what was left out that which no newer recording has an answer to."""
+    """The part of what was left out that no newer recording answers."""
     newest_files = {(one.route.path, one.route.method): one.file for one in taped}
     found: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
     for one in left_out:
@@ -205,7 +205,7 @@ def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Ho
 def _texts(
     cassettes: Path, made: Sequence[_Made], existing: Sequence[DerivedFile], unanswered: Mapping[_Home, list[LeftOut]]
 ) -> dict[Path, str | None]:
-    """What each file becomes; None: it goes. Files that have nothing generated and get nothing are not named."""
+    """The text of each file; None: it goes. Files that have nothing generated and get nothing are not named."""
     texts: dict[Path, str | None] = {}
     by_file = {file.file: file for file in existing}
     rules: defaultdict[_Home, list[_Made]] = defaultdict(list)

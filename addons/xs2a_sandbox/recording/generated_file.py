@@ -65,7 +65,7 @@ class DerivedFile:
 
 
 def rule_hash(rule: Value) -> str:
-    """Of all but `recorded`: ten letters and digits."""
+    """Ten letters and digits made of all but `recorded`."""
     bare = {key: value for key, value in rule.items() if key != "recorded"}
     return hashlib.sha256(exactly(bare).encode()).hexdigest()[:10]
 

@@ -64,7 +64,7 @@ class Recording:
 
     @property
     def waiting(self) -> int:
-        """How many exchanges are not written down yet."""
+        """The number of exchanges that are not written down yet."""
         return len(self._waiting)
 
     def check(self) -> None:
@@ -73,7 +73,7 @@ class Recording:
 
     @asynccontextmanager
     async def room(self, size: int = 0) -> AsyncIterator[None]:
-        """For an exchange while it is under way, of which `size` bytes are known by now. Raises RecordingFailed."""
+        """Keeps room for an exchange under way, of which `size` bytes are known by now. Raises RecordingFailed."""
         share = max(_SHARE, self._largest) + 2 * size
         self._promised += share
         try:
@@ -90,7 +90,7 @@ class Recording:
         await asyncio.shield(written)
 
     def close(self) -> None:
-        """What was handed over is written first. A file without exchanges does not stay."""
+        """Writes what was handed over, and ends. A file without exchanges does not stay."""
         self._writer.shutdown()
         with suppress(OSError):
             self._write_waiting()
@@ -136,7 +136,7 @@ class Recording:
             self.exchanges += 1
 
     def _write(self, line: bytes) -> None:
-        """With room from the reserve where that is needed; into another file where this one may not grow."""
+        """Writes with room from the reserve where that is needed, into another file where this one may not grow."""
         while True:
             try:
                 return self._append(line)
@@ -217,7 +217,7 @@ def read_head(file: Path) -> dict[str, Any]:
 
 
 def read_raw(file: Path) -> list[Exchange]:
-    """In the order in which they were written. A line that a crash left unfinished is passed over with a warning.
+    """The exchanges in the order written. A line that a crash left unfinished is passed over with a warning.
 
     Raises:
         ConfigError: the file cannot be read, or a line is something else than an entry.
@@ -256,7 +256,7 @@ def export(directory: Path, file: Path) -> int:
 
 
 def is_raw(file: Path) -> bool:
-    """Whether it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
+    """True if it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
     with _opened(file) as lines:
         return isinstance(_parsed(next(iter(lines), b"")), dict)
 

@@ -107,7 +107,7 @@ def rules(
 def tell_apart(
     requests: Sequence[RecordedRequest], said: Said, always: Collection[str] = ALWAYS
 ) -> list[dict[str, dict[str, Any]]]:
-    """For each request its `where`, `query`, `headers` and `body`; the same for those that are alike.
+    """The `where`, `query`, `headers` and `body` of each request; the same for those that are alike.
 
     `always` are headers, in lower case, whose values count even where they are the same in all requests.
     """
@@ -125,7 +125,7 @@ def tell_apart(
 
 
 def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[RequestPart]]:
-    """What a JSON body holds, by JSON Pointer. Other bodies are not compared, nor what no cassette could name."""
+    """The values of a JSON body, by JSON Pointer. Other bodies are not compared, nor what no cassette could name."""
     found: dict[RequestPart, tuple[Any, ...]] = {}
     around: set[RequestPart] = set()
     try:
@@ -134,7 +134,7 @@ def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[Reques
         return found, around
 
     def walk(pointer: str, value: Any) -> bool:
-        """Whether there is anything to compare."""
+        """True if there is anything to compare."""
         if len(pointer) > _LONGEST_NAME or "\n" in pointer or (_is_number(value) and not _NUMBER.fullmatch(str(value))):
             return False
         place = RequestPart("body", pointer)
@@ -159,7 +159,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _telling(requests: Sequence[RecordedRequest], always: Collection[str]) -> list[RequestPart]:
-    """In the order in which they are first seen, without the headers that say nothing here."""
+    """The places in the order in which they are first seen, without the headers that say nothing here."""
     places = list(dict.fromkeys(place for request in requests for place in request.places))
     return [place for place in places if place.part != "headers" or _header_tells(place, requests, always)]
 

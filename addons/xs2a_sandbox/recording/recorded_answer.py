@@ -24,7 +24,7 @@ _DEEPEST = 6
 
 
 def taped_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
-    """What goes under `respond`. A large body goes into `files`, under its name relative to the cassette."""
+    """The value of `respond`. A large body goes into `files`, under its name relative to the cassette."""
     headers = _kept(entry.answer_headers)
     answer: dict[str, Any] = {"status": entry.status, **({"headers": headers} if headers else {}), "raw": True}
     # Of these an answer has no body, whatever was recorded.

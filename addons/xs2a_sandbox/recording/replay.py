@@ -25,7 +25,7 @@ _ENDLESS = 9000
 
 
 class Replay:
-    """What recorded rules of an interface need. `redact` makes of a request what a recording would hold of it.
+    """Lets recorded rules answer an app. `redact` makes of a request what a recording would hold of it.
 
     With `shift_dates` the dates in answers move by the days between the recording and the session's today.
     """
@@ -59,7 +59,7 @@ class Replay:
         return call.had_it_been(seen, split_target(seen.target))
 
     def finish(self, response: Response, tape: Recorded, call: Call) -> Response:
-        """With links that stay inside the sandbox, and with dates as far away as they were."""
+        """The answer with links that stay inside the sandbox, and with dates as far away as they were."""
         if self._shift_dates and (days := (call.clock.today() - tape.at.date()).days):
             response = _shifted(response, timedelta(days=days))
         if not self._rewrite_links:
@@ -68,7 +68,7 @@ class Replay:
 
 
 def recorded_texts(interface: Interface) -> frozenset[str]:
-    """What an app can have from recorded rules: pseudonyms, and what was harmless.
+    """The texts that an app can have from recorded rules: pseudonyms, and harmless ones.
 
     Words that only describe do not count, such as names of members and media types: where an app sends one of them in
     a path, the recording holds its pseudonym.

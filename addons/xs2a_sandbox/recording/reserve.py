@@ -18,7 +18,7 @@ class Reserve:
         os.unlink(name)
 
     def grow(self, size: int) -> None:
-        """To `size` at least. Raises OSError if there is no room; what was there by then stays."""
+        """Grows to `size` at least. Raises OSError if there is no room; what was there by then stays."""
         if size <= self.size:
             return
         try:

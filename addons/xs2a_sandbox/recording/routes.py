@@ -136,7 +136,7 @@ class LeftOut:
 
 
 def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[Taped], dict[str, int]]:
-    """What rules can be made of, and what the bank was the first to say, with the number of the exchange."""
+    """Exchanges that rules can be made of; tokens that the bank was the first to say, with the exchange's number."""
     taped: list[Taped] = []
     clients: set[str] = set()
     banks: dict[str, int] = {}
@@ -182,7 +182,7 @@ def _unfit(entry: Exchange) -> str | None:
 
 
 def _unreadable(entry: Exchange) -> str | None:
-    """Why the body of the answer cannot be given again."""
+    """The reason why the body of the answer cannot be given again."""
     if what := unrecorded(entry.answer_body):
         return f"the body of its answer is not recorded ({what})"
     encoding = entry.answer_headers.get("content-encoding")
@@ -202,7 +202,7 @@ def named(entry: Exchange) -> str:
 
 
 def newest(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:
-    """For each method and path, in a stable order, the exchanges of the newest file that has any."""
+    """The exchanges of the newest file that has any, for each method and path, in a stable order."""
     by_route: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
     for one in taped:
         by_route[one.route.path, one.route.method].append(one)

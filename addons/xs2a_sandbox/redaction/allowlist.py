@@ -118,7 +118,7 @@ _LONGEST = 100
 
 
 def is_secret(name: str) -> bool:
-    """Whether what has this name opens something: it is dropped, where other values get a pseudonym."""
+    """True if what has this name opens something: it is dropped, where other values get a pseudonym."""
     return _is_secret(name) if len(name) <= _LONGEST else _is_secret.__wrapped__(name)
 
 
@@ -132,7 +132,7 @@ def _is_secret(name: str) -> bool:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether what has this name may also stand in a path."""
+    """True if what has this name may also stand in a path."""
     words = _words(name)
     return bool(words) and words[-1] in _ID_WORDS
 
@@ -143,7 +143,7 @@ def is_url(name: str) -> bool:
 
 
 def is_birth(name: str) -> bool:
-    """Whether what has this name says when somebody was born: the one kind of date that is a person's."""
+    """True if what has this name says when somebody was born: the one kind of date that is a person's."""
     return _is_birth(_words(name))
 
 
@@ -153,13 +153,13 @@ def _is_birth(words: tuple[str, ...]) -> bool:
 
 
 def is_position(name: str) -> bool:
-    """Whether what has this name says where on earth somebody is."""
+    """True if what has this name says where on earth somebody is."""
     words = _words(name)
     return not _POSITION_WORDS.isdisjoint(words)
 
 
 def is_device(name: str) -> bool:
-    """Whether what has this name is of one person's device: a UUID there is no id of the bank's."""
+    """True if what has this name is of one person's device: a UUID there is no id of the bank's."""
     return not _DEVICE_WORDS.isdisjoint(_words(name))
 
 
@@ -169,7 +169,7 @@ def is_quantity(name: str) -> bool:
 
 
 def is_code(name: str) -> bool:
-    """Whether what has this name is a code, or some of them."""
+    """True if what has this name is a code, or some of them."""
     words = _words(name)
     return name.lower() in CODES or (bool(words) and words[-1] in _CODE_WORDS)
 
@@ -179,13 +179,13 @@ def is_bic(name: str, text: str) -> bool:
 
 
 def is_prose(name: str) -> bool:
-    """Whether what has this name tells somebody what went wrong, or what to do."""
+    """True if what has this name tells somebody what went wrong, or what to do."""
     words = _words(name)
     return bool(words) and (words[-1] in _PROSE_WORDS or (words[-1] in ("info", "information") and "error" in words))
 
 
 def is_personal(name: str) -> bool:
-    """Whether what has this name is about a person, so that its very words may tell who that is."""
+    """True if what has this name is about a person, so that its very words may tell who that is."""
     words = _words(name)
     if words and words[-1] in ("name", "names"):
         return _THINGS.isdisjoint(words)
@@ -213,7 +213,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_name(name: str) -> bool:
-    """Whether this is the name of a member, not data that became one: an IBAN that maps to a balance, a token."""
+    """True if this is the name of a member, not data that became one: an IBAN that maps to a balance, a token."""
     return len(name) <= _LONGEST and _is_name(name)
 
 
@@ -226,7 +226,7 @@ def _is_name(name: str) -> bool:
 
 
 def _is_numbered(name: str, chunks: list[str]) -> bool:
-    """Whether several chunks are an id rather than a name: `KD-4711-081`, and without a word `K7Q2-DHJC`."""
+    """True if several chunks are an id rather than a name: `KD-4711-081`, and without a word `K7Q2-DHJC`."""
     digits = sum(map(str.isdecimal, name))
     if len(chunks) < 2 or not digits or kind(name) is Kind.WORD:
         return False
@@ -234,7 +234,7 @@ def _is_numbered(name: str, chunks: list[str]) -> bool:
 
 
 def _is_random(chunk: str) -> bool:
-    """Whether letters and digits without anything between them are none that somebody thought of."""
+    """True if letters and digits without anything between them are none that somebody thought of."""
     if kind(chunk) is not Kind.OTHER:
         return False
     changes = len(_CHANGE.findall(chunk))
@@ -245,7 +245,7 @@ def _is_random(chunk: str) -> bool:
 
 
 def has_marks(text: str) -> bool:
-    """Whether something like an IBAN, a card or telephone number, an e-mail address or a token is in it."""
+    """True if something like an IBAN, a card or telephone number, an e-mail address or a token is in it."""
     return _MARKS.search(text) is not None
 
 

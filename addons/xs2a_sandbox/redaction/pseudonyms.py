@@ -213,7 +213,7 @@ class Pseudonyms:
         return "".join(result)
 
     def _next(self, number: int, size: int, shape: bytes) -> int:
-        """What follows `number` in a circle of all numbers below `size`, in an order that only the key knows."""
+        """The successor of `number` in a circle of all numbers below `size`, in an order that only the key knows."""
         place = self._shuffled(number, size, shape, range(_ROUNDS), 1)
         return self._shuffled((place + 1) % size, size, shape, range(_ROUNDS - 1, -1, -1), -1)
 
@@ -264,7 +264,7 @@ def _alphabet(character: str, hexadecimal: bool) -> str:
 
 
 def _quoted(text: str) -> Iterator[tuple[str, int, int]]:
-    """What stands in a text as a whole word or words: its kind (`mail`, `iban`, `pan`), its beginning and its end."""
+    """Whole words of a text that may be known: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
     done = 0
     for uuid in _UUID.finditer(text):
         yield from _quoted_between(text, done, uuid.start())
@@ -284,7 +284,7 @@ def _quoted_between(text: str, place: int, end: int) -> Iterator[tuple[str, int,
 
 
 def _ends(found: re.Match[str], compact: Callable[[str], str | None]) -> list[int]:
-    """Where words end up to which it is one, the last of them first."""
+    """The ends of words up to which it is one, the last of them first."""
     text, start = found.string, found.start()
     words = (end for end in range(found.end(), start + 11, -1) if end == found.end() or _BLANKS.match(text[end]))
     return [end for end in words if compact(text[start:end])]

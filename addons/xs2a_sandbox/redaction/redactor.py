@@ -41,7 +41,7 @@ class _Number(str):
 
 
 def unrecorded(body: bytes) -> str | None:
-    """What the body was of which there is only a note, such as `text/html, 1234 bytes`; None for any other body."""
+    """Kind and size of a body that is only noted, such as `text/html, 1234 bytes`; None for any other body."""
     note = _NOTE.fullmatch(body)
     return note["what"].decode() if note else None
 
@@ -167,7 +167,7 @@ class _Members:
 
 
 def _of_a_birth(name: str) -> Action | None:
-    """When and where somebody was, in numbers that would be kept anywhere else."""
+    """The action for when and where somebody was, in numbers that would be kept anywhere else."""
     return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
 
 
@@ -183,7 +183,7 @@ def _refuse(constant: str) -> None:
 
 
 def _raw(value: Any) -> Any:
-    """With the numbers as `to_json` writes them unchanged."""
+    """The value with its numbers as `to_json` writes them unchanged."""
     match value:
         case _Number():
             return Raw(str(value).encode())
@@ -207,7 +207,7 @@ class Redactor:
 
     censor: type[Censor] = Censor
     readable = False
-    """Whether text that is neither JSON nor a form is looked into, not only noted."""
+    """True if text that is neither JSON nor a form is looked into, not only noted."""
 
     def __init__(
         self,
@@ -225,11 +225,11 @@ class Redactor:
 
     @property
     def count(self) -> int:
-        """How many values have been replaced or dropped."""
+        """The number of values that have been replaced or dropped."""
         return self._censor.count
 
     def entry[E: Exchange](self, entry: E) -> E:
-        """What may be written to disk."""
+        """The exchange as it may be written to disk."""
         bank = self._censor.trust(entry.bank)
         headers, body = self._message(entry.headers, entry.body)
         answer_headers, answer_body = self._message(entry.answer_headers, entry.answer_body)
@@ -252,7 +252,7 @@ class Redactor:
         return Response(response.status, tuple(kind), redacted)
 
     def request(self, request: Request) -> Request:
-        """What is matched with recorded rules; the same object if nothing changes. Framing stays."""
+        """The request as it is matched with recorded rules; the same object if nothing changes. Framing stays."""
         target = self._censor.url(request.target)
         headers = self._headers(request.headers, replayed=True)
         body = redacted_body(request.body, media_type(request.headers.get("content-type")), self._censor, self._rules)
@@ -261,11 +261,11 @@ class Redactor:
         return replace(request, target=target, headers=headers, body=body)
 
     def target(self, target: str) -> str:
-        """For log lines: the path, without query."""
+        """The path, without query, for log lines."""
         return self._censor.url(target.partition("?")[0])
 
     def text(self, text: str) -> str:
-        """For messages that may quote something, such as the reason of an error."""
+        """Redacts messages that may quote something, such as the reason of an error."""
         return values.in_words(text, self._censor)
 
     def _message(self, headers: Headers, body: bytes) -> tuple[Headers, bytes]:

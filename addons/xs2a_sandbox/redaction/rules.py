@@ -25,7 +25,7 @@ class PathRule:
 
     @property
     def exact(self) -> bool:
-        """Whether it names the member itself."""
+        """True if it names the member itself."""
         return self.steps[-1] != "*"
 
     def fits(self, place: Sequence[str]) -> bool:
@@ -36,7 +36,7 @@ class PathRule:
 
 @dataclass(frozen=True, slots=True)
 class RedactionRules:
-    """What to do with members, headers and parameters, by name in lower case, and with bodies by media type."""
+    """The user's actions for members, headers and parameters, by name in lower case, and for bodies by media type."""
 
     members: Mapping[str, Action] = field(default=_NONE)
     headers: Mapping[str, Action] = field(default=_NONE)

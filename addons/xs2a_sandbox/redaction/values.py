@@ -72,7 +72,7 @@ def _spot(found: re.Match[str], censor: "Censor", *, words: bool) -> str:
 
 
 def _between(text: str, censor: "Censor") -> str:
-    """Of a text without accounts, links and dates."""
+    """Redacts a text that has no accounts, links and dates."""
     pieces, done = [], 0
     for start, end in vocabulary.strange(text, running=True):
         if censor.is_trusted(text[start:end]) or censor.is_of_the_interface(text[start:end]):
@@ -125,7 +125,7 @@ class Remembered:
         return "".join([*pieces, text[end:]])
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
-        """Where one of the remembered stands as a whole word or words, and its pseudonym."""
+        """The places where one of the remembered stands as a whole word or words, and its pseudonym."""
         spans: list[tuple[int, int, str]] = []
         with self._lock:
             for start, original, pseudonym in self._found(text):
@@ -135,7 +135,7 @@ class Remembered:
         return spans
 
     def _found(self, text: str) -> Iterator[tuple[int, str, str]]:
-        """Where it begins, what it is, its pseudonym; the longest of those that begin at the same place first."""
+        """The beginning of each, what it is, its pseudonym; the longest of those that begin at the same place first."""
         text = _lower(text)
         for start in range(len(text) - _SHORTEST + 1):
             for original in sorted(self._by_start.get(text[start : start + _SHORTEST], ()), key=len, reverse=True):
@@ -216,11 +216,11 @@ class Censor:
         return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None
 
     def is_of_the_interface(self, text: str) -> bool:
-        """Whether it is one of its own words and codes."""
+        """True if it is one of its own words and codes."""
         return text in self._words
 
     def is_known(self, text: str) -> bool:
-        """Whether it is one of the texts that stay as they are."""
+        """True if it is one of the texts that stay as they are."""
         return text in self._pseudonyms.known
 
     def member(
@@ -346,11 +346,11 @@ class Censor:
         return text if allowlist.is_moment(text) or vocabulary.is_bare(text) else self._piecewise(text)
 
     def prose(self, text: str) -> str:
-        """What is said to somebody, such as the text of an error."""
+        """Redacts what is said to somebody, such as the text of an error."""
         return text if self.is_known(text) else in_words(text, self)
 
     def remembered(self, text: str) -> list[tuple[int, int, str]]:
-        """What was replaced before and stands in the text as whole words: from where to where, and its pseudonym."""
+        """The texts that were replaced before and stand here as whole words: from where to where, and the pseudonym."""
         return self._remembered.spans(text)
 
     def spots(self, text: str) -> str:
@@ -358,7 +358,7 @@ class Censor:
         return self._made(text, self._pseudonyms.spots(text))
 
     def recalled(self, text: str) -> str:
-        """With pseudonyms where the text holds something that was replaced before."""
+        """The text with pseudonyms where it holds something that was replaced before."""
         return self._remembered.replaced(text)
 
     def addresses(self, text: str) -> str:
@@ -383,18 +383,18 @@ class Censor:
         return start + path + end
 
     def looks_into(self, scheme: str) -> bool:
-        """Whether links of this scheme are made of a host, a path and a query."""
+        """True if links of this scheme are made of a host, a path and a query."""
         return scheme.lower() in ("http", "https")
 
     def query(self, text: str, depth: int = 0) -> str:
-        """What follows the `?`."""
+        """Redacts what follows the `?`."""
         return "&".join(self._parameter(pair, self._rules.queries.get, depth) for pair in text.split("&"))
 
     def form(self, text: str) -> str:
         return "&".join(self._parameter(pair, self._rules.members.get, 0) for pair in text.split("&"))
 
     def host(self, authority: str) -> str:
-        """With its port, without a user and a password. Only the bank's own and this machine stay."""
+        """The host with its port, without a user and a password. Only the bank's own and this machine stay."""
         user, at, host = authority.rpartition("@")
         if at:
             self.dropped(user)
@@ -444,7 +444,7 @@ class Censor:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """What is decided about by itself in a link."""
+    """The parts of a link that are decided about by themselves."""
     if _LOOKS_LIKE_URL.fullmatch(text):
         path, _, rest = text.partition("?")
         parts = _URL.match(text)

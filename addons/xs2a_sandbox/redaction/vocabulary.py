@@ -29,7 +29,7 @@ _DIGITS = 4
 
 
 class Kind(Enum):
-    """What a piece of text is. Only a `WORD` says nothing of anybody by itself.
+    """The kinds of pieces of text. Only a `WORD` says nothing of anybody by itself.
 
     A `NAME` is a word that people are called, too, written small; a `PARTICLE` stands in names: `van`, `de`. `BARE` is
     a short number or a letter.
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str) -> list[Piece]:
-    """What stands between blanks and signs: `payment-accounts`, `{consentId}` without its brackets."""
+    """The pieces between blanks and signs: `payment-accounts`, `{consentId}` without its brackets."""
     found = [Piece(one[0], one.start(), one.end(), kind(one[0])) for one in _PIECE.finditer(text)]
     if len(found) > 1:
         for first, last in _long_numbers(text, found):
@@ -59,7 +59,7 @@ def pieces(text: str) -> list[Piece]:
 
 
 def _long_numbers(text: str, found: list[Piece]) -> Iterator[tuple[int, int]]:
-    """From where to where short numbers stand beside each other that are a long one together: `0664 123 456`."""
+    """The spans in which short numbers stand beside each other that are a long one together: `0664 123 456`."""
     first = 0
     for place in range(1, len(found) + 1):
         if place < len(found) and _is_one_number(text, found[place - 1], found[place]):
@@ -76,7 +76,7 @@ def _is_one_number(text: str, one: Piece, two: Piece) -> bool:
 
 
 def is_words(text: str) -> bool:
-    """Whether it is made of words, one at least, and of nothing that could be somebody's."""
+    """True if it is made of words, one at least, and of nothing that could be somebody's."""
     kinds = {one.kind for one in pieces(text)}
     return Kind.WORD in kinds and kinds.isdisjoint((Kind.OTHER, Kind.NAME))
 
@@ -86,12 +86,12 @@ def has_words(text: str) -> bool:
 
 
 def is_bare(text: str) -> bool:
-    """Whether there is nothing in it but short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
+    """True if there is nothing in it but short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
     return all(one.kind is Kind.BARE or (one.kind is Kind.PARTICLE and one.text.islower()) for one in pieces(text))
 
 
 def strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
-    """Where something stands that is no word; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`.
+    """The spans of what is no word; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`.
 
     `running` text is made of sentences: there `grant` is a verb, elsewhere it may be somebody's name.
     """
@@ -134,7 +134,7 @@ def _next(text: str, found: list[Piece], last: int) -> int:
 
 
 def _belongs(text: str, one: Piece, two: Piece) -> bool:
-    """Whether two neighbours are parts of one name or of one number."""
+    """True if two neighbours are parts of one name or of one number."""
     kinds = {one.kind, two.kind}
     if Kind.WORD in kinds:
         return False

@@ -21,7 +21,7 @@ _MAX_DEPTH = 100
 
 
 class Line(NamedTuple):
-    """Of an answer; `mark` says how severe a difference in it is, `skip` that lines are left out before it."""
+    """A line of an answer; `mark` says how severe a difference in it is, `skip` that lines are left out before it."""
 
     text: str
     mark: Severity | None = None
@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Which places differ, and of which all that is inside does."""
+    """The places that differ, and those of which all that is inside does."""
 
     places: dict[Pointer, Severity]
     whole: set[Pointer]

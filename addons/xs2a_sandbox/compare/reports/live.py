@@ -38,7 +38,7 @@ class LiveReport:
         self._exchanges: dict[bool, list[ComparedExchange]] = {True: [], False: []}
 
     def show(self, compared: Compared) -> ComparedExchange | None:
-        """What is told of it, if anything is. For large answers this takes seconds; it may be called in any thread."""
+        """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
         matters = bool(compared.differences or compared.trouble)
         kept = bool(self._files) and len(self._exchanges[matters]) < _KEPT
         return reports.exchange(compared, 0, self._redact) if matters or kept else None
@@ -70,7 +70,7 @@ class LiveReport:
             self._once(f"not compared: {operation}: {why} (said once, counted at the end)", why)
 
     def report(self) -> Report:
-        """Of all that is kept; `skipped` are the writes that the bank was spared."""
+        """The report of all that is kept; `skipped` are the writes that the bank was spared."""
         rules = Result((), tuple(self._spared), self._ignoring.unused, self._ignoring.lapsed)
         found = sorted([*self._exchanges[True], *self._exchanges[False]], key=lambda exchange: exchange.number)
         return replace(reports.report(rules, self._banks, self._redact), exchanges=tuple(found))

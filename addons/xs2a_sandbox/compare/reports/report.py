@@ -72,7 +72,7 @@ class ComparedExchange:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How much there is of what; `severities` in their order."""
+    """Counts of a report; `severities` in their order."""
 
     exchanges: int
     differing: int
@@ -102,7 +102,7 @@ class Report:
         return {name: _tally(e for e in self.exchanges if e.operation == name) for name in names}
 
     def fails(self, fail_on: Severity | None) -> bool:
-        """Whether a difference is at least as severe."""
+        """True if a difference is at least as severe."""
         worst = (exchange.worst for exchange in self.exchanges)
         return fail_on is not None and any(one and is_at_least(one, fail_on) for one in worst)
 
@@ -148,7 +148,7 @@ def printable(text: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Of a value that `content.read` gave, numbers with their digits."""
+    """JSON of a value that `content.read` gave, numbers with their digits."""
     try:
         return printable(to_json(value).decode())
     except RecursionError:
@@ -167,7 +167,7 @@ class _Shown:
         self._content = body.read(self.entry.answer_body) if redact else self._raw
 
     def find(self, place: Pointer) -> tuple[Pointer, Any, bool]:
-        """Where it is now, what stands there (`_GONE`: nothing), and whether that is the whole way."""
+        """The place where it is now, what stands there (`_GONE`: nothing), and whether that is the whole way."""
         raw, shown = self._raw.value, self._content.value
         steps: list[str | int] = []
         if self._raw.kind == self._content.kind == "json":
@@ -187,7 +187,7 @@ class _Shown:
         return printable(", ".join(values)) if values else NOT_SHOWN
 
     def header_name(self, name: str) -> str:
-        """Of a header that redaction took away, the name is shown if it is made of words."""
+        """The header's name; of one that redaction took away only if it is made of words."""
         known = not self._redacted or self.entry.answer_headers.get(name) is not None
         return name if known or (len(name) <= 60 and not any(c.isdigit() for c in name)) else NOT_SHOWN
 

@@ -120,7 +120,7 @@ def _names(finding: Finding) -> list[str]:
 
 
 def _places(value: Any, path: Sequence[str], before: Pointer = ()) -> Iterator[Pointer]:
-    """Of all that the path leads to."""
+    """The places of all that the path leads to."""
     if not path:
         yield before
     elif isinstance(value, Mapping):

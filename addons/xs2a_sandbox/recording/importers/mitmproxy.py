@@ -74,7 +74,7 @@ def _flows(stream: BinaryIO) -> Iterator[flow.Flow]:
 
 
 def _check(written: bytes) -> None:
-    """That values lie in one another as their lengths say; mitmproxy takes negative ones, too. Raises ValueError."""
+    """Checks that values nest as their lengths say; mitmproxy takes negative ones, too. Raises ValueError."""
     ends, place = [len(written)], 0
     for _ in range(_MOST_VALUES):
         while ends and place == ends[-1]:

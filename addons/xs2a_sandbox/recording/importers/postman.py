@@ -25,7 +25,7 @@ DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """Those that hold in a folder, and the room that is left for what they expand to."""
+    """Variables that hold in a folder, and the room that is left for what they expand to."""
 
     values: Mapping[str, str]
     room: Room
