@@ -46,7 +46,7 @@ def _section(handler: Handler) -> Iterator[str]:
 
 
 def _besides(option: Option) -> str:
-    """What comes with an option, and with each of its values, in a cell of a table."""
+    """Says what comes with an option, and with each of its values, in a cell of a table."""
     texts = [_effect("Then it", option.deeds)] if option.deeds != Deeds() else []
     texts += [_effect(f"With `{value}` it", effect) for value, effect in option.choices.items()]
     if option.instead:

@@ -28,7 +28,7 @@ def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Pr
 
 
 def refusal(problems: Sequence[Problem], file: Path, interface: Interface) -> str:
-    """Why the case in `file` is not kept, and what to do."""
+    """Says why the case in `file` is not kept, and what to do."""
     return "\n".join(["nothing written:", *_lines(problems, file, interface)])
 
 
@@ -94,7 +94,7 @@ def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
 
 
 def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> bool:
-    """Whether one of the values that it asks for is one that the operation takes there."""
+    """Tells if one of the values that it asks for is one that the operation takes there."""
     others = [one for one in alternative if one.place == constraint.place]
     return any(all(one.fits((value,)) for one in others) for value in constraint.values or ())
 
@@ -135,7 +135,7 @@ UNUSED_TESTDATA = "unused-testdata"
 
 
 def unused(over: Overlay, interface: Interface) -> list[Problem]:
-    """What is bundled is left alone: it is not the user's to mend."""
+    """Test data that nothing uses; what is bundled is left alone: it is not the user's to mend."""
     found = [
         one.problem((name, id), UNUSED_TESTDATA, f"this takes nothing out: there is no {id} among the {name}", key=True)
         for one, name, id in over.idle
@@ -180,7 +180,10 @@ def _transactions(over: Overlay) -> _Found:
 
 
 def check(settings: Settings, paths: Sequence[Path] = ()) -> list[Problem]:
-    """Of the configured files, and of `paths` laid over them. Nothing is tried before all of it can be read."""
+    """All problems of the configured files, and of `paths` laid over them.
+
+    Nothing is tried before all of it can be read.
+    """
     found = [p for real in settings.real_banks() for p in _of_bank(settings, build.read(settings, paths, real))]
     return sorted(dict.fromkeys(found), key=lambda p: (str(p.file), p.line, p.column))
 

@@ -42,7 +42,7 @@ def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) ->
 
 
 def complaint(response: Response, by: Operation | Rule, interface: Interface, schemas: Schemas) -> str | None:
-    """What is wrong with an answer that `by` gave; JSON is looked at, other media types are nobody's business."""
+    """Says what is wrong with an answer that `by` gave; JSON is looked at, other media types are nobody's business."""
     media = media_type(Headers(response.headers).get("content-type"))
     if not response.body or response.fault or not is_json(media):
         return None
@@ -55,7 +55,7 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
 
 
 def _possible(by: Operation | Rule, interface: Interface, status: int) -> set[str | None]:
-    """What an answer of that status can have for a schema; None if it may have any form."""
+    """The schemas that an answer of that status can have; None if it may have any form."""
     names = _names(by, interface)
     operation = _operation(by, interface)
     shaping = operation if operation and by.behaviour.handler and not by.behaviour.respond else by
@@ -77,7 +77,7 @@ def _operation(by: Operation | Rule, interface: Interface) -> Operation | None:
 
 
 def _is_raw(by: Operation | Rule, below: tuple[str | int, ...]) -> bool:
-    """What was recorded is what a bank says, whether or not its documentation has it like that."""
+    """Leaves out what was recorded: it is what a bank says, whether or not its documentation has it like that."""
     written: Any = by.origin.written
     for step in below:
         written = written[step]
@@ -98,7 +98,10 @@ TEMPLATE = "template"
 def dry_run(
     by: Operation | Rule, interface: Interface, schemas: Schemas, data: TestData, clock: Clock = REAL
 ) -> Iterator[Problem]:
-    """With a request that is made from what is matched. What a handler finds only a real request can show."""
+    """Tries every answer with a request that is made from what is matched.
+
+    What a handler finds only a real request can show.
+    """
     if by.examples or by.behaviour.handler or by.behaviour.bank:
         return
     with mismatches() as mismatched:
@@ -120,7 +123,7 @@ def dry_run(
 
 
 def mismatch(by: Operation | Rule, source: str, reason: str) -> Problem | None:
-    """At the text that the expression stands in, if `by` has it."""
+    """A problem at the text that the expression stands in, if `by` has it."""
     place = _place(by.origin.written, source)
     return None if place is None else by.origin.problem(TEMPLATE, computed(source, reason), place)
 

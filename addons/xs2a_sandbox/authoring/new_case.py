@@ -87,7 +87,7 @@ def text(draft: Draft, schema: str | None = None) -> str:
 
 
 def schema_line(schema: str) -> str:
-    """What tells editors which JSON Schema the file has."""
+    """The line that tells editors which JSON Schema the file has."""
     return f"# yaml-language-server: $schema={schema}\n"
 
 
@@ -114,7 +114,7 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
 
 
 def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
-    """As `write` does, a case that answers what was asked there with what was answered.
+    """Writes, as `write` does, a case that answers what was asked there with what was answered.
 
     Raises:
         UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
@@ -257,7 +257,7 @@ def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | Non
 def _request(
     operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData
 ) -> tuple[dict[str, Any], Any]:
-    """What the operation's requirements take, and the body of it."""
+    """A request that the operation's requirements take, and the body of it."""
     asked = operation.require.constraints
     request: dict[str, Any] = {}
     known = next((a for a in operation.where if _takes(a, where)), ())
@@ -301,7 +301,7 @@ def _answer(operation: Operation, interface: Interface, schemas: Schemas, status
 
 
 def _error(operation: Operation, interface: Interface, status: int) -> Any:
-    """As the dialect says errors; with the code that the operation has for that status, if it has one."""
+    """An error as the dialect says it; with the code that the operation has for that status, if it has one."""
     handler = HANDLERS.get(operation.behaviour.handler or "")
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]

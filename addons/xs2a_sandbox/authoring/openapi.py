@@ -155,7 +155,7 @@ def _paths(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
 
 
 def _reads(operation: Operation) -> Parts:
-    """What the operation's handler reads of a request."""
+    """The parts of a request that the operation's handler reads."""
     handler = HANDLERS.get(operation.behaviour.handler or "")
     return handler.with_options(operation.behaviour.options or {}).reads if handler else frozenset()
 
@@ -173,7 +173,7 @@ def _said(error: ErrorAnswer) -> str:
 
 
 def bundled_document(dialect: str = Settings().dialect) -> Json:
-    """Of a dialect that comes with the package, without anybody's cases."""
+    """The document of a dialect that comes with the package, without anybody's cases."""
     schemas = Schemas([bundled("schemas")])
     bank = layers.read([[bundled("cassettes") / dialect]], schemas, HANDLERS)
     return Writer(bank, schemas).document(dialect.rpartition("-")[2])

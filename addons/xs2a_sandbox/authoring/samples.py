@@ -23,7 +23,7 @@ def of_body(constraints: Iterable[Constraint]) -> Any:
 
 
 def of_schema(node: Node) -> Any:
-    """With the members that are required, and no others. Where that would not do, a schema gives `examples`."""
+    """A value with the members that are required, and no others. Where that would not do, a schema gives `examples`."""
     node = node.resolved()
     schema = node.schema
     if "const" in schema:

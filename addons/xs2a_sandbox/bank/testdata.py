@@ -62,7 +62,7 @@ class TestData:
     _days: dict[date, Collections] = field(default_factory=dict)
 
     def at(self, day: date) -> Collections:
-        """As seen by a session that starts on that day."""
+        """The collections as seen by a session that starts on that day."""
         if day not in self._days:
             while len(self._days) >= _KEPT_DAYS:
                 self._days.pop(next(iter(self._days)))

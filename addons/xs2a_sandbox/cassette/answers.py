@@ -29,7 +29,7 @@ _PATH = re.compile(
 
 
 class Writable(Protocol):
-    """What an effect needs of a transaction."""
+    """The part of a transaction that an effect needs."""
 
     def get(self, collection: str, id: str) -> dict[str, Any] | None: ...
     def put(self, collection: str, id: str, document: dict[str, Any]) -> None: ...
@@ -144,7 +144,7 @@ class Answer:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is the same JSON with the same status, whatever is asked."""
+        """Tells if it is the same JSON with the same status, whatever is asked."""
         return self.has_json and not callable(self.body) and isinstance(self.status, int)
 
 
@@ -248,7 +248,7 @@ def write(
 
 
 def render_headers(headers: Sequence[tuple[str, Any]], scope: Scope) -> list[tuple[str, str]]:
-    """Those that come out as null are left out."""
+    """The headers as pairs; those that come out as null are left out."""
     rendered = [(name, render(value, scope)) for name, value in headers]
     return [(name, to_text(value)) for name, value in rendered if value is not None]
 

@@ -23,7 +23,7 @@ MAX_DEPTH = 64
 
 
 class Session(NamedTuple):
-    """Whose state it is. `url` is where its pages are: the public URL, with the session where it has a name."""
+    """The owner of the state. `url` is where its pages are: the public URL, with the session where it has a name."""
 
     id: str
     url: str
@@ -34,7 +34,7 @@ class Session(NamedTuple):
 
 
 class Call:
-    """What a handler is given, and expressions look at.
+    """A request as handlers and expressions look at it.
 
     `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
     `options` is what the operation or rule says under `with`; `static` keeps accounts as the test data has them;
@@ -207,7 +207,7 @@ def _not_finite(text: str) -> Any:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether every text in it can be written as UTF-8: JSON escapes can name characters that there are not."""
+    """Tells if every text in it can be written as UTF-8: JSON escapes can name characters that there are not."""
     try:
         to_json(value)
     except UnicodeEncodeError:

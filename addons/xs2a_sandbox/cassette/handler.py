@@ -62,7 +62,7 @@ class Handler:
         return self.run(call)
 
     def with_options(self, options: Mapping[str, Any]) -> Deeds:
-        """What it reads and raises where `with` says this."""
+        """Lists what it reads and raises where `with` says this."""
         reads, raises = self.deeds.reads, self.deeds.raises
         for name, option in self.options.items():
             if value := options.get(name):
@@ -110,7 +110,7 @@ def handler(
 
 
 def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str, Any]:
-    """What its handler is told: its own `with`, else that of the operation."""
+    """The options that its handler is told: its own `with`, else that of the operation."""
     default = operation.behaviour if operation else Behaviour()
     return by.behaviour.options if by.behaviour.options is not None else (default.options or {})
 
@@ -121,7 +121,7 @@ def check(
     handlers: Mapping[str, Handler],
     operations: Mapping[str, Operation],
 ) -> Iterator[Problem]:
-    """What its handler could not do with it. `operation` is itself, or the one that a rule names."""
+    """Finds what its handler could not work with. `operation` is itself, or the one that a rule names."""
     own = handlers.get(by.behaviour.handler or "")
     if own is None:
         return
@@ -149,7 +149,7 @@ def check(
 
 
 def _usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Operation]) -> Mapping[str, Any]:
-    """What the operation says that has this handler, for the same choices."""
+    """The options of the operation that has this handler, for the same choices."""
     chosen = [name for name, option in own.options.items() if option.choices]
     for operation in operations.values():
         theirs = operation.behaviour.options or {}

@@ -24,7 +24,7 @@ _LONGEST = 1000
 
 
 class Found(NamedTuple):
-    """What a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not.
+    """All that a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not.
 
     Requests for the same path share it: nobody changes `parameters`.
     """
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether any operation or rule has this path, whatever else they ask."""
+        """Tells if any operation or rule has this path, whatever else they ask."""
         return bool(self.operation or self.rules or self.methods or self.unfit)
 
 
@@ -51,7 +51,7 @@ class Index:
         self._find_again = lru_cache(_KEPT)(self._paths.find)
 
     def find(self, method: str, segments: tuple[str, ...]) -> Found:
-        """At the first segment from which an operation matches (whatever its method), else the whole path."""
+        """Begins at the first segment from which an operation matches (whatever its method), else takes it whole."""
         if sum(map(len, segments)) + len(segments) > _LONGEST:
             return self._paths.find(method, segments)
         return self._find_again(method, segments)
@@ -134,7 +134,7 @@ class Bucket:
         self._tables = tuple(tables.items())
 
     def candidates(self, values: Values) -> list[tuple[int, Rule]]:
-        """With their positions in the order of all rules, not sorted."""
+        """Rules with their positions in the order of all rules, not sorted."""
         found: list[tuple[int, Rule]] = []
         for places, table in self._tables:
             if not places:

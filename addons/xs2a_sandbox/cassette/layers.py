@@ -66,7 +66,7 @@ class Interface:
     tapes: Mapping[Path, Recorded] = field(default_factory=dict)
 
     def named(self, id: str) -> Operation | Rule | None:
-        """What X-Sandbox-Rule names."""
+        """The rule or operation that X-Sandbox-Rule names."""
         return next((rule for rule in self.rules if rule.id == id), None) or self.operations.get(id)
 
 
@@ -302,7 +302,7 @@ def _unknown_schema(
 
 
 def schema_names(name: str | None, operation: Operation | None) -> list[str]:
-    """What `payments/{product}` can become, by the values that the operation's `where` lists."""
+    """The names that `payments/{product}` can become, by the values that the operation's `where` lists."""
     if name is None:
         return []
     names = {name}

@@ -29,7 +29,7 @@ TEXT = "text"
 
 @dataclass(frozen=True, slots=True)
 class RequestPart:
-    """Where a constraint looks: header (lower case), query key, path parameter, or JSON Pointer into the body."""
+    """A place of a request: header (lower case), query key, path parameter, or JSON Pointer into the body."""
 
     part: Part
     name: str
@@ -51,7 +51,7 @@ class Constraint:
 
 
 class Surroundings(NamedTuple):
-    """What compiling a matcher depends on: `textual` is all that stands outside of bodies."""
+    """All that compiling a matcher depends on: `textual` is all that stands outside of bodies."""
 
     textual: bool
     check_schema: Callable[[str], ValueTest]
@@ -123,7 +123,7 @@ def compile_matcher(matcher: Any, around: Surroundings) -> Test:
 
 
 def in_words(matcher: Any) -> str:
-    """What a matcher takes."""
+    """Says what a matcher takes."""
     return " and ".join(OPERATORS[name].words(operand) for name, operand in long_form(matcher).items())
 
 

@@ -20,7 +20,7 @@ Pointer = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where something was written; `pointer` leads to it in its document."""
+    """The place where something was written; `pointer` leads to it in its document."""
 
     document: Document
     pointer: Pointer
@@ -39,7 +39,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Where a cassette's answers come from: the bank's URL, when, and the fingerprint of the pseudonyms' key.
+    """The source of a cassette's answers: the bank's URL, when, and the fingerprint of the pseudonyms' key.
 
     `redacted` is None where the recording holds what really went over the wire; `left_out` are requests whose answer no
     rule can give, and why.
@@ -53,7 +53,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a request must bring. `schema` names the body's JSON Schema; `{parameter}` in it is a path parameter.
+    """All that a request must bring. `schema` names the body's JSON Schema; `{parameter}` in it is a path parameter.
 
     An `optional` body is looked at only if there is one.
     """
@@ -71,7 +71,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What answers: `respond` alone, a `sequence`, a `handler` shaped by `respond`, or the real bank."""
+    """The way to an answer: `respond` alone, a `sequence`, a `handler` shaped by `respond`, or the real bank."""
 
     respond: tuple[Answer, ...] = ()
     sequence: tuple[Answer, ...] = ()

@@ -54,7 +54,7 @@ def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
 
 
 def _apart(left: Operation, right: Operation) -> bool:
-    """Whether what they ask of their path parameters keeps them apart, in each of its alternatives."""
+    """Tells if what they ask of their path parameters keeps them apart, in each of its alternatives."""
     return all(
         any(_exclude(a, b) for a in mine for b in theirs if a.place == b.place)
         for mine in (_by_position(alternative, left.pattern) for alternative in left.where)
@@ -141,7 +141,7 @@ def _disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) -> b
 
 
 def _exclude(left: Constraint, right: Constraint) -> bool:
-    """Whether no value can fit both."""
+    """Tells if no value can fit both."""
     if left.values and right.values and not left.values & right.values:
         return True
     if (_must_be_absent(left) and _must_be_present(right)) or (_must_be_present(left) and _must_be_absent(right)):
@@ -173,7 +173,7 @@ def _must_be_present(constraint: Constraint) -> bool:
 
 
 def _subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) -> bool:
-    """Whether whatever fits the weaker fits the stronger; judged by structure, so a few cases go unseen."""
+    """Tells if whatever fits the weaker fits the stronger; judged by structure, so a few cases go unseen."""
     if stronger.when and stronger.when_text != weaker.when_text:
         return False
     if stronger.operation:
@@ -190,7 +190,7 @@ def _subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation])
 
 
 def _implies(narrow: Constraint, wide: Constraint) -> bool:
-    """Whether every value that fits `narrow` fits `wide`."""
+    """Tells if every value that fits `narrow` fits `wide`."""
     if same(narrow.spec, wide.spec):
         return True
     if narrow.values and wide.values and set(wide.spec) <= {"equals", "in"}:

@@ -58,7 +58,7 @@ class Pattern:
         return tuple(s.text for s in self.segments if s.kind != LITERAL)
 
     def overlaps(self, other: "Pattern") -> bool:
-        """Whether one path can fit both."""
+        """Tells if one path can fit both."""
         for mine, theirs in zip(self.segments, other.segments, strict=False):
             if TAIL in (mine.kind, theirs.kind):
                 return True
@@ -68,7 +68,7 @@ class Pattern:
         return len(shorter) == len(longer)
 
     def covers(self, other: "Pattern") -> bool:
-        """Whether every path that fits `other` fits this pattern."""
+        """Tells if every path that fits `other` fits this pattern."""
         for position, mine in enumerate(self.segments):
             if mine.kind == TAIL:
                 return len(other.segments) > position

@@ -221,7 +221,7 @@ class _Reader:
         )
 
     def content(self, name: str) -> bytes:
-        """Of a file in the cassette's own folder; several answers share it. Raises OSError."""
+        """The bytes of a file in the cassette's own folder; several answers share it. Raises OSError."""
         if name not in self.contents:
             folder = self.document.file.parent
             self.contents[name] = own_file.read(folder / name, folder=folder)

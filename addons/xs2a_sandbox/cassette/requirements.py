@@ -63,7 +63,7 @@ def _check_constraint(constraint: Constraint, call: Call) -> None:
 
 
 def header_name(name: str) -> str:
-    """As it is usually written: X-Request-ID, PSU-IP-Address."""
+    """The name as it is usually written: X-Request-ID, PSU-IP-Address."""
     return "-".join(
         part.upper() if part in ("id", "ip", "psu", "tpp", "uri") else part.capitalize() for part in name.split("-")
     )

@@ -23,7 +23,7 @@ _CHARACTERS = 64
 
 
 class Work:
-    """What is left of a budget."""
+    """The rest of a budget."""
 
     __slots__ = ("left",)
 
@@ -40,7 +40,7 @@ _current = _Current()
 
 
 def begin(work: Work) -> Work:
-    """From now on it is spent from this one; returns the one before, which `end` takes."""
+    """Spends from this one from now on; returns the one before, which `end` takes."""
     before, _current.work = _current.work, work
     return before
 

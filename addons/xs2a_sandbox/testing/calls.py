@@ -26,7 +26,7 @@ class Calls:
         return entries[-1]
 
     def find(self, method: str | None = None, path: str | None = None, **more: Any) -> list[Journaled]:
-        """Those that fit, oldest first; `more` as for `assert_called`."""
+        """Exchanges that fit, oldest first; `more` as for `assert_called`."""
         return select(self._journal, Wanted(method=method, path=path, **more))
 
     def assert_called(
@@ -42,7 +42,9 @@ class Calls:
         query: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> list[Journaled]:
-        """At least once, or as often as `times` says. `*` in a path is anything; `body` is JSON that is contained.
+        """Asserts that it came at least once, or as often as `times` says.
+
+        `*` in a path is anything; `body` is JSON that is contained.
 
         Gives the exchanges that were found.
         """

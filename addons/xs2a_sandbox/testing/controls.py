@@ -52,13 +52,13 @@ class Hand:
 
 
 class State:
-    """What the bank holds: the test data with the session's changes. `state["consents"][id]` is a document."""
+    """All that the bank holds: the test data with the session's changes. `state["consents"][id]` is a document."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     def __getitem__(self, collection: str) -> dict[str, Document]:
-        """As it is now, by id; empty where there is no such collection."""
+        """The collection as it is now, by id; empty where there is no such collection."""
         documents: dict[str, Document] = self._ask("GET", ("state", collection))
         return documents
 
@@ -78,7 +78,7 @@ class Decisions:
         self._begin = begin
 
     def decide(self, id: str, decision: str) -> str:
-        """Of an authorisation, or of what waits for one. Gives its status then. Raises UserMistake."""
+        """Decides an authorisation, or what waits for one. Gives its status then. Raises UserMistake."""
         id = id.lower()
         if id in self._ask("GET", ("state", AUTHORISATIONS)):
             return str(self._decided(id, decision)["scaStatus"])

@@ -91,5 +91,5 @@ def framed(response: Response, method: str) -> list[tuple[str, str]]:
 
 
 def sent(response: Response) -> bytes:
-    """What of the body is on its way before the connection breaks."""
+    """The part of the body that is on its way before the connection breaks."""
     return response.body[: len(response.body) // 2] if response.fault == "truncate" else response.body

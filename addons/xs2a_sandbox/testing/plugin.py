@@ -104,7 +104,7 @@ def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureR
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What the bank was asked stands beside the failure."""
+    """Puts what the bank was asked beside the failure."""
     report = yield
     if report.failed and (sandbox := item.stash.get(_SANDBOX, None)) is not None:
         report.sections.append(("xs2a journal", str(sandbox.journal)))
@@ -112,7 +112,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _given(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the ini file and the markers say, the nearest marker last: cassettes add up, of the others the last counts.
+    """All that ini file and markers say, the nearest marker last: cassettes add up, of the others the last counts.
 
     Relative paths begin at the folder of the ini file, or at the root folder.
     """

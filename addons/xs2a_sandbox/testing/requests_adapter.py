@@ -58,7 +58,7 @@ class RequestsAdapter(HTTPAdapter):
 
 
 class _WithHeaders:
-    """What requests looks for cookies in."""
+    """The message that requests looks for cookies in."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.msg = http.client.HTTPMessage()

@@ -54,7 +54,7 @@ class Blueprint:
         return cls(settings, layers, files.interface, files.schemas, files.testdata)
 
     def extended(self, layers: Sequence[Sequence[Cassette]]) -> Interface:
-        """With more layers over those of the files. Raises Unreadable."""
+        """The interface with more layers over those of the files. Raises Unreadable."""
         return interface.read([*self.layers, *layers], self.schemas, HANDLERS)
 
     def engine(self, said: Interface, store: Store, journal: Journal) -> Engine:
@@ -109,7 +109,7 @@ if TYPE_CHECKING:
 
 
 def httpx_transport(answer: Answer, loop: LoopThread) -> "HttpxTransport":
-    """For `httpx.Client(transport=…)` and `httpx.AsyncClient(transport=…)`. Raises UserMistake without httpx."""
+    """A transport for `httpx.Client` and `httpx.AsyncClient`. Raises UserMistake without httpx."""
     try:
         from xs2a_sandbox.testing.httpx_transport import HttpxTransport
     except ImportError as error:
@@ -118,7 +118,7 @@ def httpx_transport(answer: Answer, loop: LoopThread) -> "HttpxTransport":
 
 
 def requests_adapter(answer: Answer, loop: LoopThread) -> "RequestsAdapter":
-    """For `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
+    """The adapter for `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
     try:
         from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
     except ImportError as error:
@@ -145,7 +145,7 @@ NO_BODY: Any = object()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SandboxResponse:
-    """What `Sandbox.request` gives; `fault` is what a door would do to the connection."""
+    """The answer that `Sandbox.request` gives; `fault` is what a door would do to the connection."""
 
     status: int
     headers: Headers
@@ -193,7 +193,7 @@ class Sandbox:
 
     @property
     def transport(self) -> "HttpxTransport":
-        """For httpx, sync and async. Raises UserMistake where httpx is not installed."""
+        """A transport for httpx, sync and async. Raises UserMistake where httpx is not installed."""
         return httpx_transport(self.answer, self._loop)
 
     def client(self, **options: Any) -> "httpx.Client":
@@ -210,7 +210,7 @@ class Sandbox:
         return httpx.AsyncClient(**{"transport": transport, "base_url": self.base_url, **options})
 
     def mount(self, session: "requests.Session") -> "requests.Session":
-        """From now on every request of this session comes here."""
+        """Sends every request of this session here from now on."""
         adapter = requests_adapter(self.answer, self._loop)
         session.adapters.clear()  # one with a longer prefix would win
         session.mount("https://", adapter)
@@ -235,7 +235,7 @@ class Sandbox:
         query: Mapping[str, Any] | None = None,
         consent: str | None = None,
     ) -> SandboxResponse:
-        """With an X-Request-ID and a PSU-IP-Address unless `headers` say otherwise; None there leaves one out."""
+        """Adds an X-Request-ID and a PSU-IP-Address unless `headers` say otherwise; None there leaves one out."""
         usual = {"X-Request-ID": str(uuid4()), "PSU-IP-Address": "192.0.2.1"}
         if consent is not None:
             usual["Consent-ID"] = consent
@@ -276,7 +276,7 @@ class Sandbox:
         return [rule.id for cassette in layer for rule in cassette.rules]
 
     def approve(self, id: str) -> str:
-        """As if a payment user had: a consent, payment, basket or authorisation. Gives its status then.
+        """Approves as a payment user would: a consent, payment, basket or authorisation. Gives its status then.
 
         Raises:
             UserMistake: there is no such thing, or nothing that could be approved.
@@ -301,7 +301,7 @@ class Sandbox:
         return value
 
     def _begin(self, family: Family, id: str, document: Document) -> None:
-        """At the bank's own operation, whose refusal is a UserMistake. It is no request of the app: no journal."""
+        """Asks the bank's own operation, whose refusal is a UserMistake. It is no request of the app: no journal."""
         said = self._engine.interface
         values = {"service": document.get("service"), "product": document.get("product"), f"{family.name}Id": id}
         for operation in said.operations.values():

@@ -92,12 +92,12 @@ class Served:
 
     @property
     def proxy(self) -> str:
-        """With the session as its user."""
+        """The proxy with the session as its user."""
         return self.process.proxy.replace("://", f"://{self.session}:x@", 1)
 
     @property
     def proxies(self) -> dict[str, str]:
-        """As requests takes them."""
+        """The proxies as requests takes them."""
         return {"http": self.proxy, "https": self.proxy}
 
     @property
@@ -113,7 +113,7 @@ class Served:
         return State(self._remote.ask)
 
     def approve(self, id: str) -> str:
-        """As if a payment user had: an authorisation, or what waits for one. Gives its status. Raises UserMistake."""
+        """Approves an authorisation, or what waits for one, as a user would. Gives its status. Raises UserMistake."""
         return Decisions(self._remote.ask, _begin).decide(id, "approve")
 
     def decline(self, id: str) -> str:

@@ -150,7 +150,7 @@ def lists(call: Call) -> Sequence[str]:
 
 
 def period(call: Call) -> tuple[str | None, str | None]:
-    """From when to when transactions are asked for. Raises BankError `period-invalid`."""
+    """The days from which and to which transactions are asked for. Raises BankError `period-invalid`."""
     since, until = call.query.get("dateFrom"), call.query.get("dateTo")
     if since and until and since > until:
         raise BankError("period-invalid", expected="dateFrom must not be after dateTo")

@@ -54,7 +54,7 @@ WITH_RESOURCE = f"{BEGINNING} headers.tpp-explicit-authorisation-preferred"
 
 
 def begin_with_resource(call: Call, family: Family, id: str) -> None:
-    """What an initiation does beside creating the resource, unless the TPP, or several signatories, want it apart."""
+    """Begins the authorisation of a new resource, unless the TPP, or several signatories, want it apart."""
     explicit = call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "true"
     resource = call.state.get(family.collection, id)
     offered_here = family.name in call.sca
@@ -96,12 +96,12 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
 
 
 def options_of(call: Call, family: Family) -> Mapping[str, Any]:
-    """Those of the operation that starts an authorisation, wherever it begins; the call's own are stronger."""
+    """The options of the operation that starts an authorisation, wherever it begins; the call's own are stronger."""
     return {**call.sca.get(family.name, {}), **call.options}
 
 
 def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] | None) -> str:
-    """What the TPP prefers, if the customer can do it; the dialect's own choice where it has no wish, or two."""
+    """The approach that the TPP prefers, if the customer can do it; the dialect's own where it has no wish, or two."""
     redirect = call.headers.get("tpp-redirect-preferred", "").lower()
     decoupled = call.headers.get("tpp-decoupled-preferred", "").lower()
     wanted: str = options["sca"]
@@ -149,6 +149,6 @@ def _watch(call: Call, family: Family, id: str) -> None:
 
 
 def gives_way(call: Call, id: str) -> bool:
-    """Whether it was begun with its resource and nobody has used it."""
+    """Tells if it was begun with its resource and nobody has used it."""
     other = call.state.get(AUTHORISATIONS, id)
     return other is not None and other["implicit"] and other["scaStatus"] in ("received", "psuIdentified")

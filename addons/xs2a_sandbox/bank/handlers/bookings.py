@@ -26,7 +26,7 @@ class Movement:
 
 
 def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movement]:
-    """What authorised payments have done to the account, and the next thing each will do; newest first."""
+    """All that authorised payments have done to the account, and the next thing each will do; newest first."""
     if call.static:
         return []
     today = call.clock.today()
@@ -41,7 +41,7 @@ def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movemen
 
 
 def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document]:
-    """What is booked moves every balance; what is pending moves what is available in future."""
+    """The balances: what is booked moves every one; what is pending moves what is available in future."""
     if not moved:
         return list(account["balances"])
     booked = sum((m.amount for m in moved if not m.pending), Decimal())
@@ -62,7 +62,7 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
 
 
 def available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
-    """What can be paid from the account, in its currency."""
+    """The money that can be paid from the account, in its currency."""
     held = balances(account, movements(call, iban, account))
     return next((Decimal(b["balanceAmount"]["amount"]) for b in held if b["balanceType"] == _AVAILABLE), Decimal())
 

@@ -114,7 +114,7 @@ def delete(call: Call) -> dict[str, Any]:
 
 
 def redirects(call: Call) -> dict[str, str | None]:
-    """Where the PSU is sent back to, as the TPP registers it with a resource."""
+    """The addresses that the PSU is sent back to, as the TPP registers it with a resource."""
     return {
         "redirectUri": call.headers.get("tpp-redirect-uri"),
         "nokRedirectUri": call.headers.get("tpp-nok-redirect-uri"),

@@ -47,7 +47,7 @@ class Machine:
         return frozenset((state, t.to) for t in self.transitions for state in t.states)
 
     def after(self, state: str, event: str) -> str | None:
-        """Where the event leads; None where it cannot happen."""
+        """The state that the event leads to; None where it cannot happen."""
         return next((t.to for t in self.transitions if t.event == event and state in t.states), None)
 
 

@@ -235,7 +235,7 @@ def _record(body: Mapping[str, Any]) -> Document:
 
 
 def _bulk_record(body: Mapping[str, Any], moneys: Sequence[Money]) -> Document:
-    """Of a bulk in several currencies there is no total."""
+    """The record of a bulk; in several currencies it has no total."""
     currencies = {currency for currency, _ in moneys}
     total = sum((Decimal(amount) for _, amount in moneys), Decimal())
     (currency, _), *_ = moneys

@@ -13,7 +13,7 @@ _MOST = 1000
 
 
 def first_day(payment: Mapping[str, Any]) -> date | None:
-    """When it executes, or for the first time. None: it never does, or the test data do not say when."""
+    """The day when it executes, or for the first time. None: it never does, or the test data do not say when."""
     return next(days(payment), None)
 
 
@@ -58,7 +58,7 @@ def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[da
 
 
 def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
-    """From the start on; a month that is too short for the day has it on its last."""
+    """The days from the start on; a month that is too short for the day has it on its last."""
     frequency = str(request.get("frequency", "")).lower()
     if step := _DAYS.get(frequency):
         for number in range((date.max - start).days // step + 1):

@@ -102,7 +102,7 @@ def note_push(call: Call, id: str, authorisation: Document, decides: datetime) -
 
 
 def _answer_due(call: Call, psu: str) -> None:
-    """In the order of the answers, whichever is looked at first: a newer recurring consent ends an older one."""
+    """Settles them in the order of the answers: a newer recurring consent ends an older one, whichever is asked for."""
     pushed = call.state.get(PUSHED, psu)
     if not pushed:
         return

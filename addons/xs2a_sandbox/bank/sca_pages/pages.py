@@ -101,7 +101,7 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
 
 
 def _log_in(visit: Visit, form: Form) -> Shown:
-    """With one click the sandbox fills in the password of its customer."""
+    """Logs in: with one click the sandbox fills in the password of its customer."""
     psu_id, password = _field(form, "customer"), ""
     if psu_id:
         password = (visit.call.state.get("psus", psu_id) or {}).get("password", "")
@@ -265,12 +265,12 @@ def _final(visit: Visit, outcome: str, *, code: str | None = None, error: BankEr
 
 
 def _unusable(authorisation: Mapping[str, Any]) -> bool:
-    """Whether the app registered an address, and none that a browser may be sent to."""
+    """Tells if the app registered an address, and none that a browser may be sent to."""
     return bool(authorisation["ok"] or authorisation["nok"]) and not registered(authorisation)
 
 
 def _again(visit: Visit) -> Response:
-    """To where the visit now is, with GET: reloading it sends nothing twice."""
+    """Leads to where the visit now is, with GET: reloading it sends nothing twice."""
     return redirect(visit.link, *PRIVATE)
 
 

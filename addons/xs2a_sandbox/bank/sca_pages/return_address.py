@@ -8,7 +8,7 @@ from xs2a_sandbox.documents.formats import WEB, is_redirect_uri
 
 
 def return_address(authorisation: Mapping[str, Any], *, good: bool, code: str | None = None) -> str | None:
-    """For a negative end the TPP-Nok-Redirect-URI, else the TPP-Redirect-URI. None: no browser is sent anywhere."""
+    """The TPP-Nok-Redirect-URI for a negative end, else the TPP-Redirect-URI. None: no browser is sent anywhere."""
     registered = authorisation.get("ok") if good else authorisation.get("nok") or authorisation.get("ok")
     url = usable(registered)
     return _with(url, {"confirmationCode": code}) if url and code else url
@@ -25,7 +25,7 @@ def usable(url: str | None) -> str | None:
 
 
 def asking(authorisation: Mapping[str, Any]) -> str | None:
-    """Who asks, as far as is known: the host that the browser goes back to."""
+    """The name of who asks, as far as is known: the host that the browser goes back to."""
     url = usable(authorisation.get("ok"))
     if url is None:
         return None

@@ -66,7 +66,7 @@ class Visit:
 
     @property
     def steps(self) -> list[str]:
-        """Those that are known to come, or to have been."""
+        """The steps that are known to come, or to have been."""
         several = self.authorisation.get("signedIn") and len(methods_of(self.call, self.authorisation)) > 1
         return [LOGIN, *([ACCOUNTS] if self.may_choose else []), *([METHOD] if several else []), APPROVE]
 
@@ -87,7 +87,7 @@ class Visit:
 
     @property
     def customers(self) -> list[str]:
-        """Who may sign and has not; the one whom the app has named comes first."""
+        """The customers who may sign and have not; the one whom the app has named comes first."""
         everybody = holders(self.call, self.family, self.resource)
         left = [psu for psu in everybody if psu not in self.signed] or everybody
         return sorted(left, key=lambda psu: psu != self.authorisation.get("psuId"))
@@ -95,7 +95,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """What a link leads to; `link` is the query that leads there again."""
+    """The page that a link leads to; `link` is the query that leads there again."""
 
     family: Family
     id: str
@@ -104,7 +104,7 @@ class Destination:
 
     @property
     def unfunded(self) -> bool:
-        """Whether there is nothing to authorise because the money does not suffice."""
+        """Tells if there is nothing to authorise because the money does not suffice."""
         return bool(self.resource.get("unfunded")) and self.resource["transactionStatus"] in ("RCVD", "RJCT")
 
 
