@@ -459,11 +459,11 @@ def _equal(bank: Any, sandbox: Any) -> bool:
         return False
 
 
-def _size(value: Any, known: dict[int, int], depth: int = 0) -> int:
+def _size(value: Any, sizes: dict[int, int], depth: int = 0) -> int:
     """The number of scalars that say something; at least 1."""
     if depth > MAX_DEPTH or type(value) not in (dict, list):
         return 1
-    if (size := known.get(id(value))) is None:
+    if (size := sizes.get(id(value))) is None:
         inner = value.values() if type(value) is dict else value
-        known[id(value)] = size = max(1, sum(_size(one, known, depth + 1) for one in inner if one is not None))
+        sizes[id(value)] = size = max(1, sum(_size(one, sizes, depth + 1) for one in inner if one is not None))
     return size

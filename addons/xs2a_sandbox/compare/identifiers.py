@@ -61,8 +61,8 @@ class Counterparts:
 
     def _pair(self, left: str, right: str, learn: bool) -> bool:
         if not (is_uuid(left) and is_uuid(right)):
-            known = left in self._to_right or right in self._to_left
-            if known or not (_IDENTIFIER.fullmatch(left) and _IDENTIFIER.fullmatch(right)):
+            has_counterpart = left in self._to_right or right in self._to_left
+            if has_counterpart or not (_IDENTIFIER.fullmatch(left) and _IDENTIFIER.fullmatch(right)):
                 return False
         if learn:
             self.learn(left, right)
@@ -134,29 +134,29 @@ def _names_something(parts: list[str], position: int) -> bool:
     return "/" in before and "//" not in before and len(piece) > 2 and any(letter.isdigit() for letter in piece)
 
 
-def _rewritten(request: Request, known: Mapping[str, str]) -> Request:
-    known = {mine: theirs for mine, theirs in known.items() if mine != theirs}
-    if not known:
+def _rewritten(request: Request, names: Mapping[str, str]) -> Request:
+    names = {mine: theirs for mine, theirs in names.items() if mine != theirs}
+    if not names:
         return request
 
     def put(text: str) -> str:
-        if text in known:
-            return known[text]
+        if text in names:
+            return names[text]
         parts = _DELIMITERS.split(text)
         if len(parts) == 1:
             return text
-        return "".join(known.get(part, part) if len(part) >= _UNMISTAKABLE else part for part in parts)
+        return "".join(names.get(part, part) if len(part) >= _UNMISTAKABLE else part for part in parts)
 
     path, mark, query = request.target.partition("?")
-    target = "/".join(_encoded(segment, _whole(known)) for segment in path.split("/"))
+    target = "/".join(_encoded(segment, _whole(names)) for segment in path.split("/"))
     if mark:
         target += "?" + _form(query, put)
     headers = Headers((name, value if name.lower() in _FREE_TEXT else put(value)) for name, value in request.headers)
     return replace(request, target=target, headers=headers, body=_body(request, put))
 
 
-def _whole(known: Mapping[str, str]) -> Callable[[str], str]:
-    return lambda text: known.get(text, text)
+def _whole(names: Mapping[str, str]) -> Callable[[str], str]:
+    return lambda text: names.get(text, text)
 
 
 def _encoded(text: str, put: Callable[[str], str]) -> str:

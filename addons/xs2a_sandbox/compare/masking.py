@@ -170,9 +170,9 @@ class Noise:
             return None
         kinds = list(self._known.get(_place(difference), ()))
         if difference.kind in _ELEMENTS:
-            for place, known in self._known.items():
+            for place, others in self._known.items():
                 if place[:1] == (difference.bank_place[:-1],) and twin(str(place[-1])) == difference.key:
-                    kinds += known
+                    kinds += others
         return next((_REASONS[kind] for kind in kinds if difference.kind in _MASKS[kind]), None)
 
 

@@ -21,8 +21,8 @@ from xs2a_sandbox.http.messages import Headers
 def log(entries: Iterable[Exchange] = (), comment: str = "") -> dict[str, Any]:
     """A whole document: `{"log": {…}}`."""
     creator = {"name": "xs2a-sandbox", "version": __version__}
-    said = {"comment": comment} if comment else {}
-    return {"log": {"version": "1.2", "creator": creator, **said, "entries": [to_har(entry) for entry in entries]}}
+    note = {"comment": comment} if comment else {}
+    return {"log": {"version": "1.2", "creator": creator, **note, "entries": [to_har(entry) for entry in entries]}}
 
 
 def to_har(entry: Exchange) -> dict[str, Any]:

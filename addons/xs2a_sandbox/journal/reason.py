@@ -74,7 +74,7 @@ def _of_message(message: Mapping[str, Any], diagnosis: Any) -> str | None:
     if path:
         text = f"{text} (at {path})" if text else f"at {path}"
     if isinstance(diagnosis, dict):
-        text = f"{text}; {said}" if (said := _near(diagnosis)) else text
+        text = f"{text}; {near}" if (near := _near(diagnosis)) else text
     return _joined(message.get("code"), text)
 
 

@@ -70,13 +70,13 @@ class ServingLog(logging.Handler):
         request: Request | None = getattr(record, "request", None)
         personal: bool | None = getattr(record, "personal", None)
         trace = traceback.TracebackException.from_exception(error)
-        said, waiting = set[str](), [trace]
+        own_lines, waiting = set[str](), [trace]
         while waiting:
             one = waiting.pop()
-            said.update(line.strip() for text in one.format_exception_only() for line in text.splitlines())
+            own_lines.update(line.strip() for text in one.format_exception_only() for line in text.splitlines())
             waiting += [inner for inner in (one.__cause__, one.__context__, *(one.exceptions or ())) if inner]
         lines = "".join(trace.format()).splitlines()
-        return "\n".join(self._shown(line, request, personal) if _text(line) in said else line for line in lines)
+        return "\n".join(self._shown(line, request, personal) if _text(line) in own_lines else line for line in lines)
 
     def _shown(self, line: str, request: Request | None, personal: bool | None) -> str:
         text = _text(line)

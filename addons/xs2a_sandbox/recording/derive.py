@@ -80,9 +80,9 @@ def derive(directory: Path, interface: Interface | None) -> Derived:
         raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
     cassettes = directory / CASSETTES
     left_out: list[LeftOut] = []
-    taped, said = read(directory, Routes(interface), left_out)
+    taped, tokens = read(directory, Routes(interface), left_out)
     bodies: dict[str, bytes] = {}
-    made = [rule for group in newest(taped, left_out) for rule in _rules(group, said, bodies)]
+    made = [rule for group in newest(taped, left_out) for rule in _rules(group, tokens, bodies)]
     existing = _existing(cassettes)
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
@@ -103,7 +103,7 @@ def derive(directory: Path, interface: Interface | None) -> Derived:
     return Derived(len(made), len(kept), written, tuple(map(str, left_out)))
 
 
-def _rules(group: Sequence[Taped], said: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
+def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
     """Rules without their ids, in the order of the first request that each answers."""
     answers = [taped_answer(one.entry, bodies) for one in group]
     requests = [
@@ -113,21 +113,21 @@ def _rules(group: Sequence[Taped], said: Mapping[str, int], bodies: dict[str, by
         for one, answer in zip(group, answers, strict=True)
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
-    for rule, positions in rules(match, requests, answers, said):
+    for rule, positions in rules(match, requests, answers, tokens):
         yield _Made(rule, tuple(group[position] for position in positions))
 
 
 def _existing(cassettes: Path) -> list[DerivedFile]:
-    found = []
+    files = []
     problems: list[Problem] = []
     for file in sorted(cassettes.rglob("*.yaml")):
         try:
-            found.append(generated_file.read(file))
+            files.append(generated_file.read(file))
         except Unreadable as unreadable:
             problems += unreadable.problems
     if problems:
         raise Unreadable(problems)
-    return found
+    return files
 
 
 def _beside(
@@ -140,7 +140,7 @@ def _beside(
     rules = [rule for file in existing if file.kept for rule in _compiled(file.document) if rule.id in taken]
     theirs = [(rule, rank) for rule in rules if (rank := _rank(rule, operations))]
     counts: Counter[str] = Counter()
-    found = []
+    added = []
     for one in made:
         name = f"recorded-{slug(one.taped[0].route.name)}"
         counts[name] += 1
@@ -154,8 +154,8 @@ def _beside(
             text = f"{other.id!r} in {other.origin.document.file.name} was edited and answers the same requests"
             left_out.append(LeftOut(one.taped[0], text))
         else:
-            found.append(replace(one, value=value))
-    return found
+            added.append(replace(one, value=value))
+    return added
 
 
 def _identified(id: str, rule: Value) -> Value:
@@ -195,11 +195,11 @@ def _rank(rule: Rule, operations: Mapping[str, Operation]) -> tuple[int, int, tu
 def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
     """The part of what was left out that no newer recording answers."""
     newest_files = {(one.route.path, one.route.method): one.file for one in taped}
-    found: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
+    unanswered: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
     for one in left_out:
         if one.lacking and newest_files.get((one.taped.route.path, one.taped.route.method), -1) <= one.taped.file:
-            found[_home(one.taped)].append(one)
-    return found
+            unanswered[_home(one.taped)].append(one)
+    return unanswered
 
 
 def _texts(

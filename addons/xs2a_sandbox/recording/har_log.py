@@ -162,11 +162,11 @@ class Recording:
                 self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             except FileExistsError:
                 number += 1
-        said = log(comment="one entry a line follows")["log"]
-        del said["entries"]
+        opening = log(comment="one entry a line follows")["log"]
+        del opening["entries"]
         self._end = 0
         try:
-            self._append(_line({"log": said | {f"_{name}": value for name, value in self._head.items()}}))
+            self._append(_line({"log": opening | {f"_{name}": value for name, value in self._head.items()}}))
             _sync_directory(raw)
         except OSError:
             self._close_file()
@@ -200,20 +200,20 @@ class Recording:
 
 def raw_files(directory: Path) -> list[Path]:
     """Oldest first."""
-    found = [
+    numbered = [
         (match[1], int(match[2] or 1), file) for file in _listed(directory) if (match := _NAME.fullmatch(file.name))
     ]
-    return [file for _, _, file in sorted(found)]
+    return [file for _, _, file in sorted(numbered)]
 
 
 def read_head(file: Path) -> dict[str, Any]:
     """`banks` and `redacted`, as the recording was told. Raises ConfigError."""
     with _opened(file) as lines:
         head = _parsed(next(iter(lines), b""))
-    said = head.get("log") if isinstance(head, dict) else None
-    if not isinstance(said, dict):
+    content = head.get("log") if isinstance(head, dict) else None
+    if not isinstance(content, dict):
         return {}
-    return {name.removeprefix("_"): value for name, value in said.items() if name.startswith("_")}
+    return {name.removeprefix("_"): value for name, value in content.items() if name.startswith("_")}
 
 
 def read_raw(file: Path) -> list[Exchange]:

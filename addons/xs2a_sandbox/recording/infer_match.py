@@ -21,7 +21,7 @@ from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.messages import is_field_value
 from xs2a_sandbox.http.target import split_target
 
-Said = Mapping[str, int]
+Tokens = Mapping[str, int]
 """Texts that the bank has brought up, with the number of the exchange."""
 
 ALWAYS = {"consent-id": "Consent-ID"}
@@ -84,7 +84,7 @@ def recorded_request(
 
 
 def rules(
-    match: Mapping[str, Any], requests: Sequence[RecordedRequest], answers: Sequence[Any], said: Said
+    match: Mapping[str, Any], requests: Sequence[RecordedRequest], answers: Sequence[Any], tokens: Tokens
 ) -> Iterator[tuple[dict[str, Any], list[int]]]:
     """Rules without ids, in the order of the first request that each answers, and the positions of all that it does.
 
@@ -92,7 +92,7 @@ def rules(
     a sequence.
     """
     alike: dict[str, list[int]] = {}
-    matches = tell_apart(requests, said)
+    matches = tell_apart(requests, tokens)
     for position, told_apart in enumerate(matches):
         alike.setdefault(exactly(told_apart), []).append(position)
     for positions in alike.values():
@@ -105,14 +105,14 @@ def rules(
 
 
 def tell_apart(
-    requests: Sequence[RecordedRequest], said: Said, always: Collection[str] = ALWAYS
+    requests: Sequence[RecordedRequest], tokens: Tokens, always: Collection[str] = ALWAYS
 ) -> list[dict[str, dict[str, Any]]]:
     """The `where`, `query`, `headers` and `body` of each request; the same for those that are alike.
 
     `always` are headers, in lower case, whose values count even where they are the same in all requests.
     """
     places = _telling(requests, always)
-    modes = {place: _mode(place, requests, said) for place in places}
+    modes = {place: _mode(place, requests, tokens) for place in places}
     kinds = {place: _kinds(place, requests) for place in places}
     while True:
         alike: dict[tuple[str, ...], list[RecordedRequest]] = {}
@@ -126,12 +126,12 @@ def tell_apart(
 
 def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[RequestPart]]:
     """The values of a JSON body, by JSON Pointer. Other bodies are not compared, nor what no cassette could name."""
-    found: dict[RequestPart, tuple[Any, ...]] = {}
+    leaves: dict[RequestPart, tuple[Any, ...]] = {}
     around: set[RequestPart] = set()
     try:
         value = parse_json(body, []) if body else None
     except BankError:
-        return found, around
+        return leaves, around
 
     def walk(pointer: str, value: Any) -> bool:
         """True if there is anything to compare."""
@@ -147,11 +147,11 @@ def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[Reques
         if any(below):
             around.add(place)
         elif pointer:
-            found[place] = (value,)
+            leaves[place] = (value,)
         return True
 
     walk("", value)
-    return found, around
+    return leaves, around
 
 
 def _is_number(value: Any) -> bool:
@@ -171,7 +171,7 @@ def _header_tells(place: RequestPart, requests: Sequence[RecordedRequest], alway
     return () in values and len(values) > 1 if place.name in WHERE_THEY_LACK else len(values) > 1
 
 
-def _mode(place: RequestPart, requests: Sequence[RecordedRequest], said: Said) -> Mode:
+def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Tokens) -> Mode:
     if place.name in WHERE_THEY_LACK and place.part == "headers":
         return "exists"
     seen = [(request.number, value) for request in requests for value in request.places.get(place, ())]
@@ -180,7 +180,7 @@ def _mode(place: RequestPart, requests: Sequence[RecordedRequest], said: Said) -
         return "exists"  # nobody could prove that a list differs from what else stands there
     if place.part in ("where", "headers") or not all(isinstance(value, str) for _, value in seen):
         return "equals"
-    brought_up = any(said.get(value.lower(), number) < number for number, value in seen)
+    brought_up = any(tokens.get(value.lower(), number) < number for number, value in seen)
     for name in ("uuid", "date-time"):
         if not brought_up and all(FORMATS[name](value) for _, value in seen):
             return name

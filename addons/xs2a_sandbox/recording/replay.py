@@ -73,7 +73,7 @@ def recorded_texts(interface: Interface) -> frozenset[str]:
     Words that only describe do not count, such as names of members and media types: where an app sends one of them in
     a path, the recording holds its pseudonym.
     """
-    found: set[str] = set()
+    texts: set[str] = set()
     for rule in interface.rules:
         if rule.tape:
             spec = rule.origin.document.value
@@ -81,8 +81,8 @@ def recorded_texts(interface: Interface) -> frozenset[str]:
                 spec = spec[step]
             for text in _sendable(spec):
                 parts = _BETWEEN.split(text) if "://" in text or text.startswith("/") else ()
-                found |= {text, *map(unquote, parts)}
-    return frozenset(found - {""})
+                texts |= {text, *map(unquote, parts)}
+    return frozenset(texts - {""})
 
 
 def words(interface: Interface) -> frozenset[str]:

@@ -55,12 +55,12 @@ class Routes:
     def find(self, method: str, target: str) -> Route:
         segments = split_target(target).segments
         if self._index:
-            found = self._index.find(method, segments)
-            if found.operation:
-                path, name = found.operation.pattern.text, found.operation.id
-                return Route(method, path, found.parameters, name, _resource(found.segments), found.operation)
-            if found.methods or found.unfit:
-                return _guessed(method, found.segments)
+            lookup = self._index.find(method, segments)
+            if lookup.operation:
+                path, name = lookup.operation.pattern.text, lookup.operation.id
+                return Route(method, path, lookup.parameters, name, _resource(lookup.segments), lookup.operation)
+            if lookup.methods or lookup.unfit:
+                return _guessed(method, lookup.segments)
         # Where a replay will look for it.
         start = next((i for i, word in enumerate(segments) if word in self._starts), 0)
         return _guessed(method, segments[start:])

@@ -66,7 +66,7 @@ def _exchange(exchange: ComparedExchange) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, str]:
-    said = {
+    members = {
         "kind": finding.kind,
         "severity": finding.severity,
         "place": finding.where,
@@ -76,7 +76,7 @@ def _finding(finding: Finding) -> dict[str, str]:
         "drift": finding.drift,
         "why": finding.why,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def as_junit(report: Report, fail_on: Severity | None) -> str:

@@ -188,8 +188,8 @@ class _Shown:
 
     def header_name(self, name: str) -> str:
         """The header's name; of one that redaction took away only if it is made of words."""
-        known = not self._redacted or self.entry.answer_headers.get(name) is not None
-        return name if known or (len(name) <= 60 and not any(c.isdigit() for c in name)) else NOT_SHOWN
+        is_kept = not self._redacted or self.entry.answer_headers.get(name) is not None
+        return name if is_kept or (len(name) <= 60 and not any(c.isdigit() for c in name)) else NOT_SHOWN
 
 
 def _below(raw: Any, shown: Any, step: str | int) -> tuple[str | int, Any, Any] | None:
