@@ -68,6 +68,7 @@ def test_the_path_with_the_fewest_stars_wins(rules) -> None:
         ("redaction: 1\nkeep: [{header: 'a b'}]", "2:17", "wrong-value: must be the name of a header"),
         ("redaction: 1\nreplace: [{media: text/html}]", "2:12", "unknown-key: unknown key media"),
         ("redaction: 1\nkeep: [{member: a}]\ndrop: [{member: A}]", "3:17", "wrong-value: member A is under keep, too"),
+        ("redaction: 1\nkeep: [null]\n", "2:8", "wrong-type: must be a mapping, not null"),
     ],
 )
 def test_mistakes_have_their_place(rules, text: str, where: str, what: str) -> None:

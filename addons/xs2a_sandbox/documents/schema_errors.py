@@ -167,7 +167,9 @@ def _branches(error: "ValidationError") -> Iterator[Complaint]:
     rules: Any = error.validator_value
     needs = [rule["required"][0] for rule in rules if isinstance(rule, dict) and set(rule) == {"required"}]
     if not error.context:
-        both = [key for key in needs if key in value]
+        if needs and not isinstance(value, dict) and isinstance(error.schema, dict) and "type" in error.schema:
+            return  # it has none of the keys and lacks none, as it is no mapping: that is told of
+        both = [key for key in needs if isinstance(value, dict) and key in value]
         what = (
             f"only one of {_either(both, 'and')} may be given" if both else "fits several forms of which one is meant"
         )
