@@ -43,7 +43,7 @@ def log_entry(
         milliseconds=seconds * 1000,
         source=outcome.source,
         rule=outcome.rule,
-        warnings=tuple(shown_text(text, outcome.personal, display) for text in outcome.warnings),
+        warnings=tuple([shown_text(text, outcome.personal, display) for text in outcome.warnings]),
         error=outcome.error,
         personal=outcome.personal,
         reason=reason,
