@@ -236,7 +236,7 @@ def _undelayed(interface: Interface) -> Interface:
 
 @contextmanager
 def _exceptions() -> Iterator[list[str]]:
-    """What the engine would log of its failures, which here are the cassettes'."""
+    """Collects what the engine would log of its failures, which here are the cassettes'."""
     raised: list[str] = []
 
     class Handler(logging.Handler):

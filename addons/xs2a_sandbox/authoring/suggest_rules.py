@@ -76,7 +76,7 @@ def _segments(target: str) -> list[str]:
 
 
 def _requests(sides: Sequence[tuple[Exchange, Exchange]], answers: Sequence[Any]) -> list[RecordedRequest]:
-    """What the sandbox was asked, without what one of the two sides calls differently."""
+    """The request to the sandbox, without what one of the two sides calls differently."""
     pairs = [(_request(theirs), _request(ours)) for theirs, ours in sides]
     differing = {
         place

@@ -98,7 +98,7 @@ class Bank:
         self.real = real
         self._replay = replay
         self.replays_personal = any(rule.tape and rule.tape.redacted for rule in interface.rules)
-        """Whether apps ask for recorded rules with real people's data."""
+        """True where apps ask for recorded rules with real people's data."""
         self.sca_options: dict[str, Mapping[str, Any]] = {
             options["family"]: options
             for operation in interface.operations.values()
@@ -293,7 +293,7 @@ class Banks:
         self.default = default
         self.all = (*named, default)
         self.are_personal = any(bank.is_personal for bank in self.all)
-        """Whether real people's data may be in what any of them is asked."""
+        """True where real people's data may be in what any of them is asked."""
         self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.hosts}
         # Longest first: of banks at one host each is the one whose path the request goes on from.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))

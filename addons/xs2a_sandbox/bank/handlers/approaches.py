@@ -48,9 +48,9 @@ BEGINNING = (
     "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-nok-redirect-uri headers.tpp-redirect-preferred "
     "headers.tpp-redirect-uri"
 )
-"""What `begin` reads."""
+"""The parts of a request that `begin` reads."""
 WITH_RESOURCE = f"{BEGINNING} headers.tpp-explicit-authorisation-preferred"
-"""What `begin_with_resource` reads."""
+"""The parts of a request that `begin_with_resource` reads."""
 
 
 def begin_with_resource(call: Call, family: Family, id: str) -> None:

@@ -52,7 +52,7 @@ KIND = {
 }
 _BY_KIND = "where.product where.service"
 BY_ID = f"where.paymentId {_BY_KIND}"
-"""What `known` reads."""
+"""The parts of a request that `known` reads."""
 _ALONE = (
     "body/creditorAccountBban body/creditorAddressBuildingNumber body/creditorAddressCity "
     "body/creditorAddressCountryCode body/creditorAddressPostalCode body/creditorAddressStreet body/creditorAdress "
