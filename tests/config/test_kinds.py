@@ -56,5 +56,5 @@ def test_a_kind_reads_what_was_written(kind: kinds.SettingKind[object], text: st
 
 @pytest.mark.parametrize(("kind", "text"), [(kinds.PORT, "70000"), (kinds.SWITCH, "perhaps"), (kinds.MODE, "replay")])
 def test_a_kind_refuses_what_is_not_expected(kind: kinds.SettingKind[object], text: str) -> None:
-    with pytest.raises(ValueError, match=".*"):
+    with pytest.raises(ValueError):  # noqa: PT011 - most come without a text: what is expected is the kind's to say
         kind.read(text, Path())
