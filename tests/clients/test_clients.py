@@ -91,7 +91,8 @@ def curl(name: str, **options: Any) -> Client:
 
 def node(name: str, program: str, **options: Any) -> Client:
     start = block("NODE_EXTRA_CA_CERTS").replace("app.js", f"{HERE}/node/{program}")
-    return Client(name, start, f"command -v node && test -d {HERE}/node/node_modules", **options)
+    # On a machine that has other work, fetch makes a connection where the last one is not given back yet.
+    return Client(name, start, f"command -v node && test -d {HERE}/node/node_modules", takes=8, **options)
 
 
 def java(name: str, **options: Any) -> Client:
