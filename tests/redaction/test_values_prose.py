@@ -22,6 +22,7 @@ def censor() -> Censor:
         "Cannot connect to host api.bank.example:8443 ssl:default [Connection reset by peer]",
         "the bank 127.0.0.1:40259 is too slow",
         "nothing listens at localhost:40259",
+        "XS2A514E: send them past the proxy, as with NO_PROXY=127.0.0.1,localhost",
         "certificate is not valid for 'api.bank.example'",
         "it didn't answer within 30 s, and that's all",
         "status 400 at 2026-11-21T08:37:14Z, request 99391c7e-ad88-49ec-a2ad-99ddcb1f7721",

@@ -14,7 +14,9 @@ from xs2a_sandbox.redaction.vocabulary import is_words
 
 _SPOTS = re.compile(
     r"""(?P<kept>\b\d{4}-\d\d-\d\d(?:[T\ ]\d\d:[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?\b
-                |\b[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\b)
+                |\b[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\b
+                |\b(?:NO_PROXY=)?127(?:\.\d{1,3}){3}(?::\d{1,5})?\b(?![.:]\d)
+                |\bXS2A\d{3}[A-Z]\b)
     |(?P<label>\b(?i:bearer|basic)\ +|(?i:token|passw(?:or)?d|secret|otp|pin)\b["']?\s*[=:]\s*["']?)
         (?P<secret>[^\s"',;]+)
     |(?P<url>(?<![\w<.])(?:https?:/)?/(?=[\w/])[^\s"'<>()\[\],]+)
