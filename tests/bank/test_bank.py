@@ -2,7 +2,7 @@ import json
 
 from tests.support.writing import ask, engine, rules
 from xs2a_sandbox.bank import Bank, Banks
-from xs2a_sandbox.cassette.index import Found, Index
+from xs2a_sandbox.cassette.index import Index, Lookup
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers
 
@@ -43,6 +43,6 @@ def test_what_is_offered_instead_is_said(tmp_path):
 
 def test_nothing_found_is_an_unknown_path(tmp_path):
     sandbox = engine(tmp_path)
-    found = Index(sandbox.interface).find("GET", ("nowhere",))
-    assert isinstance(found, Found)
+    lookup = Index(sandbox.interface).find("GET", ("nowhere",))
+    assert isinstance(lookup, Lookup)
     assert body(ask(sandbox, "/nowhere"))["error"] == "path-unknown"

@@ -31,10 +31,10 @@ def bank_of(directory: Path) -> Bank:
 
 def tried(bank: Bank, path: str, *, store: Any = None) -> Reply:
     request, outcome = Request("GET", path), Outcome(bank)
-    found = bank.find("GET", split_target(path).segments)
+    lookup = bank.find("GET", split_target(path).segments)
     state = Transaction(store or MemoryStore(), DEFAULT, lambda _: {})
-    call = Call(request, Target(found.segments, ()), Session(DEFAULT, ""), Clock(), state)
-    return attempted(bank.decide(call, found), call, outcome)
+    call = Call(request, Target(lookup.segments, ()), Session(DEFAULT, ""), Clock(), state)
+    return attempted(bank.decide(call, lookup), call, outcome)
 
 
 @pytest.mark.parametrize(

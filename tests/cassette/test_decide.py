@@ -143,10 +143,10 @@ def test_what_a_condition_failed_with_is_kept(bank: Bank) -> None:
 def test_a_recorded_rule_looks_at_the_call_as_it_was_recorded(bank: Bank) -> None:
     sent, recorded = call("GET", "/x"), call("GET", "/x", "A")
     strong = next(rule for rule in bank.interface.rules if rule.id == "strong")
-    found = bank.find("GET", sent.segments)
+    lookup = bank.find("GET", sent.segments)
 
-    assert decide(found, [(strong, {}, sent)], sent, bank.schemas).kind == "nothing"
-    decision = decide(found, [(strong, {}, recorded)], sent, bank.schemas)
+    assert decide(lookup, [(strong, {}, sent)], sent, bank.schemas).kind == "nothing"
+    decision = decide(lookup, [(strong, {}, recorded)], sent, bank.schemas)
     assert (decision.kind, decision.rule, decision.seen) == ("rule", strong, recorded)
 
 

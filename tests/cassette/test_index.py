@@ -94,8 +94,8 @@ def test_two_thousand_rules_behave_as_twenty(tmp_path):
     assert rule_of(ask(lots, "/v1/things/t1999")) == "r1999"
 
     def candidates(bank, thing):
-        found = Index(bank.interface).find("GET", ("v1", "things", thing))
-        ((bucket, parameters),) = found.rules
+        lookup = Index(bank.interface).find("GET", ("v1", "things", thing))
+        ((bucket, parameters),) = lookup.rules
         return bucket.candidates(lambda place: [parameters[place.name]])
 
     assert len(candidates(few, "t7")) == len(candidates(lots, "t7")) == 1

@@ -11,7 +11,7 @@ from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, write
 from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
 from xs2a_sandbox.cassette.expressions import render, to_text
-from xs2a_sandbox.cassette.index import Found, Index, candidates
+from xs2a_sandbox.cassette.index import Index, Lookup, candidates
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import stranger
@@ -115,32 +115,32 @@ class Bank:
         """Says whether real people's data may be in what it is asked, and in what it answers."""
         return self.real.can_be_asked or self.replays_personal
 
-    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+    def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
         """All that a path leads to. Raises BankError for one that does not begin as it must."""
         if self._base:
             if segments[: len(self._base)] != self._base:
                 text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
                 raise BankError("path-unknown", id="/" + "/".join(segments), hint=text)
             segments = segments[len(self._base) :]
-        found = self._index.find(method, segments)
-        if not found.known:
+        lookup = self._index.find(method, segments)
+        if not lookup.is_known:
             # The app may use the real bank's whole path, of which rules know only what follows its URL.
             for prefix in self._prefixes:
                 if segments[: len(prefix)] == prefix:
                     return self._index.find(method, segments[len(prefix) :])
-        return found
+        return lookup
 
-    def decide(self, call: Call, found: Found) -> Decision:
+    def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
-        return decide(found, self._candidates(call, found), call, self.schemas)
+        return decide(lookup, self._candidates(call, lookup), call, self.schemas)
 
-    def answer(self, call: Call, found: Found, outcome: Outcome) -> Response:
+    def answer(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response:
         """Raises BankError."""
-        return self.perform(self.decide(call, found), call, outcome)
+        return self.perform(self.decide(call, lookup), call, outcome)
 
-    def answer_unless_real(self, call: Call, found: Found, outcome: Outcome) -> Response | None:
+    def answer_unless_real(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response | None:
         """None where it is the real bank's to say: `outcome` knows the rule that wants it so. Raises BankError."""
-        decision = self.decide(call, found)
+        decision = self.decide(call, lookup)
         if not decision.is_left_to_bank:
             return self.perform(decision, call, outcome)
         outcome.rule = decision.rule.id if decision.rule else None
@@ -164,20 +164,20 @@ class Bank:
 
         None where no rule fits, or where it is the real bank's to say: then `outcome` knows the rule.
         """
-        found = self.find_before_page(call.request.method, call.segments)
-        return self.answer_unless_real(call, found, outcome) if found else None
+        lookup = self.find_before_page(call.request.method, call.segments)
+        return self.answer_unless_real(call, lookup, outcome) if lookup else None
 
-    def find_before_page(self, method: str, segments: tuple[str, ...]) -> Found | None:
+    def find_before_page(self, method: str, segments: tuple[str, ...]) -> Lookup | None:
         """The rules that may come before a page of the sandbox itself; None where there can be none."""
-        found = self._index.find(method, segments)
-        return None if found.operation or not (found.rules or self._replay) else found
+        lookup = self._index.find(method, segments)
+        return None if lookup.operation or not (lookup.rules or self._replay) else lookup
 
-    def _candidates(self, call: Call, found: Found) -> Iterable[Candidate]:
+    def _candidates(self, call: Call, lookup: Lookup) -> Iterable[Candidate]:
         """The rules that may fit, strongest first, each with the call as it looks at it."""
-        if self._replay is None and not found.rules:
+        if self._replay is None and not lookup.rules:
             return ()
         plain: Iterable[Candidate] = (
-            (rule, path, call) for rule, path in candidates(found, lambda path: lambda place: call.values(place, path))
+            (rule, path, call) for rule, path in candidates(lookup, lambda path: lambda place: call.values(place, path))
         )
         if self._replay is None:
             return plain

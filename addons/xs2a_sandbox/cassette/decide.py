@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from xs2a_sandbox.cassette import requirements
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.expressions import Scope
-from xs2a_sandbox.cassette.index import Found, Parameters
+from xs2a_sandbox.cassette.index import Lookup, Parameters
 from xs2a_sandbox.cassette.model import Operation, Requirement, Rule
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError, SandboxError
@@ -41,14 +41,14 @@ class Decision(NamedTuple):
         return self.kind == "nothing" or (self.kind == "rule" and self.rule is not None and self.rule.behaviour.bank)
 
 
-def decide(found: Found, candidates: Iterable[Candidate], call: Call, schemas: Schemas) -> Decision:
+def decide(lookup: Lookup, candidates: Iterable[Candidate], call: Call, schemas: Schemas) -> Decision:
     """The first of the candidates that fits, strongest first, else the operation.
 
     Sets operation and path parameters of the call to those of who answers.
     """
-    operation = found.operation
+    operation = lookup.operation
     if operation:
-        call.operation, call.path = operation.id, found.parameters
+        call.operation, call.path = operation.id, lookup.parameters
     checked, refusal = operation is None, None
     scope: Scope = {}
     for rule, parameters, seen in candidates:
@@ -72,10 +72,10 @@ def decide(found: Found, candidates: Iterable[Candidate], call: Call, schemas: S
         refusal = _refusal(rule.require, call, schemas) if rule.require else None
         return Decision("requirement" if refusal else "rule", rule, operation, parameters, seen, refusal)
     if operation is None:
-        return Decision("nothing", None, None, {}, call, _unmatched(found, call))
+        return Decision("nothing", None, None, {}, call, _unmatched(lookup, call))
     if not checked:
         refusal = _refusal(operation.require, call, schemas)
-    return Decision("requirement" if refusal else "operation", None, operation, found.parameters, call, refusal)
+    return Decision("requirement" if refusal else "operation", None, operation, lookup.parameters, call, refusal)
 
 
 def _refusal(requirement: Requirement, call: Call, schemas: Schemas) -> BankError | None:
@@ -86,11 +86,11 @@ def _refusal(requirement: Requirement, call: Call, schemas: Schemas) -> BankErro
     return None
 
 
-def _unmatched(found: Found, call: Call) -> BankError:
-    if found.unfit:
-        return BankError(found.unfit, id=call.self_path)
-    if found.methods:
-        offered = ", ".join(sorted(set(found.methods)))
+def _unmatched(lookup: Lookup, call: Call) -> BankError:
+    if lookup.unfit:
+        return BankError(lookup.unfit, id=call.self_path)
+    if lookup.methods:
+        offered = ", ".join(sorted(set(lookup.methods)))
         return BankError("method-not-offered", method=call.request.method, allow=offered)
     if call.segments[:1] == (own_path.ROOT,) and call.request.door in ("proxy", "tls"):
         return BankError("path-unknown", id=call.self_path, hint=own_path.hint(call.request))

@@ -23,7 +23,7 @@ _LONGEST = 1000
 """Characters of a path that is kept: longer ones are nobody's who polls, and would fill the memory."""
 
 
-class Found(NamedTuple):
+class Lookup(NamedTuple):
     """All that a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not.
 
     Requests for the same path share it: nobody changes `parameters`.
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     methods: tuple[str, ...] = ()
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Tells if any operation or rule has this path, whatever else they ask."""
         return bool(self.operation or self.rules or self.methods or self.unfit)
 
@@ -50,7 +50,7 @@ class Index:
         # TPPs poll: what is asked for next was most likely asked for before.
         self._find_again = lru_cache(_KEPT)(self._paths.find)
 
-    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+    def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
         """Begins at the first segment from which an operation matches (whatever its method), else takes it whole."""
         if sum(map(len, segments)) + len(segments) > _LONGEST:
             return self._paths.find(method, segments)
@@ -82,22 +82,22 @@ class _Paths:
             if node.segments and node.segments[0].kind == LITERAL
         }
 
-    def find(self, method: str, segments: tuple[str, ...]) -> Found:
-        near: Found | None = None
+    def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
+        near: Lookup | None = None
         for start, word in enumerate(segments):
             if word not in self._starts:
                 continue
             rest = segments[start:] if start else segments
-            found = self._look(method, rest)
-            if found.operation or found.methods:
-                return found
-            if near is None or (found.unfit and not near.unfit) or (found.rules and not near.rules):
-                near = found
+            lookup = self._look(method, rest)
+            if lookup.operation or lookup.methods:
+                return lookup
+            if near is None or (lookup.unfit and not near.unfit) or (lookup.rules and not near.rules):
+                near = lookup
         if near and (near.unfit or near.rules):
             return near
         return self._look(method, segments)
 
-    def _look(self, method: str, segments: tuple[str, ...]) -> Found:
+    def _look(self, method: str, segments: tuple[str, ...]) -> Lookup:
         operation, parameters, methods = None, {}, []
         unfit: dict[bool, str | None] = {}  # what operations of this method say of the parameters, and what others do
         for candidate, values in self._operations.find(segments):
@@ -118,7 +118,7 @@ class _Paths:
         if operation and (bucket := self._by_operation.get(operation.id)):
             buckets.append((bucket, parameters))
         said = unfit[True] if True in unfit else unfit.get(False)
-        return Found(segments, parameters, operation, tuple(buckets), said, tuple(methods))
+        return Lookup(segments, parameters, operation, tuple(buckets), said, tuple(methods))
 
 
 class Bucket:
@@ -149,10 +149,10 @@ class Bucket:
         return found
 
 
-def candidates(found: Found, values: Callable[[Parameters], Values]) -> Iterator[tuple[Rule, Parameters]]:
+def candidates(lookup: Lookup, values: Callable[[Parameters], Values]) -> Iterator[tuple[Rule, Parameters]]:
     """Strongest first."""
     merged: dict[int, tuple[Rule, Parameters]] = {}
-    for bucket, parameters in found.rules:
+    for bucket, parameters in lookup.rules:
         merged |= {position: (rule, parameters) for position, rule in bucket.candidates(values(parameters))}
     for position in sorted(merged):
         yield merged[position]

@@ -104,7 +104,7 @@ class Passage:
             clearance.check(to_bank.bank.real, to_bank.request, guard)
         except (BankError, Refused) as error:
             is_elsewhere = isinstance(error, BankError)
-            if comparing.is_answered_by_bank(to_bank) or (is_elsewhere and not to_bank.found.known):
+            if comparing.is_answered_by_bank(to_bank) or (is_elsewhere and not to_bank.lookup.is_known):
                 raise
             return NOT_ITS_OWN if is_elsewhere else NOT_LET_OUT
         return None

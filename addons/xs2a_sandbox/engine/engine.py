@@ -232,8 +232,8 @@ class Engine:
             call = self._stateless(request, to_bank.target, outcome.session)
             return own(call, f"everything goes to the bank {bank.real.url} (mode record)")
         call = self.begin(request, to_bank.target, outcome)
-        decision = bank.decide(call, to_bank.found)
-        explained = explain(bank.interface, bank.schemas, to_bank.found, call, decision)
+        decision = bank.decide(call, to_bank.lookup)
+        explained = explain(bank.interface, bank.schemas, to_bank.lookup, call, decision)
         comparing = self.passage.comparing if mode == "compare" else None
         asks_bank = mode == "spy" and decision.is_left_to_bank
         try:
@@ -251,10 +251,10 @@ class Engine:
     def _explain_page(self, request: Request, target: Target, outcome: Outcome) -> Explanation | None:
         """None where the real bank is asked. Raises StoreUnavailable."""
         bank, call = outcome.bank, self.begin(request, target, outcome)
-        if found := bank.find_before_page(request.method, target.segments):
-            decision = bank.decide(call, found)
+        if lookup := bank.find_before_page(request.method, target.segments):
+            decision = bank.decide(call, lookup)
             if not decision.is_left_to_bank:
-                explained = explain(bank.interface, bank.schemas, found, call, decision)
+                explained = explain(bank.interface, bank.schemas, lookup, call, decision)
                 return replace(explained, reply=attempted(decision, call, outcome))
             if decision.rule:
                 return None
@@ -328,13 +328,13 @@ class Engine:
     ) -> BankRequest:
         """The request as one that a bank is to answer. Raises BankError for one that is for none of them."""
         bank = outcome.bank = self.banks.choose(request)
-        found = bank.find(request.method, segments)
-        mode = "simulate" if outcome.simulated else bank.real.mode_of(found.segments)
+        lookup = bank.find(request.method, segments)
+        mode = "simulate" if outcome.simulated else bank.real.mode_of(lookup.segments)
         outcome.personal = outcome.simulated or mode in ("record", "compare") or bank.replays_personal
-        if not found.known and self.banks.is_for_nobody(request, bank):
+        if not lookup.is_known and self.banks.is_for_nobody(request, bank):
             raise self.banks.stranger(request)
-        path = Target(found.segments, query)
-        return BankRequest(request, path, bank, found, mode, outcome.session, self.public_url)
+        path = Target(lookup.segments, query)
+        return BankRequest(request, path, bank, lookup, mode, outcome.session, self.public_url)
 
     def _say(self, error: BankError, request: Request, outcome: Outcome) -> Response:
         """The error in the bank's words, or the front page where nothing is found at the sandbox's own address."""

@@ -93,7 +93,7 @@ class LiveComparison:
 
     def spare(self, to_bank: BankRequest, why: str) -> Turn:
         """The sandbox answers, and the bank is not asked."""
-        _, target = cut_target(to_bank.request.target, len(to_bank.found.segments))
+        _, target = cut_target(to_bank.request.target, len(to_bank.lookup.segments))
         journey, plain = self._journey(to_bank), replace(to_bank.request, target=target)
 
         def beside(answer: Response) -> None:
@@ -106,7 +106,7 @@ class LiveComparison:
     async def turn(self, to_bank: BankRequest, send: Send, simulate: Ask) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
         real, request = to_bank.bank.real, to_bank.request
-        before, target = cut_target(request.target, len(to_bank.found.segments))
+        before, target = cut_target(request.target, len(to_bank.lookup.segments))
         plain = replace(request, target=target)
         journey = self._journey(to_bank)
 
@@ -132,7 +132,7 @@ class LiveComparison:
             return Turn(replace(known, target=before + known.target))
         begin(raw, "bank")
         if real.url and real.rewrite_links:
-            return Turn(request, links.rewrite(raw, real.url, client_url(request, len(to_bank.found.segments))))
+            return Turn(request, links.rewrite(raw, real.url, client_url(request, len(to_bank.lookup.segments))))
         return Turn(request, raw)
 
     async def close(self) -> None:

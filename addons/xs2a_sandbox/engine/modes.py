@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xs2a_sandbox.bank import Bank, Outcome
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.index import Found
+from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.comparison import SAFE_METHODS
 from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.http import Request, Response
@@ -24,14 +24,14 @@ class BankRequest(NamedTuple):
     request: Request
     target: Target
     bank: Bank
-    found: Found
+    lookup: Lookup
     mode: Mode
     session: str
     sandbox_url: str
 
     @property
     def operation(self) -> str:
-        return self.found.operation.id if self.found.operation else "unknown operation"
+        return self.lookup.operation.id if self.lookup.operation else "unknown operation"
 
     @property
     def is_read(self) -> bool:
@@ -40,20 +40,20 @@ class BankRequest(NamedTuple):
 
 async def simulate(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
     """The cassettes' answer. Raises BankError."""
-    bank, found = to_bank.bank, to_bank.found
+    bank, lookup = to_bank.bank, to_bank.lookup
 
     def work(call: Call) -> Response:
-        return bank.answer(call, found, outcome)
+        return bank.answer(call, lookup, outcome)
 
     return await engine.commit(to_bank.request, to_bank.target, outcome, work)
 
 
 async def spy(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
     """The cassettes' answer, or the real bank's where they have none. Raises BankError, Refused."""
-    bank, found = to_bank.bank, to_bank.found
+    bank, lookup = to_bank.bank, to_bank.lookup
 
     def work(call: Call) -> Response | None:
-        return bank.answer_unless_real(call, found, outcome)
+        return bank.answer_unless_real(call, lookup, outcome)
 
     answer = await engine.commit(to_bank.request, to_bank.target, outcome, work)
     return answer or await _ask(engine, to_bank, outcome)
@@ -77,7 +77,7 @@ async def compare(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> R
 
 async def _ask(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
     outcome.source, outcome.personal = "bank", True
-    segments = len(to_bank.found.segments)
+    segments = len(to_bank.lookup.segments)
     return await engine.passage.ask(to_bank.bank.real, to_bank.request, segments, engine.guard)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule, requirements
-from xs2a_sandbox.cassette.index import Found
+from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.cassette.matchers import Constraint, RequestPart, in_words
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
@@ -104,10 +104,10 @@ def hold(
     interface: Interface,
     call: Call,
     alignment: PathAlignment,
-    found: Found | None = None,
+    lookup: Lookup | None = None,
     condition: Check | None = None,
 ) -> Candidate:
-    """Looks at everything that the entry asks; `found` is what the path leads to, where it leads anywhere.
+    """Looks at everything that the entry asks; `lookup` is what the path leads to, where it leads anywhere.
 
     `condition` is the check of a rule's `when`, where that was computed already.
     """
@@ -117,8 +117,8 @@ def hold(
     checks = [_method(methods, call.request.method), _path(pattern, alignment)]
     if operation:
         checks += _where(operation, call, parameters)
-    if found and operation and found.operation is not operation and not any(check.distance for check in checks):
-        leads = f"the operation {found.operation.id}" if found.operation else "no operation"
+    if lookup and operation and lookup.operation is not operation and not any(check.distance for check in checks):
+        leads = f"the operation {lookup.operation.id}" if lookup.operation else "no operation"
         checks.append(Check("operation", 1.0, f"the path leads to {leads}, not to {operation.id}", PARAMETER))
     if isinstance(entry, Rule):
         checks += [_constraint(one, call.values(one.place, parameters)) for one in entry.constraints]
@@ -211,7 +211,7 @@ _ALIGNED = 200
 
 
 def nearest(
-    entries: Sequence[Operation | Rule], interface: Interface, call: Call, count: int, found: Found | None = None
+    entries: Sequence[Operation | Rule], interface: Interface, call: Call, count: int, lookup: Lookup | None = None
 ) -> list[Candidate]:
     """Best first. Of equals the one of which more fits, then the earlier of `entries`.
 
@@ -228,7 +228,7 @@ def nearest(
     for cost, entry, alignment in sorted(costs, key=lambda one: one[0]):
         if len(best) == count and cost > best[-1].cost:
             break
-        best.append(hold(entry, interface, call, alignment, found))
+        best.append(hold(entry, interface, call, alignment, lookup))
         best.sort(key=lambda one: (one.cost, -_strength(one)))
         del best[count:]
     return best

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.decide import Decision, Kind
 from xs2a_sandbox.cassette.handler import options_of
-from xs2a_sandbox.cassette.index import Found
+from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.explain.candidates import Candidate, check_of_condition, hold, lacks, nearest, owner
@@ -63,17 +63,17 @@ class Explanation:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def explain(interface: Interface, schemas: Schemas, found: Found, call: Call, decision: Decision) -> Explanation:
-    """Shows the decision of the bank. `found` is what the index says of the path; nothing is written."""
+def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, decision: Decision) -> Explanation:
+    """Shows the decision of the bank. `lookup` is what the index says of the path; nothing is written."""
     call = _aside(call)
     entry = decision.rule or decision.operation
     if entry is None:
-        return _unmatched(interface, schemas, call, found)
-    by = _decider(entry, interface, found, decision)
+        return _unmatched(interface, schemas, call, lookup)
+    by = _decider(entry, interface, lookup, decision)
     if decision.kind == "requirement":
         by = replace(by, lacks=_lacks(entry.require or Requirement(), decision.parameters, call, schemas))
     others = [rule for rule in interface.rules if rule is not by.candidate.entry]
-    near = [one for one in nearest(others, interface, call, _LOSERS, found) if one.distance < _FAR or _has_path(one)]
+    near = [one for one in nearest(others, interface, call, _LOSERS, lookup) if one.distance < _FAR or _has_path(one)]
     return Explanation(
         call.request.method,
         call.self_path,
@@ -145,23 +145,23 @@ _MESSAGES: Mapping[Kind, str] = {
 }
 
 
-def _decider(entry: Rule | Operation, interface: Interface, found: Found, decision: Decision) -> Shown:
+def _decider(entry: Rule | Operation, interface: Interface, lookup: Lookup, decision: Decision) -> Shown:
     """Holds who answers, or whose requirement or condition it is, against the request as they look at it."""
     rule, condition = decision.rule, None
     if rule and rule.when:
         condition = check_of_condition(rule, True, decision.error if decision.kind == "failure" else None)
     # A recorded rule is found by the path as it stands in the recording, which may lead elsewhere.
-    leads = None if rule and rule.tape else found
+    leads = None if rule and rule.tape else lookup
     alignment = PathAlignment(0.0, decision.parameters)
     return Shown(hold(entry, interface, _aside(decision.seen), alignment, leads, condition))
 
 
-def _unmatched(interface: Interface, schemas: Schemas, call: Call, found: Found | None = None) -> Explanation:
+def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Lookup | None = None) -> Explanation:
     entries: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
-    near = nearest(entries, interface, call, _NEAREST, found)
+    near = nearest(entries, interface, call, _NEAREST, lookup)
     told = [Shown(one, _lacks_of(one, interface, call, schemas)) for one in near]
-    # A rule may say of its own that a path is unknown; of what `found` leads to it is decided that nobody answers.
-    by = told.pop(0) if found is None and near and near[0].fits else None
+    # A rule may say of its own that a path is unknown; of what `lookup` leads to it is decided that nobody answers.
+    by = told.pop(0) if lookup is None and near and near[0].fits else None
     meant = near[0] if near and near[0].distance < _UNLIKE else None
     return Explanation(
         call.request.method,
