@@ -260,7 +260,7 @@ class TestReplay:
     def test_and_what_an_answer_gave_it(self) -> None:
         recorded = Redactor(KEY).entry(entry(answer_body=dump({"resourceId": "konto-88", "iban": IBAN})))
         given = json.loads(recorded.answer_body)
-        replayed = Redactor(KEY, known=set(given.values()))
+        replayed = Redactor(KEY, unchanged=set(given.values()))
         for target in (f"/v1/accounts/{given['resourceId']}", f"/v1/accounts/{given['iban']}?x={given['iban']}"):
             request = Request("GET", target, body=dump(given))
             assert replayed.request(request) is request
@@ -288,7 +288,7 @@ class TestReplay:
             target += "?" + "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in query)
         sent = Request("POST", target, Headers([JSON, *headers]), dump(value))
         once = Redactor(KEY).request(sent)
-        assert Redactor(KEY, known=texts(once)).request(once) is once
+        assert Redactor(KEY, unchanged=texts(once)).request(once) is once
 
 
 def as_iban(number: int) -> str:

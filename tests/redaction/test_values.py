@@ -116,7 +116,7 @@ class TestValues:
     def test_a_client_may_quote_the_account_that_an_answer_gave_it(self) -> None:
         recorded = Censor(KEY, DEFAULT)
         given = recorded.value(IBAN)
-        replaying = Censor(KEY, DEFAULT, known=[given])
+        replaying = Censor(KEY, DEFAULT, unchanged=[given])
         assert replaying.value(f"rent for {given}") == recorded.value(f"rent for {IBAN}")
 
     def test_secrets_are_dropped(self, censor: Censor) -> None:
@@ -253,7 +253,7 @@ class TestUrls:
 
     def test_a_host_that_stands_in_a_recording_stays(self) -> None:
         link = Censor(KEY, DEFAULT).url("https://anna.shop.example:8443/api/anna")
-        replaying = Censor(KEY, DEFAULT, known=[link, "api", "shop"])
+        replaying = Censor(KEY, DEFAULT, unchanged=[link, "api", "shop"])
         host = link.split("/")[2]
         assert replaying.url(f"https://{host}/v1") == f"https://{host}/v1"
         assert replaying.host(host.partition(":")[0]) == host.partition(":")[0]
@@ -359,7 +359,7 @@ def test_it_counts_in_several_threads() -> None:
 
 def test_what_is_known_stays() -> None:
     link = "/v1/accounts/XYZ-1?a=Qwert%20Uiop"
-    censor = Censor(KEY, DEFAULT, known=[link, "Anna"])
+    censor = Censor(KEY, DEFAULT, unchanged=[link, "Anna"])
 
     for text in (link, "Anna", "XYZ-1", "Qwert Uiop"):
         assert censor.value(text) == text

@@ -261,7 +261,7 @@ def redactor_of(
         url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url
     }
     key = key or pseudonyms.ensure_key(settings.confdir)
-    return kind(key, _rules(settings), words=words, banks=urls, known=known)
+    return kind(key, _rules(settings), words=words, banks=urls, unchanged=known)
 
 
 def _replay(settings: Settings, said: Interface, real: RealBank) -> Replay | None:
@@ -272,7 +272,7 @@ def _replay(settings: Settings, said: Interface, real: RealBank) -> Replay | Non
     if any(tape.redacted for tape in tapes):
         key, known = pseudonyms.ensure_key(settings.confdir), replay.recorded_texts(said)
         urls = {tape.bank for tape in tapes}
-        redact = Redactor(key, _rules(settings), words=replay.words(said), banks=urls, known=known).request
+        redact = Redactor(key, _rules(settings), words=replay.words(said), banks=urls, unchanged=known).request
     return Replay(said, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
 
 

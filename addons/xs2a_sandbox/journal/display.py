@@ -22,13 +22,13 @@ from xs2a_sandbox.state.session import PREFIX
 
 _SESSION = re.compile(rf"/{PREFIX}/[A-Za-z0-9._-]{{1,64}}(?=/|$)")
 _MARKED = re.compile(r"@|[A-Za-z]{2}\d\d[ \-\u00a0\u202f]?[A-Za-z0-9]{4}|\d(?:[ \-\u00a0\u202f]?\d){11}|eyJ", re.ASCII)
-"""What any account, card, e-mail address and token has in it."""
+"""Marks that any account, card, e-mail address and token has in it."""
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6}[A-Za-z0-9_.-]*", re.ASCII)
 
 
 class Typed(Censor):
-    """Leaves what somebody typed. Secrets are dropped; accounts, cards and e-mail addresses that are not known, and
-    so could be somebody's, get pseudonyms."""
+    """Leaves what somebody typed. Secrets are dropped; accounts, cards and e-mail addresses that are none of the test
+    data's, and so could be somebody's, get pseudonyms."""
 
     def member(
         self,
@@ -47,7 +47,7 @@ class Typed(Censor):
     def number(
         self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
     ) -> str:
-        if action or secret or allowlist.is_secret(name) or (compact_pan(text) and not self.is_known(text)):
+        if action or secret or allowlist.is_secret(name) or (compact_pan(text) and not self.is_unchanged(text)):
             return super().number(name, text, action, secret=secret, exact=exact)
         return text
 
@@ -67,10 +67,10 @@ class Typed(Censor):
         return self.value(text)
 
     def shaped(self, text: str) -> str:
-        if _MARKED.search(text) and not self.is_known(text):
+        if _MARKED.search(text) and not self.is_unchanged(text):
             text = _TOKEN.sub(lambda token: self.dropped(token[0]), text)
             text = self.spots(text)
-        return self.recalled(text)
+        return self.remembered.replaced(text)
 
     def host(self, authority: str) -> str:
         user, at, host = authority.rpartition("@")

@@ -1,7 +1,7 @@
-"""What may stay in a recording as it is: kinds, places and words that say nothing of a person and open nothing.
+"""Tells what may stay in a recording as it is: kinds, places and names that say nothing of a person and open nothing.
 
-What is not listed here, nor a word of the vocabulary, is replaced. Names are the Berlin Group's (NextGenPSD2 1.3),
-OAuth's and HTTP's.
+The names stand in allowlist.txt, beside this module. What is neither listed there nor a word of the vocabulary is
+replaced.
 """
 
 import base64
@@ -9,91 +9,25 @@ import binascii
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import unquote
 
 from xs2a_sandbox.documents.formats import is_date, is_uuid
-from xs2a_sandbox.redaction.vocabulary import Kind, kind
+from xs2a_sandbox.redaction.vocabulary import Kind, kind, word_lists
 
-CODES = frozenset(
-    """
-    accountStatus allPsd2 aspspScaApproach authenticationType authenticationVersion availableAccounts
-    availableAccountsWithBalance balanceType bankTransactionCode bic bicfi bookingStatus cashAccountType category
-    chargeBearer code consentStatus country countryCode creditorAgent creditorAgentIdType currency dayOfExecution
-    debtorAgent error executionRule fileFormat frequency grant_type instructionPriority language localInstrument
-    merchantCategoryCode monthsOfExecution otpFormat paymentProduct paymentService product service
-    proprietaryBankTransactionCode purposeCode rateType response_mode response_type schemeNameCode scaApproach scope
-    scaStatus serviceLevel serviceLevelCode sourceCurrency status targetCurrency token_type tokenType
-    transactionStatus unitCurrency usage
-    """.lower().split()
-)
-"""Members, parameters and form fields (in lower case) that hold one of some codes, by their name."""
-
-QUANTITIES = frozenset(
-    """
-    amount balance bytes count days fee fees hours in index interest length limit max maximum min minimum minutes months
-    multiplicator occurrences offset page pages per percentage precision rate ratio retries
-    retry scale seconds size sum timeout total totals transactions version weeks years
-    """.split()
-)
-"""Last words of the names of numbers: `exchangeRate`, `expires_in`, `batchNumberOfTransactions`."""
-
-HEADERS = frozenset(
-    """
-    accept accept-charset accept-encoding accept-language accept-patch accept-post accept-ranges allow
-    aspsp-multiple-consent-support aspsp-notification-content aspsp-notification-support aspsp-sca-approach
-    cache-control content-encoding content-language content-type date retry-after
-    tpp-decoupled-preferred tpp-explicit-authorisation-preferred tpp-notification-content-preferred
-    tpp-redirect-preferred tpp-rejection-nofunds-preferred
-    """.split()
-)
-URL_HEADERS = frozenset(
-    "content-location location origin referer tpp-nok-redirect-uri tpp-notification-uri tpp-redirect-uri".split()
-)
-ID_HEADERS = frozenset("basket-id consent-id idempotency-key payment-id x-request-id".split())
-ADDRESS_HEADERS = frozenset("forwarded psu-ip-address x-forwarded-for x-real-ip".split())
-TEXT_HEADERS = frozenset(
-    """
-    psu-accept psu-accept-charset psu-accept-encoding psu-accept-language psu-corporate-id psu-corporate-id-type
-    psu-device-id psu-geo-location psu-http-method psu-id psu-id-type psu-ip-port psu-user-agent
-    tpp-brand-logging-information
-    """.split()
-)
-"""Header fields about persons and their devices: replaced, where unknown ones are dropped."""
-PERSONAL_HEADERS = frozenset("psu-corporate-id psu-device-id psu-geo-location psu-id".split())
-"""Of these those whose very words may tell who somebody is."""
+_LISTS = word_lists(Path(__file__).with_name("allowlist.txt"))
+_BIRTHS = tuple(_LISTS["birth-stems"])
+CODES = _LISTS["codes"]
+HEADERS, URL_HEADERS, ID_HEADERS = _LISTS["headers"], _LISTS["url-headers"], _LISTS["id-headers"]
+ADDRESS_HEADERS, TEXT_HEADERS = _LISTS["address-headers"], _LISTS["text-headers"]
+PERSONAL_HEADERS = _LISTS["personal-headers"]
 
 _SECRETS = re.compile(
     """token|secret|passw|passphrase|signature|certificate|assertion|credential|psudata|scaauthenticationdata|
     confirmationcode|apikey|cookie|privatekey|sessionid|verifier|codechallenge""",
     re.IGNORECASE | re.VERBOSE,
 )
-_SECRET_WORDS = frozenset("authorization csrf cvc cvc2 cvv cvv2 jwt nonce otp pin puk pwd tan xsrf".split())
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_CODE_WORDS = frozenset(
-    "category class classification codes kind level method methods mode scopes state status type".split()
-)
-"""Last words of the names of codes: `transactionType`, `account_category`."""
-_BICS = frozenset("bic bicfi creditoragent debtoragent".split())
-_PROSE_WORDS = frozenset(
-    "description detail details error errors explanation hint message messages msg text title".split()
-)
-"""Last words of the names of what is said to somebody: `error_description`, `psuMessage`."""
-_PERSONAL_WORDS = frozenset(
-    """
-    address addresses alias building city customer email fax holder house login mail mobile nickname owner
-    owners phone postal postcode psu remittance street surname telephone town user username zip
-    """.split()
-)
-_THINGS = frozenset(
-    "app application bank category document field file format host method product scheme service".split()
-)
-"""What has a name that is no person's: `schemeName`."""
-_BIRTHS = ("birth", "geburt", "geboor", "naissan", "nascit", "nacimien", "nascimen", "narozen", "urodz", "fodsel")
-_BIRTH_WORDS = frozenset("age alter birthday dob jahrgang".split())
-_POSITION_WORDS = frozenset("coordinate coordinates geo lat latitude lng lon long longitude".split())
-_DEVICE_WORDS = frozenset("device devices imei".split())
-_ID_WORDS = frozenset("id ids identification identifier identifiers reference ref".split())
-
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?", re.ASCII)
 _QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
 """Longer whole numbers may be somebody's."""
@@ -128,18 +62,16 @@ def _is_secret(name: str) -> bool:
         return False
     if _SECRETS.search(re.sub("[-_ ]", "", name)):
         return True
-    return not (is_quantity(name) or is_identifier(name) or _SECRET_WORDS.isdisjoint(_words(name)))
+    return _has_any(name, "secret-words") and not (is_quantity(name) or is_identifier(name))
 
 
 def is_identifier(name: str) -> bool:
     """True if what has this name may also stand in a path."""
-    words = _words(name)
-    return bool(words) and words[-1] in _ID_WORDS
+    return _last(name) in _LISTS["id-words"]
 
 
 def is_url(name: str) -> bool:
-    words = _words(name)
-    return bool(words) and words[-1] in ("href", "link", "uri", "url")
+    return _last(name) in ("href", "link", "uri", "url")
 
 
 def is_birth(name: str) -> bool:
@@ -149,47 +81,43 @@ def is_birth(name: str) -> bool:
 
 @lru_cache(4096)
 def _is_birth(words: tuple[str, ...]) -> bool:
-    return not _BIRTH_WORDS.isdisjoint(words) or any(word.startswith(_BIRTHS) for word in words)
+    return not _LISTS["birth-words"].isdisjoint(words) or any(word.startswith(_BIRTHS) for word in words)
 
 
 def is_position(name: str) -> bool:
     """True if what has this name says where on earth somebody is."""
-    words = _words(name)
-    return not _POSITION_WORDS.isdisjoint(words)
+    return _has_any(name, "position-words")
 
 
 def is_device(name: str) -> bool:
     """True if what has this name is of one person's device: a UUID there is no id of the bank's."""
-    return not _DEVICE_WORDS.isdisjoint(_words(name))
+    return _has_any(name, "device-words")
 
 
 def is_quantity(name: str) -> bool:
-    words = _words(name)
-    return bool(words) and words[-1] in QUANTITIES
+    return _last(name) in _LISTS["quantities"]
 
 
 def is_code(name: str) -> bool:
     """True if what has this name is a code, or some of them."""
-    words = _words(name)
-    return name.lower() in CODES or (bool(words) and words[-1] in _CODE_WORDS)
+    return name.lower() in CODES or _last(name) in _LISTS["code-words"]
 
 
 def is_bic(name: str, text: str) -> bool:
-    return name.lower() in _BICS and _BIC.fullmatch(text) is not None
+    return name.lower() in _LISTS["bics"] and _BIC.fullmatch(text) is not None
 
 
 def is_prose(name: str) -> bool:
     """True if what has this name tells somebody what went wrong, or what to do."""
-    words = _words(name)
-    return bool(words) and (words[-1] in _PROSE_WORDS or (words[-1] in ("info", "information") and "error" in words))
+    last = _last(name)
+    return last in _LISTS["prose-words"] or (last in ("info", "information") and "error" in _words(name))
 
 
 def is_personal(name: str) -> bool:
     """True if what has this name is about a person, so that its very words may tell who that is."""
-    words = _words(name)
-    if words and words[-1] in ("name", "names"):
-        return _THINGS.isdisjoint(words)
-    return not _PERSONAL_WORDS.isdisjoint(words)
+    if _last(name) in ("name", "names"):
+        return not _has_any(name, "things")
+    return _has_any(name, "personal-words")
 
 
 def is_amount(text: str) -> bool:
@@ -281,6 +209,15 @@ def _from_base64(text: str) -> str:
 def _readable(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
     return text if text.isprintable() and "\ufffd" not in text else ""
+
+
+def _has_any(name: str, kind: str) -> bool:
+    return not _LISTS[kind].isdisjoint(_words(name))
+
+
+def _last(name: str) -> str:
+    words = _words(name)
+    return words[-1] if words else ""
 
 
 def _words(name: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ same. All is decided by key and value alone, so that a later process finds the s
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from hashlib import blake2b, shake_256
@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"([-+]?0*)(\d*)(.*)", re.ASCII | re.DOTALL)
 _EXPONENT = re.compile(r"[eE][-+]?\d+$", re.ASCII)
 _DOCUMENTATION = [IPv4Address(net) for net in ("192.0.2.0", "198.51.100.0", "203.0.113.0")]
 _LETTERS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
-"""As the check digits of an IBAN count them."""
+"""Numbers of letters as the check digits of an IBAN count them."""
 _SHORT = 19
 """Characters: with more of them no two pseudonyms will be equal by chance, and the arithmetic would get slow."""
 _ROUNDS = 8
@@ -82,18 +82,27 @@ def compact_pan(text: str) -> str | None:
     return compact if _PAN.fullmatch(compact) and _luhn(compact[:-1]) == compact[-1] else None
 
 
-class Pseudonyms:
-    """`known` are values that are left as they are, because they are pseudonyms already."""
+def spliced(text: str, spans: Iterable[tuple[int, int, str]], between: Callable[[str], str] = str) -> str:
+    """The text with others in place of some spans: their beginnings, their ends, and what stands there then."""
+    pieces, done = [], 0
+    for start, end, new in spans:
+        pieces += [between(text[done:start]), new]
+        done = end
+    return "".join([*pieces, between(text[done:])])
 
-    def __init__(self, key: bytes, known: Collection[str] = ()) -> None:
+
+class Pseudonyms:
+    """`unchanged` are values that are left as they are, because they are pseudonyms already."""
+
+    def __init__(self, key: bytes, unchanged: Collection[str] = ()) -> None:
         self._key = hmac.digest(key, b"pseudonyms", "sha256")
         self._keyed = blake2b(key=self._key, digest_size=12)
-        self.known = frozenset(known)
+        self.unchanged = frozenset(unchanged)
         self._days = 30 + int.from_bytes(self._digest("days", b"")[:4]) % 365
 
     def shaped(self, text: str) -> str:
         """Letters for letters of the same case, digits for digits, of hexadecimal text too; all else stays."""
-        return text if text in self.known else self._shape(text)
+        return text if text in self.unchanged else self._shape(text)
 
     def _shape(self, text: str) -> str:
         if text.isascii() and text.isdecimal():
@@ -103,33 +112,27 @@ class Pseudonyms:
 
     def text(self, text: str) -> str:
         """Shaped, but accounts, cards and e-mail addresses in it become what they become when they stand alone."""
-        if text in self.known:
+        if text in self.unchanged:
             return text
-        pieces, done = [], 0
-        for new, start, end in self._spots(text):
-            pieces += [self._shape(text[done:start]), new]
-            done = end
-        return "".join([*pieces, self._shape(text[done:])])
+        return spliced(text, self._spots(text), self._shape)
 
     def spots(self, text: str) -> str:
-        """Only accounts, cards and e-mail addresses in it are replaced, unless they are known in some writing."""
-        pieces, done = [], 0
-        for new, start, end in self._spots(text):
-            written = text[start:end]
-            is_known = (compact_iban(written) or compact_pan(written) or written) in self.known
-            pieces += [text[done:start], written if is_known else new]
-            done = end
-        return "".join([*pieces, text[done:]])
+        """Only accounts, cards and e-mail addresses in it are replaced, unless they stay in some writing."""
 
-    def _spots(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """The pseudonym of each account, card or e-mail address in a text, and where it begins and ends."""
+        def is_unchanged(written: str) -> bool:
+            return (compact_iban(written) or compact_pan(written) or written) in self.unchanged
+
+        return spliced(text, (spot for spot in self._spots(text) if not is_unchanged(text[spot[0] : spot[1]])))
+
+    def _spots(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """The beginning and the end of each account, card or e-mail address in a text, and its pseudonym."""
         for kind, start, end in _quoted(text):
             alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shaped)
-            yield alone(text[start:end]), start, end
+            yield start, end, alone(text[start:end])
 
     def host(self, name: str) -> str:
         """The name of a host, in lower case, label by label; the last of several stays if it can be a top level."""
-        if name in self.known:
+        if name in self.unchanged:
             return name
         # Not `shaped`: a label such as `api` may be known from elsewhere, and would stay in replay alone.
         inner, dot, last = name.lower().rpartition(".")
@@ -139,7 +142,7 @@ class Pseudonyms:
     def iban(self, text: str) -> str:
         """An IBAN of the same country and length, with blanks where they were."""
         compact = compact_iban(text)
-        if compact is None or text in self.known:
+        if compact is None or text in self.unchanged:
             return self.shaped(text)
         bban = self._other(compact[4:], [_alphabet(character, False) for character in compact[4:]])
         check = 98 - _check_sum(bban + compact[:2] + "00")
@@ -148,14 +151,14 @@ class Pseudonyms:
     def pan(self, text: str) -> str:
         """A card number of the same length with the right last digit."""
         compact = compact_pan(text)
-        if compact is None or text in self.known:
+        if compact is None or text in self.unchanged:
             return self.shaped(text)
         number = self.number(compact[:-1])
         return _spread(number + _luhn(number), text)
 
     def ip(self, text: str) -> str:
         """One of the addresses that are reserved for documentation, of the same version."""
-        if text in self.known:
+        if text in self.unchanged:
             return text
         try:
             address = ip_address(text)
@@ -169,7 +172,7 @@ class Pseudonyms:
 
     def number(self, text: str) -> str:
         """Digits for digits; what leads, the point and the exponent stay, so that JSON takes it as a number."""
-        return text if text in self.known else self._number(text)
+        return text if text in self.unchanged else self._number(text)
 
     def _number(self, text: str) -> str:
         exponent = _EXPONENT.search(text)
@@ -184,7 +187,7 @@ class Pseudonyms:
 
     def date(self, text: str) -> str:
         """A date, or a date-time by its first ten characters, some days earlier: the same number for all."""
-        if text in self.known:
+        if text in self.unchanged:
             return text
         try:
             return (date.fromisoformat(text[:10]) - timedelta(days=self._days)).isoformat() + text[10:]
@@ -264,7 +267,7 @@ def _alphabet(character: str, hexadecimal: bool) -> str:
 
 
 def _quoted(text: str) -> Iterator[tuple[str, int, int]]:
-    """Whole words of a text that may be known: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
+    """Whole words of a text that may be one: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
     done = 0
     for uuid in _UUID.finditer(text):
         yield from _quoted_between(text, done, uuid.start())
@@ -273,9 +276,9 @@ def _quoted(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _quoted_between(text: str, place: int, end: int) -> Iterator[tuple[str, int, int]]:
-    while found := _IN_TEXT.search(text, place, end):
-        kind, start, place = str(found.lastgroup), found.start(), found.start() + 1
-        ends = [found.end()] if kind == "mail" else _ends(found, compact_iban if kind == "iban" else compact_pan)
+    while match := _IN_TEXT.search(text, place, end):
+        kind, start, place = str(match.lastgroup), match.start(), match.start() + 1
+        ends = [match.end()] if kind == "mail" else _ends(match, compact_iban if kind == "iban" else compact_pan)
         if ends:
             # A word after an account number may make another one with it, but hardly of its country's length.
             right = (end for end in ends if kind == "iban" and is_iban(compact_iban(text[start:end]) or ""))
@@ -283,10 +286,10 @@ def _quoted_between(text: str, place: int, end: int) -> Iterator[tuple[str, int,
             yield kind, start, place
 
 
-def _ends(found: re.Match[str], compact: Callable[[str], str | None]) -> list[int]:
+def _ends(match: re.Match[str], compact: Callable[[str], str | None]) -> list[int]:
     """The ends of words up to which it is one, the last of them first."""
-    text, start = found.string, found.start()
-    words = (end for end in range(found.end(), start + 11, -1) if end == found.end() or _BLANKS.match(text[end]))
+    text, start = match.string, match.start()
+    words = (end for end in range(match.end(), start + 11, -1) if end == match.end() or _BLANKS.match(text[end]))
     return [end for end in words if compact(text[start:end])]
 
 

@@ -1,4 +1,4 @@
-"""What may be written down of an exchange with a bank: no secret, and pseudonyms where persons' data were.
+"""Redacts an exchange with a bank, so that it may be written down: no secret, and pseudonyms for persons' data.
 
 A list says what is harmless; all else is replaced or dropped, so that what nobody thought of does not get out.
 """
@@ -6,7 +6,7 @@ A list says what is harmless; all else is replaced or dropped, so that what nobo
 import json
 import re
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -67,8 +67,10 @@ def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules
         if redacted is not None or (is_json and not readable):
             return redacted or _note(body, media)
     if media == _FORM:
-        return _form(body, censor)
-    return _prose(body, censor) if action == "keep" or (readable and _is_text(body)) else _note(body, media)
+        return _text(body, "utf-8", censor.form)
+    if action == "keep" or (readable and _is_text(body)):
+        return _text(body, "latin-1", lambda text: without_data(text, censor))
+    return _note(body, media)
 
 
 def _json(body: bytes, censor: Censor, rules: RedactionRules) -> bytes | None:
@@ -83,16 +85,10 @@ def _json(body: bytes, censor: Censor, rules: RedactionRules) -> bytes | None:
         return None
 
 
-def _form(body: bytes, censor: Censor) -> bytes:
-    text = body.decode("utf-8", "replace")
-    redacted = censor.form(text)
-    return body if redacted == text else redacted.encode()
-
-
-def _prose(body: bytes, censor: Censor) -> bytes:
-    text = body.decode("latin-1")
-    redacted = without_data(text, censor)
-    return body if redacted == text else redacted.encode("latin-1", "replace")
+def _text(body: bytes, encoding: str, redact: Callable[[str], str]) -> bytes:
+    text = body.decode(encoding, "replace")
+    redacted = redact(text)
+    return body if redacted == text else redacted.encode(encoding, "replace")
 
 
 def _is_text(body: bytes) -> bool:
@@ -195,14 +191,14 @@ def _raw(value: Any) -> Any:
 
 
 SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
-"""Of authentication, in lower case."""
+"""Schemes of authentication, in lower case."""
 
 
 class Redactor:
     """Pseudonymises and drops. Only `key`, `rules` and a value decide what becomes of it, wherever it stands.
 
-    `words` are those of the interface, which stay; so do the hosts of `banks`. `known` are the texts of recorded rules,
-    which stay as they are: a client sends back what an answer gave it. Several threads may use it.
+    `words` are those of the interface, which stay; so do the hosts of `banks`. `unchanged` are the texts of recorded
+    rules, which stay as they are: a client sends back what an answer gave it. Several threads may use it.
     """
 
     censor: type[Censor] = Censor
@@ -216,10 +212,10 @@ class Redactor:
         *,
         words: Collection[str] = (),
         banks: Collection[str] = (),
-        known: Collection[str] = (),
+        unchanged: Collection[str] = (),
     ) -> None:
         self._rules = rules
-        self._censor = self.censor(key, rules, words, known)
+        self._censor = self.censor(key, rules, words, unchanged)
         for bank in banks:
             self._censor.trust(bank)
 

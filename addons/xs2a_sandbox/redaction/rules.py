@@ -1,9 +1,8 @@
-"""What the user wants kept, replaced or dropped, against what is done by itself: a YAML file with `redaction: 1`."""
+"""The user's rules of what is kept, replaced or dropped, against what is done by itself: YAML with `redaction: 1`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal, get_args
 
 from xs2a_sandbox.documents import yaml_reader
@@ -12,8 +11,6 @@ from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.errors import Unreadable
 
 Action = Literal["keep", "replace", "drop"]
-
-_NONE: Mapping[str, Action] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +26,18 @@ class PathRule:
         return self.steps[-1] != "*"
 
     def fits(self, place: Sequence[str]) -> bool:
-        return len(place) == len(self.steps) and all(
-            step in ("*", name) for step, name in zip(self.steps, place, strict=True)
-        )
+        steps = self.steps
+        return len(place) == len(steps) and all(step in ("*", name) for step, name in zip(steps, place, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class RedactionRules:
     """The user's actions for members, headers and parameters, by name in lower case, and for bodies by media type."""
 
-    members: Mapping[str, Action] = field(default=_NONE)
-    headers: Mapping[str, Action] = field(default=_NONE)
-    queries: Mapping[str, Action] = field(default=_NONE)
-    media: Mapping[str, Action] = field(default=_NONE)
+    members: Mapping[str, Action] = field(default_factory=dict)
+    headers: Mapping[str, Action] = field(default_factory=dict)
+    queries: Mapping[str, Action] = field(default_factory=dict)
+    media: Mapping[str, Action] = field(default_factory=dict)
     paths: tuple[PathRule, ...] = ()
 
     def path(self, place: Sequence[str]) -> PathRule | None:
@@ -56,8 +52,7 @@ DEFAULT = RedactionRules()
 def read(file: Path) -> RedactionRules:
     """Raises `Unreadable` with every problem of the file."""
     rules = yaml_reader.read(file)
-    problems = yaml_reader.complaints(rules, bundled_schema("redaction"))
-    if problems:
+    if problems := yaml_reader.complaints(rules, bundled_schema("redaction")):
         raise Unreadable(problems)
     actions: dict[str, dict[str, Action]] = {kind: {} for kind in ("member", "header", "query", "media", "path")}
     for action in get_args(Action):

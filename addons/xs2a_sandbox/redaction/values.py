@@ -1,14 +1,15 @@
-"""What becomes of one value, by its kind and the name of its place."""
+"""Decides what becomes of one value, by its kind and the name of its place."""
 
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from threading import Lock
 from urllib.parse import quote, unquote, unquote_plus
 
 from xs2a_sandbox.documents.formats import is_ip, is_uuid
 from xs2a_sandbox.redaction import allowlist, vocabulary
-from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, compact_iban, compact_pan
+from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, compact_iban, compact_pan, spliced
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
 from xs2a_sandbox.redaction.vocabulary import is_words
 
@@ -32,11 +33,7 @@ _SPOTS = re.compile(
 
 def in_words(text: str, censor: "Censor") -> str:
     """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
-    pieces, done = [], 0
-    for start, end, pseudonym in censor.remembered(text):
-        pieces += [_spotted(text[done:start], censor, words=True), pseudonym]
-        done = end
-    return "".join([*pieces, _spotted(text[done:], censor, words=True)])
+    return spliced(text, censor.remembered.spans(text, whole=True), lambda part: _spotted(part, censor, words=True))
 
 
 def without_data(text: str, censor: "Censor") -> str:
@@ -44,44 +41,40 @@ def without_data(text: str, censor: "Censor") -> str:
 
     This is weaker, and for text that somebody wants kept.
     """
-    return censor.recalled(_spotted(text, censor, words=False))
+    return censor.remembered.replaced(_spotted(text, censor, words=False))
 
 
 def _spotted(text: str, censor: "Censor", *, words: bool) -> str:
+    between = partial(_between, censor=censor) if words else str
     pieces, done = [], 0
-    for found in _SPOTS.finditer(text):
-        pieces += [_between(text[done : found.start()], censor) if words else text[done : found.start()]]
-        pieces.append(_spot(found, censor, words=words))
-        done = found.end()
-    return "".join([*pieces, _between(text[done:], censor) if words else text[done:]])
+    for spot in _SPOTS.finditer(text):
+        pieces += [between(text[done : spot.start()]), _spot(spot, censor, words=words)]
+        done = spot.end()
+    return "".join([*pieces, between(text[done:])])
 
 
-def _spot(found: re.Match[str], censor: "Censor", *, words: bool) -> str:
-    text = found[0]
-    if found["kept"] or censor.is_trusted(text):
+def _spot(spot: re.Match[str], censor: "Censor", *, words: bool) -> str:
+    text = spot[0]
+    if spot["kept"] or censor.is_trusted(text):
         return text
-    if found["iban"]:
+    if spot["iban"]:
         # Words after an account number look as if they belonged to it.
         end = next((end for end in range(len(text), 14, -1) if compact_iban(text[:end])), len(text))
         if end == len(text) and not compact_iban(text) and words:
             return _between(text, censor)
         return censor.value(text[:end]) + _spotted(text[end:], censor, words=words)
-    if found["port"]:
-        return _spotted(found["host"], censor, words=words) + found["port"]
-    if found["secret"]:
-        return found["label"] + censor.dropped(found["secret"])
-    return censor.url(text) if found["url"] else censor.value(text)
+    if spot["port"]:
+        return _spotted(spot["host"], censor, words=words) + spot["port"]
+    if spot["secret"]:
+        return spot["label"] + censor.dropped(spot["secret"])
+    return censor.url(text) if spot["url"] else censor.value(text)
 
 
 def _between(text: str, censor: "Censor") -> str:
     """Redacts a text that has no accounts, links and dates."""
-    pieces, done = [], 0
-    for start, end in vocabulary.strange(text, running=True):
-        if censor.is_trusted(text[start:end]) or censor.is_of_the_interface(text[start:end]):
-            continue
-        pieces += [text[done:start], censor.shaped(text[start:end])]
-        done = end
-    return "".join([*pieces, text[done:]])
+    spans = ((start, end, text[start:end]) for start, end in vocabulary.strange(text, running=True))
+    strange = (one for one in spans if not (censor.is_trusted(one[2]) or censor.is_of_the_interface(one[2])))
+    return spliced(text, ((start, end, censor.shaped(words)) for start, end, words in strange))
 
 
 _SHORTEST, _LONGEST = 5, 200
@@ -118,21 +111,15 @@ class Remembered:
 
     def replaced(self, text: str) -> str:
         """The text with pseudonyms where it holds one of the remembered."""
-        pieces, end = [], 0
-        with self._lock:
-            for start, original, pseudonym in self._found(text):
-                if start >= end:
-                    pieces += [text[end:start], pseudonym]
-                    end = start + len(original)
-        return "".join([*pieces, text[end:]])
+        return spliced(text, self.spans(text))
 
-    def spans(self, text: str) -> list[tuple[int, int, str]]:
-        """The places where one of the remembered stands as a whole word or words, and its pseudonym."""
+    def spans(self, text: str, *, whole: bool = False) -> list[tuple[int, int, str]]:
+        """The places where one of the remembered stands, with `whole` as a word or several, and its pseudonym."""
         spans: list[tuple[int, int, str]] = []
         with self._lock:
             for start, original, pseudonym in self._found(text):
                 end = start + len(original)
-                if start >= (spans[-1][1] if spans else 0) and not _inside_a_word(text, start, end):
+                if start >= (spans[-1][1] if spans else 0) and not (whole and _inside_a_word(text, start, end)):
                     spans.append((start, end, pseudonym))
         return spans
 
@@ -187,18 +174,20 @@ _DEEPEST = 3
 
 
 class Censor:
-    """`count` says how many values it has replaced or dropped. `words` are those of the interface."""
+    """`count` says how many values it has replaced or dropped. `words` are those of the interface, `unchanged` texts
+    that stay as they are, `remembered` those that were replaced before.
+    """
 
     def __init__(
-        self, key: bytes, rules: RedactionRules, words: Collection[str] = (), known: Collection[str] = ()
+        self, key: bytes, rules: RedactionRules, words: Collection[str] = (), unchanged: Collection[str] = ()
     ) -> None:
         self.count = 0
         self._lock = Lock()  # recordings are written in one thread while another one writes the log
         self._rules = rules
         self._words = frozenset(words)
         self._hosts: frozenset[str] = frozenset()
-        self._pseudonyms = Pseudonyms(key, {part for text in known for part in (text, *_parts(text))})
-        self._remembered = Remembered()
+        self._pseudonyms = Pseudonyms(key, {part for text in unchanged for part in (text, *_parts(text))})
+        self.remembered = Remembered()
 
     def trust(self, bank: str) -> str:
         """The URL of a bank, whose host and path are harmless from now on; without a password in it."""
@@ -221,9 +210,9 @@ class Censor:
         """True if it is one of its own words and codes."""
         return text in self._words
 
-    def is_known(self, text: str) -> bool:
+    def is_unchanged(self, text: str) -> bool:
         """True if it is one of the texts that stay as they are."""
-        return text in self._pseudonyms.known
+        return text in self._pseudonyms.unchanged
 
     def member(
         self,
@@ -241,11 +230,11 @@ class Censor:
         if action == "drop" or secret or allowlist.is_secret(name):
             return self.dropped(text)
         if action == "keep":
-            return text if self._remembered.knows(text) else self._remembered.replaced(text)
+            return text if self.remembered.knows(text) else self.remembered.replaced(text)
         if action == "replace":
             return self.replaced(text)
         if allowlist.is_bic(name, text) or (allowlist.is_quantity(name) and allowlist.is_amount(text)):
-            return text if not self._remembered.knows(text) else self.shaped(text)
+            return text if not self.remembered.knows(text) else self.shaped(text)
         if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
             return self.replaced(text)
         if allowlist.is_personal(name):
@@ -276,7 +265,7 @@ class Censor:
 
     def name(self, text: str) -> str:
         """The name of a member or a parameter, unless it is data that became one: an IBAN with its balance."""
-        if self.is_known(text):
+        if self.is_unchanged(text):
             return text
         if allowlist.is_name(text) and not any(map(self._was_replaced, allowlist.readings(text))):
             return text
@@ -298,19 +287,16 @@ class Censor:
             return kept
         if not vocabulary.has_words(text):
             return self.shaped(text)
-        pieces, done = [], 0
-        for start, end in vocabulary.strange(text):
-            pieces += [text[done:start], self._of_a_person(text[start:end], depth)]
-            done = end
-        return "".join([*pieces, text[done:]])
+        strange = vocabulary.strange(text)
+        return spliced(text, ((start, end, self._of_a_person(text[start:end], depth)) for start, end in strange))
 
     def _of_its_kind(self, text: str, depth: int) -> str | None:
         """None for a text that is just a text."""
-        if self.is_known(text):
+        if self.is_unchanged(text):
             return text
         if allowlist.is_plain(text):
             # That of a device, wherever else it stands.
-            return self._remembered.replaced(text) if is_uuid(text) and self._remembered.knows(text) else text
+            return self.remembered.replaced(text) if is_uuid(text) and self.remembered.knows(text) else text
         if compact_iban(text):
             return self._made(text, self._pseudonyms.iban(text))
         if ("." in text or ":" in text) and is_ip(text):
@@ -332,7 +318,7 @@ class Censor:
     def dropped(self, text: str) -> str:
         for part in _SEPARATORS.split(text):
             if len(part) >= _SECRET and _DIGIT.search(part):
-                self._remembered.add(part, DROPPED)
+                self.remembered.add(part, DROPPED)
         return self._made(text, DROPPED) if text else text
 
     def replaced(self, text: str) -> str:
@@ -349,29 +335,21 @@ class Censor:
 
     def prose(self, text: str) -> str:
         """Redacts what is said to somebody, such as the text of an error."""
-        return text if self.is_known(text) else in_words(text, self)
-
-    def remembered(self, text: str) -> list[tuple[int, int, str]]:
-        """The texts that were replaced before and stand here as whole words: from where to where, and the pseudonym."""
-        return self._remembered.spans(text)
+        return text if self.is_unchanged(text) else in_words(text, self)
 
     def spots(self, text: str) -> str:
-        """Only accounts, cards and e-mail addresses in it are replaced, but for those that are known."""
+        """Only accounts, cards and e-mail addresses in it are replaced, but for those that stay as they are."""
         return self._made(text, self._pseudonyms.spots(text))
-
-    def recalled(self, text: str) -> str:
-        """The text with pseudonyms where it holds something that was replaced before."""
-        return self._remembered.replaced(text)
 
     def addresses(self, text: str) -> str:
         """A header field that lists IP addresses."""
-        if self.is_known(text):
+        if self.is_unchanged(text):
             return text
         return _ADDRESS_PART.sub(lambda part: part[0] if part[0].lower() in _FORWARDED else self.value(part[0]), text)
 
     def url(self, text: str, depth: int = 0) -> str:
         """The scheme stays, and the bank's host; path and query are looked into."""
-        if self.is_known(text):
+        if self.is_unchanged(text):
             return text
         parts = _URL.fullmatch(text)
         if depth > _DEEPEST or not parts or not self.looks_into(parts["scheme"] or "http"):
@@ -406,7 +384,7 @@ class Censor:
         if not fits:
             return self.shaped(host)
         name, port = fits[1].strip("[]"), fits[2] or ""
-        if self.is_trusted(name) or _LOOPBACK.fullmatch(name) or not self._pseudonyms.known.isdisjoint((host, name)):
+        if self.is_trusted(name) or _LOOPBACK.fullmatch(name) or self.is_unchanged(host) or self.is_unchanged(name):
             return host
         if is_ip(name):
             address = self.value(name)
@@ -435,13 +413,13 @@ class Censor:
 
     def _was_replaced(self, name: str) -> bool:
         # An ordinary word does not become a person's because it was somebody's name once.
-        return _DIGIT.search(name) is not None and self._remembered.inside(name)
+        return _DIGIT.search(name) is not None and self.remembered.inside(name)
 
     def _made(self, text: str, new: str) -> str:
         if new != text:
             with self._lock:
                 self.count += 1
-            self._remembered.add(text, new)
+            self.remembered.add(text, new)
         return new
 
 

@@ -1,7 +1,7 @@
-"""Words that say nothing of a person, whatever stands around them: see vocabulary.txt, beside this module."""
+"""Knows words that say nothing of a person, whatever stands around them: see vocabulary.txt, beside this module."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -25,7 +25,7 @@ _LOCALE = re.compile(r"[a-z]{2}[-_][A-Z]{2}", re.ASCII)
 _LONGEST = 100
 """Characters of a piece: longer ones are no words, and are not remembered."""
 _DIGITS = 4
-"""Of one piece: years, counts and versions, but no accounts."""
+"""Digits of one piece at most: years, counts and versions, but no accounts."""
 
 
 class Kind(Enum):
@@ -51,20 +51,20 @@ class Piece(NamedTuple):
 
 def pieces(text: str) -> list[Piece]:
     """The pieces between blanks and signs: `payment-accounts`, `{consentId}` without its brackets."""
-    found = [Piece(one[0], one.start(), one.end(), kind(one[0])) for one in _PIECE.finditer(text)]
-    if len(found) > 1:
-        for first, last in _long_numbers(text, found):
-            found[first:last] = [one._replace(kind=Kind.OTHER) for one in found[first:last]]
-    return found
+    parts = [Piece(one[0], one.start(), one.end(), kind(one[0])) for one in _PIECE.finditer(text)]
+    if len(parts) > 1:
+        for first, last in _long_numbers(text, parts):
+            parts[first:last] = [one._replace(kind=Kind.OTHER) for one in parts[first:last]]
+    return parts
 
 
-def _long_numbers(text: str, found: list[Piece]) -> Iterator[tuple[int, int]]:
+def _long_numbers(text: str, parts: list[Piece]) -> Iterator[tuple[int, int]]:
     """The spans in which short numbers stand beside each other that are a long one together: `0664 123 456`."""
     first = 0
-    for place in range(1, len(found) + 1):
-        if place < len(found) and _is_one_number(text, found[place - 1], found[place]):
+    for place in range(1, len(parts) + 1):
+        if place < len(parts) and _is_one_number(text, parts[place - 1], parts[place]):
             continue
-        if place - first > 1 and sum(sum(map(str.isdecimal, one.text)) for one in found[first:place]) > _DIGITS:
+        if place - first > 1 and sum(sum(map(str.isdecimal, one.text)) for one in parts[first:place]) > _DIGITS:
             yield first, place
         first = place
 
@@ -96,32 +96,32 @@ def strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
     `running` text is made of sentences: there `grant` is a verb, elsewhere it may be somebody's name.
     """
     spans: list[tuple[int, int]] = []
-    found = pieces(text)
+    parts = pieces(text)
     if not running:
-        found = [one._replace(kind=Kind.OTHER) if one.kind is Kind.NAME else one for one in found]
+        parts = [one._replace(kind=Kind.OTHER) if one.kind is Kind.NAME else one for one in parts]
     place = 0
-    while place < len(found):
-        if found[place].kind is not Kind.OTHER:
+    while place < len(parts):
+        if parts[place].kind is not Kind.OTHER:
             place += 1
             continue
         first = last = place
-        while first > 0 and _belongs(text, found[first - 1], found[first]):
+        while first > 0 and _belongs(text, parts[first - 1], parts[first]):
             first -= 1
-        while (after := _next(text, found, last)) > last:
+        while (after := _next(text, parts, last)) > last:
             last = after
-        start = found[first].start
+        start = parts[first].start
         if spans and spans[-1][1] > start:
             start = spans.pop()[0]
-        spans.append((start, found[last].end))
+        spans.append((start, parts[last].end))
         place = last + 1
     return spans
 
 
-def _next(text: str, found: list[Piece], last: int) -> int:
+def _next(text: str, parts: list[Piece], last: int) -> int:
     """The last piece that belongs to what stands at `last`; small particles only if somebody's name follows them."""
     place = last
-    while place + 1 < len(found):
-        one, two = found[place], found[place + 1]
+    while place + 1 < len(parts):
+        one, two = parts[place], parts[place + 1]
         if _belongs(text, one, two):
             return place + 1
         follows = two.kind is not Kind.WORD and _BLANK.fullmatch(text, one.end, two.start)
@@ -158,25 +158,25 @@ def _kind(piece: str) -> Kind:
     piece = _SHORTENED.sub("", piece).strip("-_.")
     if not piece:
         return Kind.BARE
-    if known := _known(piece):
-        return Kind.OTHER if known is Kind.NAME and not piece.islower() else known
+    if kind := _listed(piece):
+        return Kind.OTHER if kind is Kind.NAME and not piece.islower() else kind
     if _VERSION.fullmatch(piece):
         return Kind.BARE if sum(map(str.isdecimal, piece)) <= _DIGITS else Kind.OTHER
     chunks = _JOINER.split(piece)
     if any(map(_PREFIXED.match, chunks)) or sum(len(chunk) for chunk in chunks if chunk.isdecimal()) > _DIGITS:
         return Kind.OTHER
-    parts = [part for chunk in chunks for part in ([chunk] if _known(chunk) else _humps(chunk))]
+    parts = [part for chunk in chunks for part in ([chunk] if _listed(chunk) else _humps(chunk))]
     kinds = [_part(part) for part in parts]
     if len(parts) == 1 or Kind.OTHER in kinds:
         return kinds[0] if len(parts) == 1 else Kind.OTHER
     return Kind.WORD if Kind.WORD in kinds or _LOCALE.fullmatch(piece) else Kind.OTHER
 
 
-def _known(piece: str) -> Kind | None:
-    vocabulary = _vocabulary()
-    if piece in vocabulary.codes:
+def _listed(piece: str) -> Kind | None:
+    codes, kinds = _vocabulary()
+    if piece in codes:
         return Kind.WORD
-    return vocabulary.kinds.get(piece.lower()) or (Kind.BARE if len(piece) == 1 else None)
+    return kinds.get(piece.lower()) or (Kind.BARE if len(piece) == 1 else None)
 
 
 def _part(part: str) -> Kind:
@@ -184,8 +184,8 @@ def _part(part: str) -> Kind:
     if part.isdecimal():
         return Kind.BARE
     counted = _COUNTED.fullmatch(part)
-    known = _known(counted[1] if counted else part)
-    return Kind.BARE if known and len(part) <= 2 else known or Kind.OTHER
+    kind = _listed(counted[1] if counted else part)
+    return Kind.BARE if kind and len(part) <= 2 else kind or Kind.OTHER
 
 
 def _humps(chunk: str) -> list[str]:
@@ -198,28 +198,22 @@ def _humps(chunk: str) -> list[str]:
     return [chunk[start:end] for start, end in pairwise([0, *cuts, len(chunk)])]
 
 
-class _Vocabulary(NamedTuple):
-    """`kinds` of words in lower case."""
-
-    kinds: dict[str, Kind]
-    codes: frozenset[str]
-
-
 _SECTIONS = {"words": Kind.WORD, "also-names": Kind.NAME, "particles": Kind.PARTICLE}
 
 
 @cache
-def _vocabulary() -> _Vocabulary:
-    kinds: dict[str, Kind] = {}
-    codes: set[str] = set()
-    section = ""
-    for line in FILE.read_text(encoding="utf-8").splitlines():
+def _vocabulary() -> tuple[Collection[str], Mapping[str, Kind]]:
+    """The codes, and the kinds of words in lower case."""
+    lists = word_lists(FILE)
+    return lists["codes"], {word: kind for section, kind in _SECTIONS.items() for word in lists[section]}
+
+
+def word_lists(file: Path) -> dict[str, set[str]]:
+    """The words of each section of a file."""
+    lists: dict[str, set[str]] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
-            section = line.strip("[]")
-        elif line.startswith("#"):
-            continue
-        elif section == "codes":
-            codes.update(line.split())
-        else:
-            kinds |= dict.fromkeys(line.split(), _SECTIONS[section]) if line else {}
-    return _Vocabulary(kinds, frozenset(codes))
+            words = lists[line.strip("[]")] = set()
+        elif not line.startswith("#") and line:
+            words.update(line.split())
+    return lists
