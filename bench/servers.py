@@ -67,8 +67,14 @@ async def bare(confdir: str) -> None:
     await proxy.run()
 
 
+def tell_nobody(*_: Any) -> None:
+    """Stands for a log that nobody keeps."""
+
+
 async def constant(confdir: str) -> None:
     """Our proxy doors with nothing behind them."""
+    from xs2a_sandbox.config.limits import USUAL
+    from xs2a_sandbox.doors.connections import Connections
     from xs2a_sandbox.doors.proxy import ProxyDoors
     from xs2a_sandbox.http import Request, Response
 
@@ -77,7 +83,16 @@ async def constant(confdir: str) -> None:
     async def answer(request: Request) -> Response:
         return response
 
-    doors = ProxyDoors(answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=Path(confdir))
+    doors = ProxyDoors(
+        answer,
+        host="127.0.0.1",
+        proxy_port=0,
+        tls_port=0,
+        confdir=Path(confdir),
+        proxy_auth=None,
+        tell=tell_nobody,
+        connections=Connections(USUAL),
+    )
     await doors.start()
     gc.freeze()  # as the command does: what is compared is the engine
     report(proxy=doors.proxy_port, tls=doors.tls_port)
@@ -86,6 +101,8 @@ async def constant(confdir: str) -> None:
 
 async def asgi(confdir: str) -> None:
     """An application that does nothing, under the direct door's settings of uvicorn."""
+    from xs2a_sandbox.config.limits import USUAL
+    from xs2a_sandbox.doors.connections import Connections
     from xs2a_sandbox.doors.direct import DirectDoor
     from xs2a_sandbox.http import Request, Response
 
@@ -99,7 +116,7 @@ async def asgi(confdir: str) -> None:
             await send({"type": "http.response.start", "status": 200, "headers": fields})
             await send({"type": "http.response.body", "body": BODY})
 
-    door = Constant(never, host="127.0.0.1", port=0)
+    door = Constant(never, host="127.0.0.1", port=0, tell=tell_nobody, connections=Connections(USUAL))
     await door.start()
     report(direct=door.port)
     await asyncio.Event().wait()

@@ -1,5 +1,6 @@
 import json
 
+from tests.support.doors import limits
 from tests.support.writing import ask, engine, rules
 from xs2a_sandbox.bank import Bank, Banks
 from xs2a_sandbox.cassette.index import Index, Lookup
@@ -32,7 +33,8 @@ def test_only_a_diagnosing_bank_says_what_came_nearest(tmp_path):
     sandbox = engine(tmp_path)
     assert "sandbox" in body(ask(sandbox, "/v1/thing"))
     silent = Bank(sandbox.interface, sandbox.schemas, diagnose=False)
-    assert "sandbox" not in body(ask(Engine(Banks(silent), sandbox.store, sandbox.testdata), "/v1/thing"))
+    silenced = Engine(Banks(silent), sandbox.store, sandbox.testdata, limits=limits())
+    assert "sandbox" not in body(ask(silenced, "/v1/thing"))
 
 
 def test_what_is_offered_instead_is_said(tmp_path):

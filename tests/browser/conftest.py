@@ -16,7 +16,7 @@ import pytest
 from tests.browser.inspecting import SIZES, Inspector
 from tests.support.doors import DEADLINE, Loop, opened
 from tests.support.engine_client import Answer, Client, an_engine
-from xs2a_sandbox.doors.direct import DirectDoor
+from tests.support.roads import direct_door
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _ARGUMENTS = [
@@ -106,7 +106,7 @@ class Served(Client):
 @pytest.fixture
 def client() -> Iterator[Client]:
     engine = an_engine()
-    with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, loop):
+    with opened(lambda: direct_door(engine.answer)) as (door, loop):
         engine.public_url = f"http://127.0.0.1:{door.port}"
         yield Served(engine, loop=loop)
 

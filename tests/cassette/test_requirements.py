@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, an_engine, cassette
-from xs2a_sandbox.http.messages import MAX_BODY
+from xs2a_sandbox.config.limits import USUAL
 
 LIST = "/v1/accounts"
 TRANSACTIONS = f"/v1/accounts/{facts.covered()}/transactions"
@@ -79,7 +79,7 @@ def test_media_types(client: Client, media: str | None, status: int) -> None:
         said(answer, 415)
 
 
-@pytest.mark.parametrize(("size", "status"), [(MAX_BODY, 400), (MAX_BODY + 1, 413)])
+@pytest.mark.parametrize(("size", "status"), [(USUAL.body, 400), (USUAL.body + 1, 413)])
 def test_large_bodies(client: Client, size: int, status: int) -> None:
     said(client.post("/v1/consents", body=b'"' + b"x" * (size - 2) + b'"'), status)
 

@@ -10,10 +10,10 @@ from click.testing import CliRunner, Result
 
 from tests.support.doors import opened
 from tests.support.engine_client import Client, an_engine
+from tests.support.roads import direct_door
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.control.access import ensure_token
-from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.engine import Engine
 
 
@@ -30,7 +30,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 @pytest.fixture
 def port(engine: Engine) -> Iterator[int]:
-    with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, _):
+    with opened(lambda: direct_door(engine.answer)) as (door, _):
         yield door.port
 
 

@@ -22,11 +22,11 @@ from schemathesis import Case, GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
 from tests.support.doors import opened
+from tests.support.roads import direct_door
 from xs2a_sandbox.authoring.openapi import bundled_document
 from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.engine.build import build
 
 CASES = int(os.environ.get("XS2A_TEST_CASES", "5000"))
@@ -130,7 +130,7 @@ def bank() -> Iterator[Bank]:
         schemathesis.openapi.format(name, strategy)
     schema = schemathesis.openapi.from_dict(stocked(document))
     with (
-        opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, _),
+        opened(lambda: direct_door(engine.answer)) as (door, _),
         requests.Session() as client,
     ):
         yield Bank(f"http://127.0.0.1:{door.port}", client, schema)

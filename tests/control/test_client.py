@@ -12,10 +12,10 @@ import pytest
 
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
+from tests.support.roads import direct_door
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.access import FILE, ensure_token
 from xs2a_sandbox.control.client import Remote
-from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Request, Response
 
@@ -25,7 +25,7 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
     """Of a sandbox that runs."""
     engine = an_engine()
     engine.admin_token = ensure_token(tmp_path)
-    with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, _):
+    with opened(lambda: direct_door(engine.answer)) as (door, _):
         yield Settings(port=door.port, confdir=tmp_path)
 
 
@@ -117,7 +117,7 @@ async def _not_found(request: Request) -> Response:
 
 @pytest.mark.parametrize("answer", [_hello, _not_found])
 def test_another_web_server(tmp_path: Path, answer: Any) -> None:
-    with opened(lambda: DirectDoor(answer, host="127.0.0.1", port=0)) as (door, _):
+    with opened(lambda: direct_door(answer)) as (door, _):
         text = mistake(Settings(port=door.port, confdir=tmp_path))
 
     assert f"what answers at http://127.0.0.1:{door.port} is not the sandbox's base URL" in text

@@ -9,16 +9,22 @@ import pytest
 
 from tests.support.doors import DEADLINE, is_refusal, read_all, wait_until
 from tests.support.roads import HOST, ROADS, Roads, open_roads, status, target
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors import connections
 from xs2a_sandbox.doors.connections import Connection
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_roads(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Roads]:
     monkeypatch.setattr(connections, "TICK", 0.05)
-    monkeypatch.setattr(connections, "HEAD", 1.0)
-    monkeypatch.setattr(connections, "REQUEST", 1.0)
-    monkeypatch.setattr(connections, "IDLE", 1.0)
+    with open_roads(tmp_path_factory.mktemp("conf"), head_time=1.0, body_time=1.0, idle_time=1.0) as roads:
+        yield roads
+
+
+@pytest.fixture
+def full_roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
+    with open_roads(tmp_path_factory.mktemp("conf"), connections=1, crowd=1) as roads:
+        yield roads
 
 
 @pytest.fixture
@@ -46,14 +52,14 @@ def get(road: str, then: str = "close") -> bytes:
     ],
     ids=["nothing", "half a head", "half a body", "half a chunk"],
 )
-def test_a_slow_client_is_cut_off(quick: None, roads: Roads, road: str, begin: bytes) -> None:
-    assert roads.sent(road, begin) == b""
+def test_a_slow_client_is_cut_off(quick_roads: Roads, road: str, begin: bytes) -> None:
+    assert quick_roads.sent(road, begin) == b""
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_drops_do_not_keep_a_connection(quick: None, roads: Roads, road: str) -> None:
+def test_drops_do_not_keep_a_connection(quick_roads: Roads, road: str) -> None:
     """A byte now and then is no request."""
-    with roads.taken(road, patience=0.1) as way:
+    with quick_roads.taken(road, patience=0.1) as way:
         way.sendall(b"GET / HTTP/1.1\r\nHost: b\r\nX-Slow: ")
 
         def is_closed() -> bool:
@@ -69,12 +75,12 @@ def test_drops_do_not_keep_a_connection(quick: None, roads: Roads, road: str) ->
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_an_idle_connection_is_closed(quick: None, roads: Roads, road: str) -> None:
-    assert status(roads.sent(road, get(road, "keep-alive"))) == 200
+def test_an_idle_connection_is_closed(quick_roads: Roads, road: str) -> None:
+    assert status(quick_roads.sent(road, get(road, "keep-alive"))) == 200
 
 
-def test_a_client_that_never_shakes_hands_is_cut_off(quick: None, roads: Roads) -> None:
-    with socket.create_connection(("127.0.0.1", roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
+def test_a_client_that_never_shakes_hands_is_cut_off(quick_roads: Roads) -> None:
+    with socket.create_connection(("127.0.0.1", quick_roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
         way.sendall(b"\x16\x03\x01\x02\x00\x01")
         assert read_all(way) == b""
 
@@ -88,17 +94,13 @@ def is_answered(way: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("road", ["direct", "proxy", "tls-proxy", "tls"])
-def test_too_many_connections(
-    roads: Roads, road: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(roads.connections, "_most", 1)
-    monkeypatch.setattr(connections, "CROWD", 1)
-    with roads.taken("direct") as first:
+def test_too_many_connections(full_roads: Roads, road: str, caplog: pytest.LogCaptureFixture) -> None:
+    with full_roads.taken("direct") as first:
         assert is_answered(first)
-        with roads.taken(road) as second:
+        with full_roads.taken(road) as second:
             # Connected is not yet accepted: the doors do that apart, and the third could come before it.
-            wait_until(lambda: len(roads.connections._open) == 2)
-            with socket.create_connection(("127.0.0.1", roads.direct.port), timeout=DEADLINE) as third:
+            wait_until(lambda: len(full_roads.connections._open) == 2)
+            with socket.create_connection(("127.0.0.1", full_roads.direct.port), timeout=DEADLINE) as third:
                 assert read_all(third) == b""
             second.sendall(get(road, "keep-alive"))
             answer = read_all(second)
@@ -107,19 +109,19 @@ def test_too_many_connections(
             assert b"connection: close" in answer.lower()
         assert is_answered(first)
     assert len([message for message in caplog.messages if "connections are open" in message]) == 1
-    wait_until(lambda: not roads.connections._open)
-    assert status(roads.sent(road, get(road))) == 200
+    wait_until(lambda: not full_roads.connections._open)
+    assert status(full_roads.sent(road, get(road))) == 200
 
 
-def test_a_crowded_tunnel_is_refused(roads: Roads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roads.connections, "_most", 0)
-    with roads.taken("proxy") as way:
+def test_a_crowded_tunnel_is_refused(full_roads: Roads) -> None:
+    with full_roads.taken("direct") as first, full_roads.taken("proxy") as way:
+        assert is_answered(first)
         way.sendall(b"CONNECT bank.example:443 HTTP/1.1\r\nHost: bank.example:443\r\n\r\n")
         assert way.recv(65536).startswith(b"HTTP/1.1 503 ")
 
 
 def test_whoever_is_being_answered_has_time() -> None:
-    connection = Connection()
+    connection = Connection(USUAL)
     late = connection.deadline + 1000
     assert connection.is_overdue(late)
     with connection:
@@ -139,11 +141,11 @@ class Unread:
 
 def test_an_answer_that_nobody_takes_is_given_up() -> None:
     transport = Unread()
-    connection = Connection(transport)  # type: ignore[arg-type]
+    connection = Connection(USUAL, transport)  # type: ignore[arg-type]
     start = connection.deadline
     with connection:
         assert not connection.is_overdue(start)
-        assert not connection.is_overdue(start + connections.IDLE)
+        assert not connection.is_overdue(start + USUAL.idle_time)
         transport.size = 90
-        assert not connection.is_overdue(start + connections.IDLE + 2)
-        assert connection.is_overdue(start + 2 * connections.IDLE + 3)
+        assert not connection.is_overdue(start + USUAL.idle_time + 2)
+        assert connection.is_overdue(start + 2 * USUAL.idle_time + 3)

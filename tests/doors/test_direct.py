@@ -10,15 +10,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.doors import DEADLINE, Loop, echo, is_refusal, opened, read_all, talk, wait_until
+from tests.support.doors import DEADLINE, Loop, echo, is_refusal, limits, opened, read_all, talk, wait_until
+from tests.support.roads import direct_door
+from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.http.messages import MAX_BODY
 
 
 def make(answer: Any = echo) -> DirectDoor:
-    return DirectDoor(answer, host="127.0.0.1", port=0)
+    return direct_door(answer)
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +65,10 @@ def test_framing(method: str, status: int, length: str | None) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_that_is_too_large_reaches_the_engine_cut(door: DirectDoor, chunked: bool) -> None:
-    body = b"a" * (3 * MAX_BODY)
+    body = b"a" * (3 * USUAL.body)
     with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
         response = http.post(url(door), content=iter([body]) if chunked else body)
-        assert len(response.json()["body"]) == MAX_BODY + 1
+        assert len(response.json()["body"]) == USUAL.body + 1
         assert http.post(url(door), content=b"{}").json()["body"] == "{}"
 
 
@@ -145,7 +147,7 @@ def test_an_engine_that_is_silent_is_a_504() -> None:
         return Response()
 
     with (
-        opened(lambda: DirectDoor(answer, host="127.0.0.1", port=0, timeout=0.05)) as (door, _),
+        opened(lambda: direct_door(answer, connections=Connections(limits(answer_time=0.05)))) as (door, _),
         httpx.Client(trust_env=False) as http,
     ):
         response = http.get(url(door))
@@ -262,10 +264,10 @@ def test_a_busy_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"port {port} on 127.0.0.1 is in use .* --port PORT"):
-            asyncio.run(DirectDoor(echo, host="127.0.0.1", port=port).start())
+            asyncio.run(direct_door(echo, port=port).start())
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "999.1.1.1"])
 def test_a_host_that_is_not_here(host: str) -> None:
     with pytest.raises(ConfigError, match=f"^--host {host} is no address of this machine: .* --host 127.0.0.1"):
-        asyncio.run(DirectDoor(echo, host=host, port=0).start())
+        asyncio.run(direct_door(echo, host=host).start())

@@ -7,20 +7,20 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
 import pytest
 
-from tests.support.doors import DEADLINE, basic, is_refusal, read_all, trusting
-from tests.support.roads import HOST, OVER_TLS, ROADS, Roads, body, open_roads, status, target
+from tests.support.doors import DEADLINE, basic, is_refusal, limits, read_all, trusting
+from tests.support.roads import HOST, OVER_TLS, ROADS, Roads, body, open_roads, status, target, tell_nobody
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.wrong_protocol import HTTP2, SOCKS4, SOCKS5, TLS
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.http.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET
 from xs2a_sandbox.http.origin import hostname
 
 REQUEST = Request("GET", "/v1/accounts")
 
 
 def ask(answer: Callable[[Request], Awaitable[Response]], seconds: float = 5.0) -> Response:
-    return asyncio.run(door.ask(answer, REQUEST, seconds))
+    return asyncio.run(door.ask(answer, REQUEST, seconds, tell_nobody, set()))
 
 
 def raising(error: BaseException) -> Callable[[Request], Awaitable[Response]]:
@@ -84,7 +84,7 @@ def in_pieces(*pieces: bytes | Exception) -> Response:
     [
         ([b"end"], 200, []),
         ([b"x", BankError("bank-garbled", bank="b", reason="too short")], 502, [(502, "XS2A981E")]),
-        ([b"x" * (door.TOO_LONG // 2)] * 3, 502, [(502, "XS2A988E")]),
+        ([b"x" * 500] * 3, 502, [(502, "XS2A988E")]),
     ],
     ids=["whole", "broken", "endless"],
 )
@@ -98,7 +98,7 @@ def test_an_answer_that_does_not_come_whole_is_told(
         heard.append((response.status, response.body.decode().partition("XS2A")[2][:4]))
 
     async def main() -> Response:
-        return await door.gather(REQUEST, in_pieces(*rest), asyncio.Semaphore(1), tell)
+        return await door.gather(REQUEST, in_pieces(*rest), asyncio.Semaphore(1), limits(swallowed=1000), tell)
 
     assert asyncio.run(main()).status == status
     assert heard == [(status, number.removeprefix("XS2A")) for status, number in told]
@@ -119,7 +119,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
             await asyncio.Event().wait()
             return Response()
 
-        task = asyncio.create_task(door.ask(answer, REQUEST, 5))
+        task = asyncio.create_task(door.ask(answer, REQUEST, 5, tell_nobody, set()))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -181,7 +181,7 @@ def test_credentials(header: str, expected: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
-    with open_roads(tmp_path_factory.mktemp("conf")) as roads:
+    with open_roads(tmp_path_factory.mktemp("conf"), swallowed=4 * USUAL.body) as roads:
         yield roads
 
 
@@ -354,23 +354,18 @@ def test_what_has_no_end_is_refused_while_it_comes(
 
 @pytest.mark.parametrize("road", ROADS)
 def test_what_is_within_the_limits_passes(roads: Roads, road: str) -> None:
-    path = "/" + "p" * (MAX_TARGET - 1)
-    head = request(road, "POST", path, "X-Large: " + "h" * (MAX_HEADERS - 200), f"Content-Length: {MAX_BODY}")
-    seen = body(roads.sent(road, head, b"b" * MAX_BODY))
-    assert (seen["target"], len(seen["body"])) == (path, MAX_BODY)
+    path = "/" + "p" * (USUAL.target - 1)
+    head = request(road, "POST", path, "X-Large: " + "h" * (USUAL.headers - 200), f"Content-Length: {USUAL.body}")
+    seen = body(roads.sent(road, head, b"b" * USUAL.body))
+    assert (seen["target"], len(seen["body"])) == (path, USUAL.body)
 
 
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize("road", ROADS)
-def test_a_body_beyond_what_is_swallowed_gets_its_413(
-    roads: Roads, road: str, announced: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_beyond_what_is_swallowed_gets_its_413(roads: Roads, road: str, announced: bool) -> None:
     """Also when its client reads nothing before all of it is sent."""
-    monkeypatch.setattr(door, "TOO_LONG", 4 * MAX_BODY)
-    if announced and road != "direct":
-        return  # mitmproxy has the limit in its options; see test_what_has_no_end_is_refused_while_it_comes.
-    framing = f"Content-Length: {8 * MAX_BODY}" if announced else "Transfer-Encoding: chunked"
-    pieces = [b"a" * MAX_BODY if announced else b"100000\r\n" + b"a" * MAX_BODY + b"\r\n"] * 8
+    framing = f"Content-Length: {8 * USUAL.body}" if announced else "Transfer-Encoding: chunked"
+    pieces = [b"a" * USUAL.body if announced else b"100000\r\n" + b"a" * USUAL.body + b"\r\n"] * 8
     with roads.taken(road) as way:
         way.sendall(request(road, "POST", "/v1", framing))
         for piece in pieces:
@@ -383,8 +378,8 @@ def test_a_body_beyond_what_is_swallowed_gets_its_413(
 @pytest.mark.parametrize("road", ROADS)
 def test_a_body_that_is_swallowed_is_not_kept(roads: Roads, road: str) -> None:
     """The engine sees that it is too large, and the connection can be used again."""
-    large = request(road, "POST", "/v1", f"Content-Length: {6 * MAX_BODY}", then="keep-alive")
-    answer = roads.sent(road, large, *([b"a" * MAX_BODY] * 6), request(road, "GET", "/v1/next"))
+    large = request(road, "POST", "/v1", f"Content-Length: {3 * USUAL.body}", then="keep-alive")
+    answer = roads.sent(road, large, *([b"a" * USUAL.body] * 3), request(road, "GET", "/v1/next"))
     first, second = answer.split(b"HTTP/1.1 200 ")[1:]
-    assert len(json.loads(first.partition(b"\r\n\r\n")[2])["body"]) == MAX_BODY + 1
+    assert len(json.loads(first.partition(b"\r\n\r\n")[2])["body"]) == USUAL.body + 1
     assert b'"target":"/v1/next"' in second

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from mitmproxy.exceptions import AddonHalt, OptionsError
 
-from tests.support.doors import DEADLINE, START, Bank, is_refusal, opened, read_all, wait_until
+from tests.support.doors import DEADLINE, START, Bank, is_refusal, limits, opened, read_all, wait_until
+from tests.support.roads import proxy_doors
 from xs2a_sandbox.doors import mitmproxy_addon as addon
+from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.http import Request, Response
 
@@ -54,8 +56,8 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def doors(confdir: Path) -> Iterator[ProxyDoors]:
-    with opened(lambda: ProxyDoors(fail, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir)) as (doors, _):
-        doors.sandbox.timeout = 0.2
+    connections = Connections(limits(answer_time=0.2))
+    with opened(lambda: proxy_doors(fail, confdir, connections=connections)) as (doors, _):
         yield doors
 
 
@@ -189,7 +191,7 @@ def test_bytes_that_are_not_http(doors: ProxyDoors, bank: Bank, raw: bytes, insi
 @pytest.fixture
 def careless(doors: ProxyDoors, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Sets options of mitmproxy as if the addon did not refuse them: the guard has to hold alone."""
-    monkeypatch.setattr(addon, "FORCED", {})
+    monkeypatch.setattr(doors.sandbox, "forced", {})
     monkeypatch.setattr(addon, "REFUSED", ())
     options = doors._master.options
     before: dict[str, Any] = {}
@@ -242,12 +244,14 @@ def test_a_raw_tunnel_leads_nowhere(
 
 
 SCRIPT = """
+from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.mitmproxy_addon import Script
 
 async def fail(request):
     raise RuntimeError("no answer")
 
-addons = [Script(fail)]
+addons = [Script(fail, proxy_auth=None, tell=lambda *_: None, connections=Connections(USUAL))]
 """
 
 

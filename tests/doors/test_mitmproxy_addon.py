@@ -1,5 +1,6 @@
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,12 +9,20 @@ from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 from mitmproxy.test import taddons, tflow, tutils
 
-from tests.support.doors import basic, echo
-from xs2a_sandbox.doors import mitmproxy_addon
+from tests.support.doors import basic, echo, limits
+from tests.support.roads import tell_nobody
+from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.doors import door, mitmproxy_addon
+from xs2a_sandbox.doors.connections import Connections
+from xs2a_sandbox.doors.door import Answer
 from xs2a_sandbox.doors.mitmproxy_addon import ConnectionGuard, SandboxAddon
+from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.http.messages import MAX_BODY
+
+
+def addon[A: SandboxAddon](answer: Answer, kind: type[A] = SandboxAddon) -> A:
+    return kind(answer, proxy_auth=None, tell=tell_nobody, connections=Connections(limits()))
 
 
 def flow(*, mode: str = "regular", tls: bool = False, **request: Any) -> http.HTTPFlow:
@@ -31,7 +40,7 @@ def seen(sandbox_flow: http.HTTPFlow, *before: http.HTTPFlow) -> Request:
         asked.append(request)
         return Response()
 
-    sandbox = SandboxAddon(answer)
+    sandbox = addon(answer)
     for connect in before:
         connect.client_conn = sandbox_flow.client_conn
         sandbox.http_connect(connect)
@@ -81,7 +90,7 @@ def test_a_request_for_the_tls_door(authority: bytes, headers: list[tuple[bytes,
 
 
 def test_a_large_body_is_cut() -> None:
-    assert len(seen(flow(content=b"a" * (MAX_BODY + 10))).body) == MAX_BODY + 1
+    assert len(seen(flow(content=b"a" * (USUAL.body + 10))).body) == USUAL.body + 1
 
 
 def test_the_proxy_user() -> None:
@@ -102,21 +111,21 @@ def test_the_user_of_the_connect_holds_for_its_connection() -> None:
 def test_an_answer_that_is_there_already_stays() -> None:
     answered = flow()
     answered.response = http.Response.make(407)
-    asyncio.run(SandboxAddon(echo).request(answered))
+    asyncio.run(addon(echo).request(answered))
     assert answered.response.status_code == 407
 
 
 def test_a_flow_in_error_is_left_alone() -> None:
     asked = flow()
     asked.error = tflow.terr()
-    asyncio.run(SandboxAddon(echo).request(asked))
+    asyncio.run(addon(echo).request(asked))
     assert asked.response is None
 
 
 def test_a_conversion_that_fails_is_a_500(caplog: pytest.LogCaptureFixture) -> None:
     broken = flow()
     broken.request.data.path = None  # type: ignore[assignment]
-    asyncio.run(SandboxAddon(echo).request(broken))
+    asyncio.run(addon(echo).request(broken))
     assert broken.response
     assert broken.response.status_code == 500
     assert "failed on GET" in caplog.text
@@ -132,7 +141,7 @@ def test_a_request_cancelled_by_mitmproxy_stays_cancelled() -> None:
             return Response()
 
         asked = flow()
-        task = asyncio.create_task(SandboxAddon(answer).request(asked))
+        task = asyncio.create_task(addon(answer).request(asked))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -142,7 +151,7 @@ def test_a_request_cancelled_by_mitmproxy_stays_cancelled() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("guard", [ConnectionGuard(), SandboxAddon(echo)])
+@pytest.mark.parametrize("guard", [ConnectionGuard(), addon(echo)])
 def test_every_connection_is_denied(guard: ConnectionGuard) -> None:
     made = tflow.tflow()
     data = ServerConnectionHookData(server=made.server_conn, client=made.client_conn)
@@ -152,18 +161,18 @@ def test_every_connection_is_denied(guard: ConnectionGuard) -> None:
 
 def test_the_guard_outlives_the_addon() -> None:
     with taddons.context() as context:
-        context.master.addons.add(sandbox := SandboxAddon(echo))
+        context.master.addons.add(sandbox := addon(echo))
         context.master.addons.remove(sandbox)
         assert isinstance(context.master.addons.get(ConnectionGuard.name), ConnectionGuard)
-        context.master.addons.add(SandboxAddon(echo))
+        context.master.addons.add(addon(echo))
 
 
-@pytest.mark.parametrize(("name", "value"), mitmproxy_addon.FORCED.items())
+@pytest.mark.parametrize(("name", "value"), addon(echo).forced.items())
 def test_safe_options_are_set(name: str, value: Any) -> None:
     with taddons.context(loadcore=True) as context:
         if name not in context.options:
             context.options.add_option(name, type(value), not value if isinstance(value, bool) else "else", "")
-        context.master.addons.add(SandboxAddon(echo))
+        context.master.addons.add(addon(echo))
         assert getattr(context.options, name) == value
 
 
@@ -172,7 +181,7 @@ def test_safe_options_are_set(name: str, value: Any) -> None:
     [*((name, [".*"]) for name in ("allow_hosts", "ignore_hosts", "tcp_hosts", "udp_hosts")), ("rawtcp", True)],
 )
 def test_dangerous_options_are_refused(name: str, value: Any) -> None:
-    with taddons.context(SandboxAddon(echo)) as context:
+    with taddons.context(addon(echo)) as context:
         before = getattr(context.options, name)
         with pytest.raises(exceptions.OptionsError, match=name):
             context.options.update(**{name: value})
@@ -180,7 +189,7 @@ def test_dangerous_options_are_refused(name: str, value: Any) -> None:
 
 
 def test_a_script_refuses_an_option_that_is_changed_while_it_runs() -> None:
-    with taddons.context(script := mitmproxy_addon.Script(echo)) as context:
+    with taddons.context(script := addon(echo, mitmproxy_addon.Script)) as context:
         script.running()
         with pytest.raises(exceptions.OptionsError, match="ignore_hosts"):
             context.options.update(ignore_hosts=[".*"])
@@ -194,6 +203,15 @@ def test_a_mistake_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xs2a_sandbox.config.settings.load", load)
     with pytest.raises(SystemExit, match="xs2a-sandbox: port: 99999 is no port"):
         mitmproxy_addon.from_environment()
+
+
+def test_a_script_tells_the_engine_of_what_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path))
+    monkeypatch.setenv("XS2A_SANDBOX_STATE", "memory:")
+    script = mitmproxy_addon.from_environment()
+    script.tell(Request("GET", "/v1/accounts", door="proxy"), door.STRANGER, 0.0, None)
+    engine: Engine = script.answer.__self__  # type: ignore[attr-defined]
+    assert [exchange.status for exchange in engine.journal.entries()] == [407]
 
 
 def test_a_bug_at_the_start_ends_the_process(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,10 +23,11 @@ from h2.exceptions import ProtocolError
 from mitmproxy.http import HTTPFlow
 
 from tests.support.doors import DEADLINE, Loop, basic, echo, is_refusal, opened, read_all, talk, trusting, wait_until
+from tests.support.roads import proxy_doors
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.messages import MAX_BODY, MAX_HEADERS, excess
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def ca_file(confdir: Path) -> Path:
 
 
 def make(confdir: Path, answer: Any = echo, **options: Any) -> ProxyDoors:
-    return ProxyDoors(answer, **{"host": "127.0.0.1", "proxy_port": 0, "tls_port": 0, "confdir": confdir} | options)
+    return proxy_doors(answer, confdir, **options)
 
 
 @pytest.fixture
@@ -252,8 +253,8 @@ def test_framing(
 
 def test_a_body_that_is_too_large_reaches_the_engine_cut(doors: ProxyDoors) -> None:
     with client(doors) as http:
-        seen = http.post("http://bank.example/v1", content=b"a" * (MAX_BODY + 5000)).json()
-    assert len(seen["body"]) == MAX_BODY + 1
+        seen = http.post("http://bank.example/v1", content=b"a" * (USUAL.body + 5000)).json()
+    assert len(seen["body"]) == USUAL.body + 1
 
 
 def test_expect_100_continue(doors: ProxyDoors) -> None:
@@ -443,6 +444,8 @@ def test_the_ca_is_ours_and_stays(tmp_path: Path) -> None:
 def test_processes_that_start_at_once_share_one_ca(tmp_path: Path) -> None:
     code = f"""
 import pathlib
+from tests.support.roads import proxy_doors
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.proxy import ensure_ca
 print(ensure_ca(pathlib.Path({str(tmp_path / "conf")!r})).read_text())
 """
@@ -512,8 +515,8 @@ def test_ssl_is_verified(doors: ProxyDoors) -> None:
 
 def test_http_2_keeps_no_more_of_a_body(doors: ProxyDoors, ca_file: Path) -> None:
     with httpx.Client(verify=trusting(ca_file, "h2"), http2=True, trust_env=False) as http:
-        seen = http.post(f"https://localhost:{doors.tls_port}/v1", content=b"a" * 3 * MAX_BODY).json()
-    assert len(seen["body"]) == MAX_BODY + 1
+        seen = http.post(f"https://localhost:{doors.tls_port}/v1", content=b"a" * 3 * USUAL.body).json()
+    assert len(seen["body"]) == USUAL.body + 1
 
 
 def test_http_2_refuses_a_body_that_is_announced_as_too_large(doors: ProxyDoors, ca_file: Path) -> None:
@@ -545,5 +548,5 @@ def test_http_2_refuses_a_body_that_is_announced_as_too_large(doors: ProxyDoors,
 
 def test_http_2_headers_that_are_too_large_reach_the_engine(doors: ProxyDoors, ca_file: Path) -> None:
     with httpx.Client(verify=trusting(ca_file, "h2"), http2=True, trust_env=False) as http:
-        seen = http.get(f"https://localhost:{doors.tls_port}/v1", headers={"X-Large": "a" * (MAX_HEADERS + 1)}).json()
-    assert excess(Request("GET", "/v1", Headers(tuple(pair) for pair in seen["headers"])))
+        seen = http.get(f"https://localhost:{doors.tls_port}/v1", headers={"X-Large": "a" * (USUAL.headers + 1)}).json()
+    assert USUAL.excess(Request("GET", "/v1", Headers(tuple(pair) for pair in seen["headers"])))

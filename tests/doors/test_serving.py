@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.doors import DEADLINE, Loop, echo, trusting
+from tests.support.doors import DEADLINE, Loop, echo, limits, trusting
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors import serving
 from xs2a_sandbox.doors.serving import Addresses, serve
@@ -25,6 +25,7 @@ class FakeEngine:
     on_exchange: Any = None
     journal = Journal()
     banks: Any = None
+    limits = limits()
 
     def __init__(self, answer: Any = echo) -> None:
         self.answer = answer

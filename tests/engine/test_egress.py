@@ -17,8 +17,8 @@ import zstandard
 
 from tests.support.doors import DEADLINE, opened
 from tests.support.far_bank import FarBank, ok, repeated
+from tests.support.roads import direct_door
 from xs2a_sandbox.config import settings
-from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.recording.har_log import raw_files, read_raw
@@ -233,7 +233,7 @@ def test_a_redaction_that_fails_costs_the_app_nothing_and_writes_nothing(
 
 @contextmanager
 def served(engine: Engine) -> Iterator[int]:
-    with opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, loop):
+    with opened(lambda: direct_door(engine.answer)) as (door, loop):
         try:
             yield door.port
         finally:

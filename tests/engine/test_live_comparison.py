@@ -17,6 +17,7 @@ from tests.compare.test_comparison import Renamed, journey, step
 from tests.support.doors import DEADLINE, Loop, trusting, wait_until
 from tests.support.engine_client import an_engine
 from tests.support.far_bank import FarBank, hang
+from tests.support.roads import direct_door, proxy_doors
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
@@ -100,8 +101,8 @@ def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
 
         async def start() -> Sandbox:
             engine = build(settings)
-            direct = DirectDoor(engine.answer, host="127.0.0.1", port=0)
-            proxy = ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=None, confdir=confdir)
+            direct = direct_door(engine.answer)
+            proxy = proxy_doors(engine.answer, confdir, tls_port=None)
             await direct.start()
             await proxy.start()
             engine.public_url = f"http://127.0.0.1:{direct.port}"
@@ -130,7 +131,7 @@ def a_bank(change: Callable[[Request, Response], Response] = lambda request, res
     with Loop() as loop:
 
         async def start() -> DirectDoor:
-            door = DirectDoor(answer, host="127.0.0.1", port=0)
+            door = direct_door(answer)
             await door.start()
             return door
 

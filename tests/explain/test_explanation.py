@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract import bodies, facts
+from tests.support.doors import limits
 from tests.support.engine_client import Client, an_engine, cassette
 from tests.support.explained import UUID, by, codes, explained, name, names, request
 from tests.support.writing import BANK, SCHEMAS, ask, check, engine, rule_of, rules
@@ -496,7 +497,7 @@ def test_the_one_named_answers_whatever_the_rules(
     read, problems = check(tmp_path_factory.mktemp("rules"), *layers, bank=REQUIRING)
     assert read, "\n".join(map(str, problems))
     bank = Bank(read, SCHEMAS, replay=Replay(read, as_recorded if redacted else None))
-    generated = Engine(Banks(bank), MemoryStore(), TestData({}, ()))
+    generated = Engine(Banks(bank), MemoryStore(), TestData({}, ()), limits=limits())
 
     for method, path, query, headers, body in sent:
         same_as_answered(generated, request(method, path + query, headers, body))

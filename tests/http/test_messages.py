@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.errors import InvalidResponse
-from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.http.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET, excess, header_mistake, is_field_value
+from xs2a_sandbox.http import Headers, Response, to_json
+from xs2a_sandbox.http.messages import header_mistake, is_field_value
 
 
 def test_headers_compare_without_case_and_keep_their_order() -> None:
@@ -73,20 +73,6 @@ def test_the_first_field_that_no_message_can_hold_is_named(fields: list[tuple[st
         assert mistake.startswith(f"the header {unfit[0]} holds")
         with pytest.raises(InvalidResponse, match=f"the header {unfit[0]} holds"):
             Response(headers=tuple(fields))
-
-
-@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
-def test_headers_that_are_too_large_together(more: int, fits: bool) -> None:
-    fields = [("A", "x" * 1000), ("b", "x" * (MAX_HEADERS - 1002 + more))]
-    assert (excess(Request("GET", "/", Headers(fields))) or ("", 0))[0] == ("" if fits else "headers-too-large")
-
-
-@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
-def test_a_target_and_a_body_that_are_too_large(more: int, fits: bool) -> None:
-    target = Request("GET", "/" + "x" * (MAX_TARGET - 1 + more))
-    body = Request("POST", "/", body=b"x" * (MAX_BODY + more))
-    assert excess(target) == (None if fits else ("target-too-long", MAX_TARGET))
-    assert excess(body) == (None if fits else ("body-too-large", MAX_BODY))
 
 
 @given(FIELDS, st.sampled_from(["a", "B", "c"]))

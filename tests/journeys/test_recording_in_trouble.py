@@ -24,6 +24,7 @@ from tests.support.recorded_bank.planted import PLANTED
 from tests.support.recorded_bank.process import BankProcess, Listener, SandboxProcess, stopping
 from tests.support.recorded_bank.server import ELSEWHERE, HUGE, TROUBLED, huge_piece
 from tests.support.recorded_bank.traces import Haystack, below
+from tests.support.roads import direct_door, proxy_doors
 from xs2a_sandbox.bank import Bank
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.config import Settings
@@ -300,14 +301,11 @@ def in_mode(mode: str, directory: Path, *answers: bytes) -> Iterator[World]:
         )
         engine = build.build(settings)
 
-        def proxy() -> ProxyDoors:
-            return ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=None, confdir=confdir)
-
-        def direct() -> DirectDoor:
-            return DirectDoor(engine.answer, host="127.0.0.1", port=0)
-
-        with opened(proxy) as (proxy_doors, loop), opened_in(loop, direct) as direct_door:
-            yield World(mode, engine, proxy_doors, direct_door, bank, stranger, directory)
+        with (
+            opened(lambda: proxy_doors(engine.answer, confdir, tls_port=None)) as (proxy, loop),
+            opened_in(loop, lambda: direct_door(engine.answer)) as direct,
+        ):
+            yield World(mode, engine, proxy, direct, bank, stranger, directory)
             loop.run(engine.close())
         assert stranger.connections == 0
         if mode == "simulate":

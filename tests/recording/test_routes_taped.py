@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.taping import URL, bank_of_things, tape, taped
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.http.messages import MAX_BODY
 from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, newest, read
 
 A = "11111111-1111-4111-8111-111111111111"
@@ -41,7 +41,7 @@ def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
         (taped("/v1/things", cut=True), "not recorded to the end"),
         (taped("/v1/things", status=101), "an answer with status 101"),
         (taped("/v1/things", method="PURGE"), "no method PURGE"),
-        (taped("/v1/things", method="POST", body=b"x" * (MAX_BODY + 1)), "larger than the sandbox takes"),
+        (taped("/v1/things", method="POST", body=b"x" * (USUAL.body + 1)), "larger than the sandbox takes"),
         (taped("things"), "its path is no path"),
         (noted(b'{"notRecorded":"application/json, 7 bytes"}'), "not recorded (application/json, 7 bytes)"),
         (noted(b"<!-- text/html, 1234 bytes, not recorded -->"), "not recorded (text/html, 1234 bytes)"),

@@ -8,10 +8,12 @@ import ssl
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Protocol
 
+from xs2a_sandbox.config.limits import USUAL, Limits
 from xs2a_sandbox.http import Request, Response, to_json
 
 DEADLINE = 10.0
@@ -19,6 +21,11 @@ DEADLINE = 10.0
 
 START = 40.0
 """Seconds for a process to start, on a machine that is busy with other tests."""
+
+
+def limits(**other: Any) -> Limits:
+    """The usual limits, but for some others."""
+    return replace(USUAL, **other)
 
 
 class Door(Protocol):

@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from tests.support.doors import limits
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.bank import SIMULATED
 from xs2a_sandbox.bank.handlers.table import HANDLERS
@@ -124,7 +125,9 @@ def an_engine(
     said = interface.read([[DIALECT], *layers], schemas, HANDLERS) if layers else known.interface
     shown = options.get("debug_headers", True)
     banks = Banks(Bank(said, schemas, real, base_path=base_path, diagnose=shown))
-    return Engine(banks, MemoryStore() if store is None else store, testdata or known.testdata, **options)
+    return Engine(
+        banks, MemoryStore() if store is None else store, testdata or known.testdata, limits=limits(), **options
+    )
 
 
 def cassette(directory: Path, text: str) -> list[list[Path]]:

@@ -7,12 +7,14 @@ line makes it give every warning that the package can give, once all its doors a
 import asyncio
 import logging
 import sys
+from dataclasses import replace
 from typing import Any
 
 from tests.support.warned import calls
 from xs2a_sandbox.cli import main
-from xs2a_sandbox.doors import direct, door, mitmproxy_addon, serving
-from xs2a_sandbox.engine import engine
+from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.doors import direct, mitmproxy_addon, serving
+from xs2a_sandbox.engine import build, engine
 from xs2a_sandbox.http import Request, Response
 
 PATIENCE = 0.3
@@ -56,10 +58,8 @@ if __name__ == "__main__":
     engine.Engine.answer = _engine  # type: ignore[method-assign]
     direct._request = _direct
     mitmproxy_addon.SandboxAddon._from_mitmproxy = _proxy  # type: ignore[method-assign]
-    direct.DirectDoor.__init__.__kwdefaults__["timeout"] = PATIENCE
-    mitmproxy_addon.SandboxAddon.__init__.__kwdefaults__["timeout"] = PATIENCE
+    build.USUAL = replace(USUAL, answer_time=PATIENCE)
     if "--say-all" in sys.argv:
         sys.argv.remove("--say-all")
         serving.serve = _loud  # type: ignore[assignment]
-    assert door.PATIENCE > PATIENCE
     main.main()

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.doors import DEADLINE, Loop, echo, read_all, trusting
+from tests.support.doors import DEADLINE, Loop, echo, limits, read_all, trusting
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.http import Request, Response
 
 ROADS = ("direct", "proxy", "tls-proxy", "tunnel", "tls-tunnel", "tls")
 
@@ -20,6 +21,21 @@ OVER_TLS = ("tls-proxy", "tls-tunnel", "tls")
 
 HOST = "localhost"
 """What every road is asked for."""
+
+
+def direct_door(answer: Any, **options: Any) -> DirectDoor:
+    usual = {"host": "127.0.0.1", "port": 0, "tell": tell_nobody, "connections": Connections(limits())}
+    return DirectDoor(answer, **usual | options)
+
+
+def proxy_doors(answer: Any, confdir: Path, **options: Any) -> ProxyDoors:
+    usual: dict[str, Any] = {"host": "127.0.0.1", "proxy_port": 0, "tls_port": 0, "proxy_auth": None}
+    usual |= {"tell": tell_nobody, "connections": Connections(limits())}
+    return ProxyDoors(answer, confdir=confdir, **usual | options)
+
+
+def tell_nobody(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+    """Stands for a log that nobody keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +73,15 @@ class Roads:
 
 
 @contextmanager
-def open_roads(confdir: Path, answer: Any = echo) -> Iterator[Roads]:
+def open_roads(confdir: Path, answer: Any = echo, **other: Any) -> Iterator[Roads]:
+    """All of them, within the usual limits but for some others."""
     ca_file = ensure_ca(confdir)
     with Loop() as loop:
 
         async def start() -> Roads:
-            all = Connections()
-            direct = DirectDoor(answer, host="127.0.0.1", port=0, connections=all)
-            proxy = ProxyDoors(answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir, connections=all)
+            all = Connections(limits(**other))
+            direct = direct_door(answer, connections=all)
+            proxy = proxy_doors(answer, confdir, connections=all)
             await direct.start()
             await proxy.start()
             return Roads(direct, proxy, ca_file, loop, all)

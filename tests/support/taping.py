@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from tests.support.doors import limits
 from tests.support.writing import BANK, SCHEMAS
 from tests.support.writing import write as write_files
 from xs2a_sandbox.bank import Bank, Banks, TestData
@@ -85,7 +86,7 @@ def rules(directory: Path) -> dict[str, Mapping[str, Any]]:
 def replay(directory: Path) -> Engine:
     layers = [[directory / "bank"], [directory / "tape" / "cassettes"]]
     bank = Bank(interface.read(layers, SCHEMAS, HANDLERS), SCHEMAS)
-    return Engine(Banks(bank), MemoryStore(), TestData({}, ()))
+    return Engine(Banks(bank), MemoryStore(), TestData({}, ()), limits=limits())
 
 
 def again(bank: Engine, *entries: Exchange) -> list[Response]:

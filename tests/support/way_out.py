@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.support.doors import DEADLINE, Loop, read_all, trusting
 from tests.support.far_bank import FarBank, ok
+from tests.support.roads import direct_door, proxy_doors
 from xs2a_sandbox.config import settings as config
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
@@ -94,8 +95,8 @@ def way_out(
 
         async def start() -> WayOut:
             engine = build.build(settings)
-            proxy = ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=confdir)
-            direct = DirectDoor(engine.answer, host="127.0.0.1", port=0)
+            proxy = proxy_doors(engine.answer, confdir)
+            direct = direct_door(engine.answer)
             await proxy.start()
             await direct.start()
             engine.admin_token = "the-admin-token"

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from tests.support.doors import limits
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bundled import bundled
@@ -67,7 +68,7 @@ def engine(directory: Path, *layers: Layer, bank: Any = BANK) -> Engine:
     read, found = check(directory, *layers, bank=bank)
     assert read is not None, "\n".join(map(str, found))
     assert not found, "\n".join(map(str, found))
-    return Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()))
+    return Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits())
 
 
 def ask(

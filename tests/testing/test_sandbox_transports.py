@@ -14,8 +14,8 @@ import pytest
 import requests
 
 from tests.support.doors import DEADLINE, echo, opened
+from tests.support.roads import direct_door
 from xs2a_sandbox.cassette.answers import FAULTS
-from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.door import Answer
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Request, Response
@@ -81,7 +81,7 @@ def client(request: pytest.FixtureRequest) -> tuple[Callable[..., Ask], Any]:
 def both(client: Any, loop: LoopThread, answer: Answer, ask: Callable[[Ask, str], Any]) -> tuple[Any, Any]:
     """What `ask` makes of the same engine behind a socket and without one."""
     make, transport = client
-    with opened(lambda: DirectDoor(answer, host="127.0.0.1", port=0)) as (door, _):
+    with opened(lambda: direct_door(answer)) as (door, _):
         url = f"http://127.0.0.1:{door.port}"
         over_socket = ask(make(), url)
         return over_socket, ask(make(transport(answer, loop)), url)

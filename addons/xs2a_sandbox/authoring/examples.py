@@ -19,6 +19,7 @@ from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL, Pattern
 from xs2a_sandbox.cassette.values import contains
 from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.explain.candidates import place_of
@@ -179,7 +180,7 @@ def trials(
     interface: Interface, schemas: Schemas, data: TestData, *, clock: Clock = REAL, static_data: bool = False
 ) -> list[Trial]:
     banks = Banks(Bank(_undelayed(interface), schemas))
-    engine = Engine(banks, MemoryStore(), data, clock=clock, static_data=static_data)
+    engine = Engine(banks, MemoryStore(), data, limits=USUAL, clock=clock, static_data=static_data)
     told: list[LogEntry] = []
     engine.on_exchange = told.append
 

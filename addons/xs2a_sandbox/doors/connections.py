@@ -1,24 +1,11 @@
-"""The connections to the doors: how many there may be, and how long each may keep the sandbox waiting."""
+"""The connections to the doors, kept within their limits of number and time."""
 
 import asyncio
 import contextlib
 import logging
 from time import monotonic
 
-MOST = 1000
-"""Connections at a time, all doors together."""
-
-CROWD = 100
-"""More that are told that there are too many. The next are closed as they come."""
-
-HEAD = 30.0
-"""Seconds from the beginning of a connection, or of a tunnel, to the end of the first request's head, TLS included."""
-
-REQUEST = 300.0
-"""Seconds from the end of a head to the end of its body."""
-
-IDLE = 75.0
-"""Seconds from an answer to the end of the next head; and without a byte taken of an answer."""
+from xs2a_sandbox.config.limits import Limits
 
 TICK = 1.0
 """Seconds between two looks at all connections."""
@@ -35,22 +22,23 @@ class Connection:
     are there.
     """
 
-    __slots__ = ("_looked", "_unsent", "answering", "crowded", "deadline", "transport")
+    __slots__ = ("_limits", "_looked", "_unsent", "answering", "crowded", "deadline", "transport")
 
-    def __init__(self, transport: asyncio.Transport | None = None, *, crowded: bool = False) -> None:
+    def __init__(self, limits: Limits, transport: asyncio.Transport | None = None, *, crowded: bool = False) -> None:
+        self._limits = limits
         self.transport = transport
         self.crowded = crowded
         self.answering = 0
-        self.deadline = monotonic() + HEAD
+        self.deadline = monotonic() + self._limits.head_time
         self._unsent, self._looked = 0, 0.0
 
     def begins(self) -> None:
         """Notes that its client may begin to speak, as in a new tunnel."""
-        self.deadline = monotonic() + HEAD
+        self.deadline = monotonic() + self._limits.head_time
 
     def reads(self) -> None:
         """Notes that a head is complete."""
-        self.deadline = monotonic() + REQUEST
+        self.deadline = monotonic() + self._limits.body_time
 
     def __enter__(self) -> "Connection":
         self.answering += 1
@@ -58,24 +46,28 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.answering -= 1
-        self.deadline = monotonic() + IDLE
+        self.deadline = monotonic() + self._limits.idle_time
 
     def is_overdue(self, now: float) -> bool:
         unsent = self.transport.get_write_buffer_size() if self.transport else 0
         if unsent:
             if unsent != self._unsent:
                 self._unsent, self._looked = unsent, now
-            return now > self._looked + IDLE
+            return now > self._looked + self._limits.idle_time
         self._unsent = 0
         return not self.answering and now > self.deadline
 
 
 class Connections:
-    """Keeps the connections of all doors that share it within their number and their time."""
+    """Keeps the connections of all doors that share it within their number and their time.
 
-    def __init__(self) -> None:
+    `limits` hold for all that these doors read, too.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
         self._open: set[Connection] = set()
-        self._most = _possible(MOST)
+        self._most = _possible(limits)
         self._full = False
         self._tick: asyncio.TimerHandle | None = None
 
@@ -85,9 +77,9 @@ class Connections:
         if crowded and not self._full:
             logger.warning("%d connections are open: more are refused until some are closed", len(self._open))
         self._full = crowded
-        if len(self._open) >= self._most + CROWD:
+        if len(self._open) >= self._most + self.limits.crowd:
             return None
-        connection = Connection(transport, crowded=crowded)
+        connection = Connection(self.limits, transport, crowded=crowded)
         self._open.add(connection)
         if self._tick is None:
             self._tick = asyncio.get_running_loop().call_later(TICK, self._look)
@@ -104,12 +96,12 @@ class Connections:
         self._tick = asyncio.get_running_loop().call_later(TICK, self._look) if self._open else None
 
 
-def _possible(most: int) -> int:
-    """`most`, or fewer where the process may not open as many files."""
+def _possible(limits: Limits) -> int:
+    """The limit of connections, or fewer where the process may not open as many files."""
     with contextlib.suppress(ImportError):
         import resource
 
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if files != resource.RLIM_INFINITY:
-            return max(min(most, files - CROWD - _FILES_FOR_OTHERS), 1)
-    return most
+            return max(min(limits.connections, files - limits.crowd - _FILES_FOR_OTHERS), 1)
+    return limits.connections

@@ -17,17 +17,13 @@ from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Sco
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from xs2a_sandbox.doors import door
-from xs2a_sandbox.doors.connections import IDLE, Connection, Connections
+from xs2a_sandbox.doors.connections import Connection, Connections
 from xs2a_sandbox.doors.door import Answer, Tell, Waiting
 from xs2a_sandbox.doors.wrong_protocol import recognise
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.messages import MAX_BODY
 from xs2a_sandbox.http.origin import asked_for
 from xs2a_sandbox.journal import reason
-
-PIPELINED = 100
-"""Requests that may wait on a connection for the answers to those before them."""
 
 PLACE = "the port of --port, which speaks HTTP/1.1 without TLS: use http://, or the port of --tls-port for https://"
 
@@ -40,23 +36,14 @@ logger = logging.getLogger(__name__)
 class DirectDoor:
     """Listens from `start` to `drain`; `port` is the real one from then on."""
 
-    def __init__(
-        self,
-        answer: Answer,
-        *,
-        host: str,
-        port: int,
-        timeout: float = door.PATIENCE,
-        tell: Tell = door.tell_nobody,
-        connections: Connections | None = None,
-    ) -> None:
+    def __init__(self, answer: Answer, *, host: str, port: int, tell: Tell, connections: Connections) -> None:
         self.answer = answer
         self.tell = tell
         self.host = host
         self.port = port
-        self.timeout = timeout
         self._waiting: Waiting = set()
-        self._connections = connections or Connections()
+        self._connections = connections
+        self._limits = connections.limits
 
     async def start(self) -> None:
         """Raises ConfigError for a port that cannot be had."""
@@ -81,7 +68,7 @@ class DirectDoor:
                 proxy_headers=False,
                 server_header=False,
                 date_header=False,
-                timeout_keep_alive=int(IDLE),
+                timeout_keep_alive=int(self._limits.idle_time),
             )
         )
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
@@ -115,7 +102,8 @@ class DirectDoor:
         self, scope: HTTPScope, body: bytes, receive: ASGIReceiveCallable, send: ASGISendCallable
     ) -> None:
         try:
-            response = await door.ask(self.answer, _request(scope, body), self.timeout, self.tell, self._waiting)
+            request, seconds = _request(scope, body), self._limits.answer_time
+            response = await door.ask(self.answer, request, seconds, self.tell, self._waiting)
             fields = _fields(response, scope["method"])
         except Exception as error:
             response = door.answer_failure(Request(scope["method"], scope["path"], door="direct"), error, self.tell)
@@ -208,7 +196,8 @@ class _Protocol(HttpToolsProtocol):
         super().__init__(*arguments, **more)
         self._tell = tell
         self._connections = connections
-        self._connection = Connection()
+        self._limits = connections.limits
+        self._connection = Connection(self._limits)
         self._in_body = False
         self._length = 0
         """Bytes of the body so far."""
@@ -244,19 +233,19 @@ class _Protocol(HttpToolsProtocol):
         self._connection.reads()
         if self._connection.crowded:
             raise _Refused(door.CROWDED)
-        if len(self.pipeline) > PIPELINED:
-            raise _Refused(door.malformed(f"more than {PIPELINED} others are before it on its connection"))
+        if len(self.pipeline) > (most := self._limits.pipelined):
+            raise _Refused(door.malformed(f"more than {most} others are before it on its connection"))
         super().on_headers_complete()
         length = next((value for name, value in self.headers if name == b"content-length"), b"0")
-        if int(length) > door.TOO_LONG:
-            raise _Refused(door.BODY_TOO_LARGE)
+        if int(length) > self._limits.swallowed:
+            raise _Refused(door.body_too_large(self._limits))
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
-        room = max(MAX_BODY + 1 - self._length, 0)
+        room = max(self._limits.body + 1 - self._length, 0)
         self._length += len(body)
-        if self._length > door.TOO_LONG:
-            raise _Refused(door.BODY_TOO_LARGE)
+        if self._length > self._limits.swallowed:
+            raise _Refused(door.body_too_large(self._limits))
         super().on_body(body[:room])
 
     def on_message_complete(self) -> None:
@@ -286,9 +275,9 @@ class _Protocol(HttpToolsProtocol):
             else:
                 self._refuse(door.malformed(str(error)))
         else:
-            if self._silent > door.MAX_HEAD:
+            if self._silent > self._limits.head:
                 line_is_open = not self._in_body and not self.headers
-                self._refuse(door.TARGET_TOO_LONG if line_is_open else door.HEADERS_TOO_LARGE)
+                self._refuse(door.head_too_large(self._limits, line_is_open=line_is_open))
 
     def _stay(self, rest: bytes) -> None:
         """Reads a request that asks for an upgrade again, as one that does not: it is answered over HTTP/1.1."""

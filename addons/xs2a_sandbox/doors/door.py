@@ -16,11 +16,11 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
-from xs2a_sandbox.config.readers import LONGEST
+from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.errors import ConfigError, SandboxError
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.header_fields import HOP_BY_HOP
-from xs2a_sandbox.http.messages import MAX_BODY, MAX_HEADERS, MAX_TARGET, Door, error_response
+from xs2a_sandbox.http.messages import Door, error_response
 from xs2a_sandbox.http.origin import address
 from xs2a_sandbox.http.target import outline
 from xs2a_sandbox.journal import reason
@@ -35,12 +35,6 @@ type Tell = Callable[[Request, Response, float, BaseException | None], None]
 
 _SET_BY_DOORS = HOP_BY_HOP | {"content-length"}
 
-MAX_HEAD = MAX_TARGET + 2 * MAX_HEADERS
-"""Bytes of a head, or of anything else that comes between two bodies, after which a door reads no further."""
-
-TOO_LONG = 64 * 1024 * 1024
-"""Bytes a door swallows so that a client which sends first and reads later still sees its 413."""
-
 LINGER = 1.0
 """Seconds without a byte after which a refused client is believed to have stopped sending."""
 
@@ -49,9 +43,6 @@ LINGERS = 10
 
 _NOW = 0.0
 """Long past by any loop's clock."""
-
-PATIENCE = LONGEST + 30
-"""Seconds for one answer, those included that a cassette may delay it by."""
 
 logger = logging.getLogger(__name__)
 
@@ -73,17 +64,25 @@ STRANGER = refusal(
     "XS2A992E: this proxy asks for the user name and password of --proxy-auth",
     ("Proxy-Authenticate", 'Basic realm="xs2a-sandbox"'),
 )
-
-ENDLESS = refusal(
-    502, "SERVICE_UNAVAILABLE", f"XS2A988E: the answer is larger than {TOO_LONG} bytes, ask for it at the base URL"
-)
 BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E: the bank broke off in the middle of its answer")
 
-BODY_TOO_LARGE = refusal(413, "FORMAT_ERROR", f"XS2A905E: the body must not be larger than {MAX_BODY} bytes")
-TARGET_TOO_LONG = refusal(414, "FORMAT_ERROR", f"XS2A908E: path and query must not be longer than {MAX_TARGET} bytes")
-HEADERS_TOO_LARGE = refusal(
-    431, "FORMAT_ERROR", f"XS2A909E: the headers together must not be larger than {MAX_HEADERS} bytes"
-)
+
+def endless(limits: Limits) -> Response:
+    text = f"XS2A988E: the answer is larger than {limits.swallowed} bytes, ask for it at the base URL"
+    return refusal(502, "SERVICE_UNAVAILABLE", text)
+
+
+def body_too_large(limits: Limits) -> Response:
+    return refusal(413, "FORMAT_ERROR", f"XS2A905E: the body must not be larger than {limits.body} bytes")
+
+
+def head_too_large(limits: Limits, *, line_is_open: bool) -> Response:
+    """The refusal of a request line without end while that `line_is_open`, else of headers without end."""
+    if line_is_open:
+        text = f"XS2A908E: path and query must not be longer than {limits.target} bytes"
+        return refusal(414, "FORMAT_ERROR", text)
+    text = f"XS2A909E: the headers together must not be larger than {limits.headers} bytes"
+    return refusal(431, "FORMAT_ERROR", text)
 
 
 def malformed(reason: str) -> Response:
@@ -101,20 +100,13 @@ def as_http1(response: Response) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
 
 
-def tell_nobody(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
-    """Stands for a log that nobody keeps."""
-
-
 def unread_request(door: Door) -> Request:
     """Stands for a request that could not be read."""
     return Request("-", "-", door=door)
 
 
-async def ask(
-    answer: Answer, request: Request, seconds: float, tell: Tell = tell_nobody, waiting: Waiting | None = None
-) -> Response:
+async def ask(answer: Answer, request: Request, seconds: float, tell: Tell, waiting: Waiting) -> Response:
     """The engine's answer; its failure is a 500, its silence for `seconds` a 504, the end of `waiting` a 503."""
-    waiting = set() if waiting is None else waiting
     started = perf_counter()
     if wish := request.headers.first.get("upgrade"):
         _note_upgrade(request, wish)
@@ -162,7 +154,7 @@ def answer_failure(request: Request, error: BaseException, tell: Tell, seconds: 
     return FAILED
 
 
-async def gather(request: Request, response: Response, gate: asyncio.Semaphore, tell: Tell = tell_nobody) -> Response:
+async def gather(request: Request, response: Response, gate: asyncio.Semaphore, limits: Limits, tell: Tell) -> Response:
     """Returns the answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
 
     `gate` limits how many large answers are held at a time.
@@ -178,9 +170,9 @@ async def gather(request: Request, response: Response, gate: asyncio.Semaphore, 
             async with aclosing(response.rest) as rest:
                 async for piece in rest:
                     held += piece
-                    if len(held) > TOO_LONG:
-                        tell(request, ENDLESS, perf_counter() - started, None)
-                        return ENDLESS
+                    if len(held) > limits.swallowed:
+                        tell(request, refused := endless(limits), perf_counter() - started, None)
+                        return refused
         except SandboxError as error:
             tell(request, BROKEN, perf_counter() - started, None)
             logger.warning("an answer broke off after %d bytes: %s", len(held), reason.of_failure(error))

@@ -31,11 +31,9 @@ from xs2a_sandbox.doors.door import Answer, Tell, Waiting
 from xs2a_sandbox.doors.mitmproxy_layers import to_mitmproxy
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.messages import MAX_BODY
 from xs2a_sandbox.http.origin import address, asked_for
 
 FORCED: dict[str, Any] = {
-    "body_size_limit": str(door.TOO_LONG),
     "connection_strategy": "lazy",
     "keep_host_header": True,
     "rawtcp": False,
@@ -67,29 +65,22 @@ class ConnectionGuard:
 class SandboxAddon(ConnectionGuard):
     """Answers every request of the proxy and the TLS door with `answer`.
 
-    `timeout` in seconds, for one answer; `proxy_auth` as USER:PASS, asked for at the proxy door only; `tell` is told
-    of what is answered here without asking `answer`.
+    `proxy_auth` as USER:PASS, asked for at the proxy door only; `tell` is told of what is answered here without asking
+    `answer`.
     """
 
     name = "xs2a-sandbox"
 
-    def __init__(
-        self,
-        answer: Answer,
-        *,
-        timeout: float = door.PATIENCE,
-        proxy_auth: str | None = None,
-        tell: Tell = door.tell_nobody,
-        connections: Connections | None = None,
-    ) -> None:
+    def __init__(self, answer: Answer, *, proxy_auth: str | None, tell: Tell, connections: Connections) -> None:
         self.answer = answer
         self.tell = tell
-        self.timeout = timeout
         self.draining = False
         self.waiting: Waiting = set()
         self._secret = None if proxy_auth is None else proxy_auth.encode()
         self._tunnels: dict[str, str | None] = {}
-        self._connections = connections or Connections()
+        self._connections = connections
+        self._limits = connections.limits
+        self.forced: dict[str, Any] = FORCED | {"body_size_limit": str(self._limits.swallowed)}
         self._clients: dict[str, Connection] = {}
         self._large = asyncio.Semaphore(2)
         self._flows: WeakSet[http.HTTPFlow] = WeakSet()
@@ -102,20 +93,20 @@ class SandboxAddon(ConnectionGuard):
     def load(self, loader: Loader) -> None:
         if ConnectionGuard.name not in ctx.master.addons.lookup:
             ctx.master.addons.add(ConnectionGuard())
-        ctx.options.update_known(**FORCED)
+        ctx.options.update_known(**self.forced)
         net_tls.create_client_proxy_context = _resumable_context
 
     def configure(self, updated: Iterable[str]) -> None:
         for name in updated:
             value = getattr(ctx.options, name, None)
-            if name in FORCED and value != FORCED[name]:
-                raise OptionsError(f"xs2a-sandbox needs the option {name}={FORCED[name]!r}, not {value!r}")
+            if name in self.forced and value != self.forced[name]:
+                raise OptionsError(f"xs2a-sandbox needs the option {name}={self.forced[name]!r}, not {value!r}")
             if name in REFUSED and value:
                 raise OptionsError(f"xs2a-sandbox cannot work with the option {name}={value!r}: leave it unset")
 
     def next_layer(self, next_layer: NextLayer) -> None:
         context, start = next_layer.context, next_layer.data_client()
-        next_layer.layer = next_layer.layer or mitmproxy_layers.choose(context, start, self.tell)
+        next_layer.layer = next_layer.layer or mitmproxy_layers.choose(context, start, self._limits, self.tell)
 
     def tls_clienthello(self, data: ClientHelloData) -> None:
         """Speaks HTTP/2 with who offers it, as most servers do; mitmproxy takes what stands first in the offer."""
@@ -168,8 +159,8 @@ class SandboxAddon(ConnectionGuard):
         if crowded:
             response = self._crowded(flow)
         elif is_admitted:
-            response = await door.ask(self.answer, request, self.timeout, self.tell, self.waiting)
-            response = await door.gather(request, response, self._large, self.tell)
+            response = await door.ask(self.answer, request, self._limits.answer_time, self.tell, self.waiting)
+            response = await door.gather(request, response, self._large, self._limits, self.tell)
         else:
             response = door.STRANGER
             self.tell(request, response, 0.0, None)
@@ -178,7 +169,7 @@ class SandboxAddon(ConnectionGuard):
             flow.response.headers["Connection"] = "close"
 
     def _connection(self, flow: http.HTTPFlow) -> Connection:
-        return self._clients.get(flow.client_conn.id) or Connection()
+        return self._clients.get(flow.client_conn.id) or Connection(self._limits)
 
     def _crowded(self, flow: http.HTTPFlow) -> Response:
         self.tell(_outline(flow), door.CROWDED, 0.0, None)
@@ -225,7 +216,7 @@ class SandboxAddon(ConnectionGuard):
             method=data.method.decode("latin-1"),
             target=data.path.decode("latin-1"),
             headers=Headers(pairs),
-            body=(data.content or b"")[: MAX_BODY + 1],
+            body=(data.content or b"")[: self._limits.body + 1],
             host=host,
             scheme=scheme,
             door="tls" if reverse else "proxy",
@@ -279,7 +270,8 @@ def from_environment() -> SandboxAddon:
         settings = load_settings()
         engine = build.build(settings)
         engine.public_url = settings.public_url or PAGES_URL
-        return Script(engine.answer, proxy_auth=settings.proxy_auth)
+        connections = Connections(engine.limits)
+        return Script(engine.answer, proxy_auth=settings.proxy_auth, tell=engine.refused, connections=connections)
     except UserMistake as mistake:
         sys.exit(f"xs2a-sandbox: {mistake}")
     except Exception:

@@ -36,12 +36,13 @@ from mitmproxy.proxy.layers.http._http1 import Http1Server, make_body_reader
 from mitmproxy.proxy.layers.http._http2 import Http2Server
 from mitmproxy.proxy.tunnel import LayerStack
 
+from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.door import Tell
 from xs2a_sandbox.doors.proxy_log import unquoted
 from xs2a_sandbox.doors.wrong_protocol import HTTP2, recognise
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.http.messages import MAX_BODY, Door
+from xs2a_sandbox.http.messages import Door
 
 HANDSHAKE = b"\x16"
 """The first byte of TLS."""
@@ -62,7 +63,7 @@ TLS_PORT = Endpoint("tls", "the port of --tls-port, which speaks HTTPS alone: us
 logger = logging.getLogger(__name__)
 
 
-def choose(context: Context, start: bytes, tell: Tell) -> Layer | None:
+def choose(context: Context, start: bytes, limits: Limits, tell: Tell) -> Layer | None:
     """The layer that reads what begins with `start`; None where mitmproxy runs in a mode of its own."""
     stack = LayerStack()
     match context.layers:
@@ -86,7 +87,7 @@ def choose(context: Context, start: bytes, tell: Tell) -> Layer | None:
     elif place is TLS_PORT:
         logger.warning("%s speaks plain HTTP to %s", door.client_at(context.client.peername), place.speaks)
         return Last(context, door.as_http1(door.malformed(f"it came without TLS to {place.speaks}")))
-    stack /= Http(context, mode, place, tell)
+    stack /= Http(context, mode, place, limits, tell)
     return stack[0]
 
 
@@ -119,9 +120,9 @@ class Last(Layer):
 class Http(HttpLayer):
     """Reads requests with our own layers."""
 
-    def __init__(self, context: Context, mode: HTTPMode, place: Endpoint, tell: Tell) -> None:
+    def __init__(self, context: Context, mode: HTTPMode, place: Endpoint, limits: Limits, tell: Tell) -> None:
         super().__init__(context, mode)
-        self.place, self._tell = place, tell
+        self.place, self.limits, self._tell = place, limits, tell
 
     def refused(self, refusal: Response, stream_id: int) -> None:
         """Tells of a request that is refused here; its head need not have been read."""
@@ -141,6 +142,7 @@ class Http1(Http1Server):
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
         self._parent = parent
+        self._limits = parent.limits
         self._length = 0
         """Bytes of the body so far."""
 
@@ -151,8 +153,9 @@ class Http1(Http1Server):
         while (lines := self.buf.maybe_extract_lines()) == []:
             pass  # empty lines before a request
         if not lines:
-            if len(self.buf) > door.MAX_HEAD:
-                yield from self._refuse(door.HEADERS_TOO_LARGE if b"\n" in bytes(self.buf) else door.TARGET_TOO_LONG)
+            if len(self.buf) > self._limits.head:
+                line_is_open = b"\n" not in bytes(self.buf)
+                yield from self._refuse(door.head_too_large(self._limits, line_is_open=line_is_open))
             return
         if lines[0][:4] == b"PRI ":
             logger.warning(
@@ -184,32 +187,32 @@ class Http1(Http1Server):
                 yield from self._refuse(door.malformed(unquoted(str(error))))
                 return
             if part is None:
-                if len(self.buf) > door.MAX_HEAD:
-                    yield from self._refuse(door.HEADERS_TOO_LARGE)
+                if len(self.buf) > self._limits.head:
+                    yield from self._refuse(door.head_too_large(self._limits, line_is_open=False))
                 return
             if isinstance(part, h11.EndOfMessage):
                 if self.request and self.request.method != "CONNECT":
                     yield ReceiveHttp(RequestEndOfMessage(self.stream_id))
                 yield from self.mark_done(request=True)
                 return
-            data, room = bytes(part.data), MAX_BODY + 1 - self._length
+            data, room = bytes(part.data), self._limits.body + 1 - self._length
             self._length += len(data)
-            if self._length > door.TOO_LONG:
-                yield from self._refuse(door.BODY_TOO_LARGE)
+            if self._length > self._limits.swallowed:
+                yield from self._refuse(door.body_too_large(self._limits))
                 return
             if data and room > 0:
                 yield ReceiveHttp(RequestData(self.stream_id, data[:room]))
 
     def wait(self, event: events.Event) -> CommandGenerator[None]:
         yield from super().wait(event)
-        if len(self.buf) > door.MAX_HEAD:
+        if len(self.buf) > self._limits.head:
             logger.warning(
                 "%s sends on while it waits for an answer: it is cut off", door.client_at(self.conn.peername)
             )
             yield commands.CloseConnection(self.conn)
 
     def send(self, event: HttpEvent) -> CommandGenerator[None]:
-        if isinstance(event, ResponseProtocolError) and not self.response and (refusal := refusal_for(event)):
+        if not self.response and (refusal := refusal_for(event, self._limits)):
             yield from self._refuse(refusal)
         else:
             yield from super().send(event)
@@ -243,15 +246,16 @@ class Http2(Http2Server):
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
         self._parent = parent
+        self._limits = parent.limits
         self._lengths: dict[int, int] = {}
         # Headers up to here are read, so that there is an answer to those that are too large.
-        self.h2_conn.decoder.max_header_list_size = door.MAX_HEAD
+        self.h2_conn.decoder.max_header_list_size = self._limits.head
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
         if (
-            isinstance(event, ResponseProtocolError)
+            isinstance(event, HttpEvent)
+            and (refusal := refusal_for(event, self._limits))
             and self._awaits_an_answer(event.stream_id)
-            and (refusal := refusal_for(event))
         ):
             self._parent.refused(refusal, event.stream_id)
             yield from super()._handle_event(ResponseHeaders(event.stream_id, to_mitmproxy(refusal, "GET")))
@@ -264,7 +268,7 @@ class Http2(Http2Server):
         if isinstance(event, h2.events.DataReceived):
             length = self._lengths.get(event.stream_id, 0)
             self._lengths[event.stream_id] = length + len(event.data)
-            event.data = event.data[: max(MAX_BODY + 1 - length, 0)]
+            event.data = event.data[: max(self._limits.body + 1 - length, 0)]
         elif isinstance(event, h2.events.StreamEnded | h2.events.StreamReset):
             self._lengths.pop(event.stream_id, None)
         return (yield from super().handle_h2_event(event))
@@ -273,13 +277,15 @@ class Http2(Http2Server):
         return self.is_open_for_us(stream_id) and not self.h2_conn.streams[stream_id].state_machine.headers_sent
 
 
-def refusal_for(event: ResponseProtocolError) -> Response | None:
+def refusal_for(event: HttpEvent, limits: Limits) -> Response | None:
     """The answer of ours where mitmproxy would give a page of its own."""
+    if not isinstance(event, ResponseProtocolError):
+        return None
     match event.code.http_status_code():
         case None:
             return None
         case 413:
-            return door.BODY_TOO_LARGE
+            return door.body_too_large(limits)
         case 400 if "an HTTP CONNECT request" in event.message:
             return door.NO_PROXY
         case 400:

@@ -32,7 +32,7 @@ from xs2a_sandbox.documents.files import ensure_folder, read_file
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.door import Answer, Tell
-from xs2a_sandbox.doors.mitmproxy_addon import FORCED, SandboxAddon
+from xs2a_sandbox.doors.mitmproxy_addon import SandboxAddon
 from xs2a_sandbox.doors.proxy_log import LOGGER, ProxyLog
 from xs2a_sandbox.errors import ConfigError
 
@@ -54,9 +54,9 @@ class ProxyDoors:
         proxy_port: int,
         tls_port: int | None,
         confdir: Path,
-        proxy_auth: str | None = None,
-        tell: Tell = door.tell_nobody,
-        connections: Connections | None = None,
+        proxy_auth: str | None,
+        tell: Tell,
+        connections: Connections,
     ) -> None:
         self.host = host
         self.proxy_port = proxy_port
@@ -76,7 +76,7 @@ class ProxyDoors:
         self._proxyserver = Proxyserver()
         self._master.addons.add(Core(), Block(), self._proxyserver, self.sandbox, NextLayer(), TlsConfig())
         self._master.options.update(
-            **FORCED,
+            **self.sandbox.forced,
             confdir=str(self.confdir),
             http3=False,
             listen_host=self.host,

@@ -43,7 +43,7 @@ async def serve(
         built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
-    connections = Connections()
+    connections = Connections(engine.limits)
     direct = DirectDoor(
         engine.answer, host=settings.host, port=settings.port, tell=engine.refused, connections=connections
     )

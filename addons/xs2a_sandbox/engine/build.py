@@ -15,6 +15,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare import masking
 from xs2a_sandbox.compare.reports.live import LiveReport
 from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.documents import Schemas, own_file
 from xs2a_sandbox.engine.egress import Passage
@@ -73,6 +74,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         banks,
         store,
         data,
+        limits=USUAL,
         clock=settings.clock,
         passage=_passage(settings, asked, redactor, redact),
         display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),

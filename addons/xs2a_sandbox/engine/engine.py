@@ -19,6 +19,7 @@ from xs2a_sandbox.cassette import Call, Interface
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
 from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
 from xs2a_sandbox.control.front_page import FrontPage
@@ -31,7 +32,7 @@ from xs2a_sandbox.engine.telling import log_entry, reason_of, shown_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Explanation, explain, own
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.messages import error_response, excess, header_mistake, is_field_value
+from xs2a_sandbox.http.messages import error_response, header_mistake, is_field_value
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import Target, outline, split_target
@@ -77,6 +78,7 @@ class Engine:
         store: Store,
         testdata: TestData,
         *,
+        limits: Limits,
         clock: Clock = REAL,
         passage: Passage | None = None,
         display: Display | None = None,
@@ -90,6 +92,7 @@ class Engine:
     ) -> None:
         self.store = store
         self.testdata = testdata
+        self.limits = limits
         self.public_url = public_url
         self.journal = Journal() if journal is None else journal
         self.on_exchange: Callable[[LogEntry], None] | None = None
@@ -288,7 +291,7 @@ class Engine:
         outcome.journaled = not segments or segments[0] not in _OWN_PATHS
         if mistake := header_mistake(request.headers):
             raise BankError("format-error", expected=mistake)
-        if too_large := excess(request):
+        if too_large := self.limits.excess(request):
             raise BankError(too_large[0], limit=too_large[1])
         if self.passage.forwards(request):
             return OwnDestination("host", Target(segments, target.query))

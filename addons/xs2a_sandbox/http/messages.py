@@ -13,15 +13,6 @@ from xs2a_sandbox.errors import InvalidResponse
 
 Door = Literal["proxy", "tls", "direct", "process"]
 
-MAX_BODY = 1024 * 1024
-"""Bytes. A door reads one byte more at most, so that the engine can tell a body that is too large."""
-
-MAX_TARGET = 8 * 1024
-"""Bytes of path and query."""
-
-MAX_HEADERS = 64 * 1024
-"""Bytes of names and values."""
-
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE = re.compile(r"[\r\n\x00]")
 
@@ -105,15 +96,6 @@ class Request:
     user: str | None = None
     port: int | None = None
     tunnel: str | None = None
-
-
-def excess(request: Request) -> tuple[str, int] | None:
-    """The error that a request is for being too large, by name, with the limit that it does not keep."""
-    if len(request.target) > MAX_TARGET:
-        return "target-too-long", MAX_TARGET
-    if len("".join(chain.from_iterable(request.headers.pairs))) > MAX_HEADERS:
-        return "headers-too-large", MAX_HEADERS
-    return ("body-too-large", MAX_BODY) if len(request.body) > MAX_BODY else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from urllib.parse import quote
 from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.http.messages import MAX_BODY
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.har_log import raw_files, read_head, read_raw
 from xs2a_sandbox.redaction.redactor import unrecorded
@@ -174,7 +174,7 @@ def _unfit(entry: Exchange) -> str | None:
         return f"an answer with status {entry.status} is none that could be given"
     if entry.method not in METHODS:
         return f"rules know no method {entry.method}"
-    if len(entry.body) > MAX_BODY:
+    if len(entry.body) > USUAL.body:
         return "its body is larger than the sandbox takes"
     if not entry.target.startswith("/") or not entry.target.isprintable():
         return "its path is no path"

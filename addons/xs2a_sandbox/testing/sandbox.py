@@ -19,6 +19,7 @@ from xs2a_sandbox.cassette import layers as interface
 from xs2a_sandbox.cassette.expressions import to_text
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.yaml_reader import Position
 from xs2a_sandbox.doors.door import Answer
@@ -64,6 +65,7 @@ class Blueprint:
             Banks(bank),
             store,
             self.testdata,
+            limits=USUAL,
             clock=settings.clock,
             public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
             static_data=settings.static_data,

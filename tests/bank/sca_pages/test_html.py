@@ -8,9 +8,8 @@ import httpx
 from tests.contract import bodies, facts
 from tests.support.doors import DEADLINE, opened, trusting
 from tests.support.engine_client import Client, an_engine
+from tests.support.roads import direct_door, proxy_doors
 from xs2a_sandbox.bank.sca_pages.html import Page, show
-from xs2a_sandbox.doors.direct import DirectDoor
-from xs2a_sandbox.doors.proxy import ProxyDoors
 
 OK = "https://tpp.example/ok"
 BANK = "bank.example"
@@ -32,7 +31,7 @@ def payment(session: httpx.Client) -> tuple[str, str]:
 
 def test_through_the_proxy(tmp_path: Path) -> None:
     engine = an_engine()
-    make = lambda: ProxyDoors(engine.answer, host="127.0.0.1", proxy_port=0, tls_port=0, confdir=tmp_path)  # noqa: E731
+    make = lambda: proxy_doors(engine.answer, tmp_path)  # noqa: E731
     with opened(make) as (doors, _):
         context = trusting(tmp_path / "mitmproxy-ca-cert.pem")
         through = {"proxy": f"http://ci-7:x@127.0.0.1:{doors.proxy_port}", "verify": context, "trust_env": False}
@@ -49,7 +48,7 @@ def test_through_the_proxy(tmp_path: Path) -> None:
 def test_on_the_direct_door() -> None:
     engine = an_engine()
     with (
-        opened(lambda: DirectDoor(engine.answer, host="127.0.0.1", port=0)) as (door, _),
+        opened(lambda: direct_door(engine.answer)) as (door, _),
         httpx.Client(base_url=f"http://127.0.0.1:{door.port}", timeout=DEADLINE, trust_env=False) as session,
     ):
         link, id = payment(session)
