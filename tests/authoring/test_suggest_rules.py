@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.engine_client import an_engine, bundled_engine
@@ -136,7 +136,6 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(deadline=None)
 def test_any_json_survives_being_written_as_a_rule(value: Any) -> None:
     made = compared(an_engine(), {"/x": [json_answer(value, 201)]}, [step("/x")])
     text = suggest_rules.cassette("any", made.exchanges, "bank", {})

@@ -121,18 +121,23 @@ def pictures(request: pytest.FixtureRequest) -> Path | None:
     return place
 
 
+LOOKS = [
+    pytest.param(("desktop", "light"), id="desktop-light"),
+    pytest.param(("desktop", "dark"), id="desktop-dark", marks=pytest.mark.slow),
+    pytest.param(("phone", "light"), id="phone-light", marks=pytest.mark.slow),
+    pytest.param(("phone", "dark"), id="phone-dark"),
+]
+"""Of each size and of each scheme of colours one is quick."""
+
+
 @pytest.fixture(params=SIZES)
 def size(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture
-def inspector(browser: Any, size: str, scheme: str, pictures: Path | None) -> Iterator[Inspector]:
+@pytest.fixture(params=LOOKS)
+def inspector(browser: Any, request: pytest.FixtureRequest, pictures: Path | None) -> Iterator[Inspector]:
+    size, scheme = request.param
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=False)
     yield Inspector(context.new_page(), pictures)

@@ -83,8 +83,18 @@ def test_approve(page: Any, client: Client, app: Any, family: str) -> None:
     assert journey.status == APPROVED[family]
 
 
-@pytest.mark.parametrize("ending", ["Decline", "Cancel", "Let it time out"])
-@pytest.mark.parametrize("family", REFUSED)
+QUICK = [("consent", "Decline"), ("payment", "Cancel"), ("cancellation", "Let it time out"), ("basket", "Decline")]
+"""Each kind and each ending; the slow ones are each with each."""
+
+
+@pytest.mark.parametrize(
+    ("family", "ending"),
+    [
+        pytest.param(family, ending, marks=() if (family, ending) in QUICK else pytest.mark.slow)
+        for family in REFUSED
+        for ending in ("Decline", "Cancel", "Let it time out")
+    ],
+)
 def test_refuse(page: Any, client: Client, app: Any, family: str, ending: str) -> None:
     journey = Journey(client, app.url)
     page.goto(journey.begin(family))
@@ -94,7 +104,10 @@ def test_refuse(page: Any, client: Client, app: Any, family: str, ending: str) -
     assert journey.status == REFUSED[family]
 
 
-@pytest.mark.parametrize("family", REFUSED)
+@pytest.mark.parametrize(
+    "family",
+    ["consent", *(pytest.param(family, marks=pytest.mark.slow) for family in ("payment", "cancellation", "basket"))],
+)
 def test_break_down(page: Any, client: Client, app: Any, family: str) -> None:
     journey = Journey(client, app.url)
     page.goto(journey.begin(family))

@@ -190,7 +190,10 @@ def test_every_step_of_a_consent(inspector: Inspector, client: Client, app: Any)
     inspector.look("8-used")
 
 
-@pytest.mark.parametrize("product", [bodies.SEPA, bodies.BULK, bodies.PERIODIC])
+@pytest.mark.parametrize(
+    "product",
+    [bodies.SEPA, *(pytest.param(product, marks=pytest.mark.slow) for product in (bodies.BULK, bodies.PERIODIC))],
+)
 def test_payments(inspector: Inspector, client: Client, product: str) -> None:
     _, link = link_to_payment(client, product)
 

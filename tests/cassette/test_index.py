@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.doors import limits
@@ -48,7 +48,6 @@ def strength(matcher):
     return 8 if isinstance(matcher, str) else {"in": 4, "regex": 2, "exists": 1}[next(iter(matcher))]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(RULES, max_size=6), st.randoms(use_true_random=False))
 def test_the_rule_that_answers_is_the_strongest_that_fits_whatever_the_order_of_files(specs, random):
     written = [

@@ -3,7 +3,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.compare.diff import MAX_DEPTH, Contrast, Exact, contrast
@@ -149,14 +149,12 @@ def test_what_is_nested_too_deeply_is_compared_as_a_whole() -> None:
 
 @given(BODIES, BODIES)
 @example(b"[" * 5000 + b"]" * 5000, b"[" * 5000 + b"1" + b"]" * 5000)
-@settings(max_examples=300, deadline=None)
 def test_no_two_bodies_are_too_odd(bank: bytes, sandbox: bytes) -> None:
     for identity in (Counterparts(), Exact()):
         assert isinstance(contrast(Response(200, JSON, bank), Response(200, JSON, sandbox), identity), list)
 
 
 @given(BODIES)
-@settings(deadline=None)
 def test_an_answer_does_not_differ_from_itself(body: bytes) -> None:
     answer = Response(200, JSON, body)
     assert contrast(answer, answer, Counterparts()) == []
@@ -164,7 +162,6 @@ def test_an_answer_does_not_differ_from_itself(body: bytes) -> None:
 
 @given(VALUES, VALUES)
 @example([None, None, 1, None, 0], [None, None, 0, 1, 0])
-@settings(max_examples=200, deadline=None)
 def test_who_differs_from_the_other_is_differed_from(bank: Any, sandbox: Any) -> None:
     there = Contrast(Exact()).values(bank, sandbox)
     back = Contrast(Exact()).values(sandbox, bank)

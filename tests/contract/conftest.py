@@ -5,7 +5,6 @@ in turns, so that all of them are used; the others are marked `slow`.
 """
 
 import asyncio
-import re
 import ssl
 import threading
 import uuid
@@ -13,13 +12,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
 from tests.contract.control import Control
 from tests.contract.doors import BANK, DOORS, WIRES, Bank, InProcess, Send, Wire
 from tests.support import noted_handlers
+from tests.support.turns import take_turns
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import Engine
@@ -28,12 +27,8 @@ from xs2a_sandbox.journal.log_line import LogEntry
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        if callspec and (door := callspec.params.get("bank")) in WIRES:
-            case = item.nodeid.partition("[")[0] + re.sub(rf"(^|-){door}(?=-|$)", "", callspec.id, count=1)
-            if door != WIRES[crc32(case.encode()) % len(WIRES)]:
-                item.add_marker(pytest.mark.slow)
+    calls = [item for item in items if hasattr(item, "callspec")]
+    take_turns([item for item in calls if item.callspec.params.get("bank") in WIRES], "bank")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,7 @@
 """The documented interface, called with what schemathesis thinks of: no server error, no answer that is not documented.
 
-XS2A_TEST_CASES says how many cases there are in all (5,000 unless it is set); XS2A_TEST_SEED varies them.
+`make test` makes a few of each operation. XS2A_TEST_CASES says how many there are in all with `make test-slow` (5,000
+unless it is set); XS2A_TEST_SEED varies them.
 """
 
 import copy
@@ -49,7 +50,8 @@ type Json = dict[str, Any]
 
 document = bundled_document()
 OPERATIONS = [(method, path) for path, methods in document["paths"].items() for method in methods]
-EACH = -(-CASES // len(OPERATIONS))
+FEW = 8
+MANY = -(-CASES // len(OPERATIONS))
 numbers = itertools.count()
 
 
@@ -136,13 +138,16 @@ def bank() -> Iterator[Bank]:
         yield Bank(f"http://127.0.0.1:{door.port}", client, schema)
 
 
+@pytest.mark.parametrize("cases", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_every_answer_is_documented(bank: Bank, caplog: pytest.LogCaptureFixture, method: str, path: str) -> None:
+def test_every_answer_is_documented(
+    bank: Bank, caplog: pytest.LogCaptureFixture, method: str, path: str, cases: int
+) -> None:
     operation = bank.schema[path][method]
     statuses: Counter[int] = Counter()
     modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
-    for mode, count in zip(modes, (EACH - EACH // 2, EACH // 2), strict=True):
+    for mode, count in zip(modes, (cases - cases // 2, cases // 2), strict=True):
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(
@@ -162,7 +167,7 @@ def test_every_answer_is_documented(bank: Bank, caplog: pytest.LogCaptureFixture
     assert [
         record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info
     ] == []
-    assert statuses.total() >= EACH, "schemathesis found fewer cases than it was asked for"
+    assert statuses.total() >= cases, "schemathesis found fewer cases than it was asked for"
     success = {int(status) for status in document["paths"][path][method]["responses"] if status < "300"}
-    if EACH >= ENOUGH and success and not any(part in path for part in OF_A_JOURNEY):
+    if cases >= ENOUGH and success and not any(part in path for part in OF_A_JOURNEY):
         assert success & statuses.keys(), f"nothing succeeded: {dict(statuses)}"

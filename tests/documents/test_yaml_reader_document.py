@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.documents import yaml_reader as loader
@@ -96,13 +96,11 @@ def dump(value: Any) -> str:
 
 
 class TestProperties:
-    @settings(max_examples=150, deadline=None)
     @given(JSON)
     def test_json_is_yaml(self, value):
         document = parse(dump(value), FILE)
         assert document.value == value
 
-    @settings(max_examples=300, deadline=None)
     @given(st.binary(max_size=200) | st.text(alphabet="ab:-[]{}&*!#|>'\"%@`,? \n\t<\r\x85{{}}10.", max_size=80))
     def test_anything_is_read_or_unreadable_inside_the_file(self, text):
         found: Document | Unreadable

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.documents.yaml_reader import parse
@@ -25,13 +25,11 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(VALUES)
 def test_every_value_is_read_as_it_was_written(value: Any) -> None:
     assert survives(value), yaml_text({"value": value})
 
 
-@settings(max_examples=150, deadline=None)
 @given(VALUES)
 def test_a_line_is_read_as_the_same_value(value: Any) -> None:
     line = yaml_line({"value": value})

@@ -41,6 +41,7 @@ def get(road: str, then: str = "close") -> bytes:
     )
 
 
+@pytest.mark.by_turns("road")
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize(
     "begin",

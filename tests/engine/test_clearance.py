@@ -9,6 +9,8 @@ import yaml
 from tests.support.far_bank import FarBank
 from tests.support.way_out import PROXIED, ROADS, WayOut, status, way_out
 
+pytestmark = pytest.mark.by_turns("road")
+
 CANARY = "canary-5c1d"
 MODES = ("simulate", "spy", "record", "compare")
 ASKED = ("spy", "record", "compare")

@@ -83,6 +83,7 @@ def test_who_answers(here: Path, mode: str, path: str, by: str, rule: str | None
         assert explanation.reply.status == answer.status
 
 
+@pytest.mark.by_turns("path")
 @pytest.mark.parametrize("mode", ["spy", "record", "compare"])
 @pytest.mark.parametrize("path", ["/v1/ours", "/v1/unknown", "/v1/theirs"])
 @pytest.mark.parametrize(

@@ -417,7 +417,7 @@ def same_as_answered(bank: Engine, request: Request) -> None:
         assert explanation.reply.error in ENGINE_ERRORS
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests())
 def test_the_one_named_is_the_one_that_answers(cases: Engine, described_one: Any) -> None:
     same_as_answered(cases, request(*described_one))
@@ -489,7 +489,7 @@ SENT = st.tuples(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cassettes(), st.lists(SENT, min_size=5, max_size=12), st.booleans())
 def test_the_one_named_answers_whatever_the_rules(
     tmp_path_factory: pytest.TempPathFactory, layers: list[Any], sent: list[Any], redacted: bool
@@ -503,7 +503,7 @@ def test_the_one_named_answers_whatever_the_rules(
         same_as_answered(generated, request(method, path + query, headers, body))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests())
 def test_what_is_suggested_answers_that_request(
     cases: Engine, tmp_path_factory: pytest.TempPathFactory, described_one: Any

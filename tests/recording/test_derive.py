@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.taping import again, bank_of_things, derived, replay, rules, same_body, tape, taped
@@ -103,7 +103,6 @@ def _path(segments: list[str]) -> str:
     return "/" + "/".join(segments)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(entries(), min_size=1, max_size=8))
 def test_whatever_was_recorded_loads_and_is_answered_again(recorded: list[Exchange]) -> None:
     with TemporaryDirectory() as directory:

@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.documents.formats import is_date_time, is_iban, is_ip
@@ -128,7 +128,6 @@ class TestIban:
         assert [c == " " for c in MINE.iban(spaced)] == [c == " " for c in spaced]
         assert MINE.iban(iban.lower()) == MINE.iban(iban).lower()
 
-    @settings(deadline=None)
     @given(st.sets(st.integers(0, 10**11 - 1), min_size=2, max_size=20))
     def test_different_accounts_stay_different(self, numbers: set[int]) -> None:
         def iban(number: int) -> str:
@@ -189,7 +188,6 @@ class TestTexts:
         for text in ("Anna Grünwald", "12345", "AT61 1904 3002 3457 3202", "", "2fa81bc0aa11ffee", "a@b"):
             assert MINE.text(text) == MINE.shaped(text)
 
-    @settings(deadline=None)
     @given(TEXTS)
     def test_it_keeps_the_length(self, text: str) -> None:
         assert len(MINE.text(text)) == len(text)

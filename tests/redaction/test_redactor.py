@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.documents.formats import is_iban
@@ -273,7 +273,6 @@ class TestReplay:
         request = Redactor(KEY).request(Request("POST", "/v1/consents", headers, b'{"name":"Anna"}'))
         assert request.headers.pairs == headers.pairs[:3]
 
-    @settings(deadline=None, max_examples=200)
     @given(
         st.lists(
             TEXT.map(lambda text: quote(text, safe="")) | st.sampled_from(["v1", "accounts", IBAN, "77777"]), max_size=5
@@ -407,7 +406,6 @@ def shown(one: Exchange) -> str:
     return "\n".join(found).lower()
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_no_planted_secret_survives(data: st.DataObject) -> None:
     redactor = Redactor(KEY)
@@ -448,7 +446,6 @@ READ: dict[str, tuple[Plant, Callable[[Exchange], str]]] = {
 """Places with how to read what stands there."""
 
 
-@settings(deadline=None, max_examples=150)
 @given(MARKED | PLAIN, st.permutations(sorted(READ)))
 def test_one_value_has_one_pseudonym_in_every_place(secret: str, order: list[str]) -> None:
     redactor = Redactor(KEY)
@@ -471,7 +468,6 @@ def shape(value: Any) -> Any:
     return type(value)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(10**12), 10**12) | PLAIN | MARKED | st.text("abcäß 12-", max_size=12),
@@ -486,7 +482,6 @@ def test_the_shape_is_kept(value: Any) -> None:
     assert shape(made) == shape({"value": value})
 
 
-@settings(deadline=None)
 @given(
     st.text(max_size=30),
     st.lists(st.tuples(st.text(max_size=12), st.text(max_size=30)), max_size=3),

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.redaction import redactor as module
@@ -219,14 +219,12 @@ VALUES = st.recursive(
 
 
 class TestProperties:
-    @settings(deadline=None)
     @given(st.binary(max_size=200), st.sampled_from([JSON, "text/html", "application/x-www-form-urlencoded", "x", ""]))
     def test_no_bytes_are_too_odd(self, body: bytes, media: str) -> None:
         assert isinstance(redacted(body, media), bytes)
         assert isinstance(redacted(b"\x1f\x8b" + body, media), bytes)
         assert isinstance(redacted(gzip.compress(body), media), bytes)
 
-    @settings(deadline=None)
     @given(VALUES)
     def test_the_form_stays_and_the_result_depends_on_nothing_else(self, value: Any) -> None:
         body = json.dumps(value).encode()

@@ -486,6 +486,4 @@ class Alike(RuleBasedStateMachine):
 
 
 TestAlike = Alike.TestCase
-TestAlike.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestAlike.settings = settings(stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])

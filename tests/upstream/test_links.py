@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.http import Response
@@ -278,7 +278,6 @@ def values(draw: st.DrawFn, depth: int = 4, inside: bool = False, link: Any = Fa
     return f"{left}{','.join(before)}{right}", f"{left}{','.join(then)}{right}"
 
 
-@settings(max_examples=300, deadline=None)
 @given(values(), values(inside=True, link="members"))
 def test_everything_but_links_is_the_same_to_the_byte(one: tuple[str, str], other: tuple[str, str]) -> None:
     document = '[{},{{"_links":{}}},"{}"]'.format

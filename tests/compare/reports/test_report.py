@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -214,7 +214,6 @@ JSON = st.recursive(
 
 
 @given(BODIES | JSON.map(lambda v: json.dumps(v).encode()), BODIES | JSON.map(lambda v: json.dumps(v).encode()))
-@settings(max_examples=40, deadline=None)
 def test_every_form_takes_every_pair_of_bodies(
     tmp_path_factory: pytest.TempPathFactory, bank: bytes, sandbox: bytes
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import brotli
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mitmproxy.io import tnetstring
 from mitmproxy.test import tflow
@@ -105,7 +105,6 @@ GOOD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", GOOD)
-@settings(max_examples=300, deadline=None)
 @given(places=PLACES, other=JSON)
 def test_whatever_stands_anywhere_in_json(
     kind: str, places: list[int], other: Any, tmp_path_factory: pytest.TempPathFactory
@@ -127,7 +126,6 @@ def test_whatever_stands_anywhere_in_json(
             raise
 
 
-@settings(max_examples=300, deadline=None)
 @given(places=PLACES, other=JSON)
 def test_whatever_stands_anywhere_in_a_flow(
     places: list[int], other: Any, tmp_path_factory: pytest.TempPathFactory
@@ -139,7 +137,6 @@ def test_whatever_stands_anywhere_in_a_flow(
     of_flows(content, tmp_path_factory.getbasetemp() / "fuzzed")
 
 
-@settings(max_examples=300, deadline=None)
 @given(place=st.integers(0), put=st.binary(max_size=6) | st.from_regex(rb"-?[0-9]{1,20}:", fullmatch=True))
 def test_whatever_bytes_stand_in_a_dump(place: int, put: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     content = dump()
