@@ -163,15 +163,15 @@ class Comparison:
         if source == "sandbox" and not self._may_send(request):
             return None
         try:
-            given = loaded_answer.take(request, answer, self._bank_url if source == "bank" else self._sandbox_url, 0.0)
             again: list[Response] = []
             if source == "bank":
-                sandbox, bank = await self._ask_sandbox(request, "bank"), given
+                bank = loaded_answer.take(request, answer, self._bank_url, 0.0)
+                sandbox = await self._ask_sandbox(request, "bank")
                 if self._bank:
                     again = await self._again(self._bank, request)
             else:
+                sandbox = loaded_answer.take(request, answer, self._sandbox_url, 0.0)
                 bank, again = await self._ask_bank(request, "sandbox")
-                sandbox = given
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again)
         except (ValueError, InvalidResponse, BankError) as error:
@@ -235,13 +235,12 @@ class Comparison:
         again: Sequence[Response],
     ) -> Compared:
         named = self._named(operation)
-        found = Contrast(self._between, named).answers(bank.response, bank.content, sandbox.response, sandbox.content)
-        found = self._drift.said_of(found, operation, bank, sandbox)
+        both = bank.response, bank.content, sandbox.response, sandbox.content
+        differences = self._drift.marked(Contrast(self._between, named).answers(*both), operation, bank, sandbox)
         noise = Noise(bank.response, again, named)
         counted, masked = [], []
-        for difference in found:
-            why = noise.reason(difference, self._between.twin)
-            why = why or self._ignoring.reason(difference, _id(operation))
+        for difference in differences:
+            why = noise.reason(difference, self._between.twin) or self._ignoring.reason(difference, _id(operation))
             if why:
                 masked.append(Masked(difference, why))
             else:

@@ -1,7 +1,7 @@
 """Two answers against each other: everything in which they differ, each once, at its place."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import SequenceMatcher
@@ -17,19 +17,9 @@ from xs2a_sandbox.http import Response, body
 from xs2a_sandbox.http.body import Content
 
 KEYS = (
-    "resourceId",
-    "transactionId",
-    "cardTransactionId",
-    "entryReference",
-    "consentId",
-    "paymentId",
-    "authorisationId",
-    "basketId",
-    "authenticationMethodId",
-    "balanceType",
-    "iban",
-    "maskedPan",
-)
+    "resourceId transactionId cardTransactionId entryReference consentId paymentId authorisationId basketId"
+    " authenticationMethodId balanceType iban maskedPan"
+).split()
 """Members that tell elements apart, the best first."""
 
 _MOST_LOOKED_AT = 2500
@@ -42,7 +32,7 @@ _ALIKE = 0.75
 """How much of two elements must agree for them to be one that has moved, or whose key has changed."""
 
 _STAYED = 0.25
-"""What being at the same position counts for."""
+"""The likeness that being at the same position counts for."""
 
 Pair = tuple[int, int]
 Likeness = Callable[[Any, Any], float]
@@ -77,7 +67,7 @@ def by_key(
             continue
         pairs = [(i, theirs[twin(value)]) for value, i in mine.items() if twin(value) in theirs]
         if pairs:
-            return _finished(pairs, len(bank), len(sandbox), _moved(pairs, bank, sandbox, likeness), key)
+            return _finished([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox, key)
     return None
 
 
@@ -106,45 +96,41 @@ def by_likeness(
         right = [j for j in range(start[1] + 1, end[1]) if j not in taken_theirs]
         pairs += _in_order(left, right, bank, sandbox, likeness)
         start = end
-    return _finished(pairs, len(bank), len(sandbox), _moved(pairs, bank, sandbox, likeness))
+    return _finished([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox)
 
 
 def by_position(bank: Sequence[Any], sandbox: Sequence[Any]) -> ArrayAlignment:
-    shorter = range(min(len(bank), len(sandbox)))
-    return _finished([(n, n) for n in shorter], len(bank), len(sandbox), [])
+    return _finished([(n, n) for n in range(min(len(bank), len(sandbox)))], bank, sandbox)
 
 
 def _finished(
-    pairs: Iterable[Pair], bank: int, sandbox: int, more: Iterable[Pair], by: str | None = None
+    pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], by: str | None = None
 ) -> ArrayAlignment:
-    every = tuple(sorted([*pairs, *more]))
-    mine, theirs = {i for i, _ in every}, {j for _, j in every}
-    return ArrayAlignment(
-        every,
-        tuple(i for i in range(bank) if i not in mine),
-        tuple(j for j in range(sandbox) if j not in theirs),
-        by,
-    )
+    left, right = _unpaired(pairs, bank, sandbox)
+    return ArrayAlignment(tuple(sorted(pairs)), tuple(left), tuple(right), by)
+
+
+def _unpaired(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any]) -> tuple[list[int], list[int]]:
+    mine, theirs = {i for i, _ in pairs}, {j for _, j in pairs}
+    return [i for i in range(len(bank)) if i not in mine], [j for j in range(len(sandbox)) if j not in theirs]
 
 
 def _keyed(elements: Sequence[Any], key: str) -> dict[str, int] | None:
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for position, element in enumerate(elements):
         value = element.get(key) if type(element) is dict else None
-        if type(value) is not str or not value or value in found:
+        if type(value) is not str or not value or value in positions:
             return None
-        found[value] = position
-    return found
+        positions[value] = position
+    return positions
 
 
 def _same_elsewhere(anchors: Sequence[Pair], mine: Sequence[bytes], theirs: Sequence[bytes]) -> list[Pair]:
-    taken = {j for _, j in anchors}
+    left, right = _unpaired(anchors, mine, theirs)
     free: dict[bytes, list[int]] = {}
-    for j in reversed(range(len(theirs))):
-        if j not in taken:
-            free.setdefault(theirs[j], []).append(j)
-    kept = {i for i, _ in anchors}
-    return [(i, free[text].pop()) for i, text in enumerate(mine) if i not in kept and free.get(text)]
+    for j in reversed(right):
+        free.setdefault(theirs[j], []).append(j)
+    return [(i, free[mine[i]].pop()) for i in left if free.get(mine[i])]
 
 
 def _in_order(
@@ -175,20 +161,18 @@ def _in_order(
 
 def _moved(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], likeness: Likeness) -> list[Pair]:
     """Pairs of those that have none and are much alike."""
-    mine, theirs = {i for i, _ in pairs}, {j for _, j in pairs}
-    left = [i for i in range(len(bank)) if i not in mine]
-    right = [j for j in range(len(sandbox)) if j not in theirs]
+    left, right = _unpaired(pairs, bank, sandbox)
     if len(left) * len(right) > _MOST_LOOKED_AT:
         return []
-    found = []
+    moved = []
     for i in left:
         # What is at the same position still need not be as much alike.
         scores = [(likeness(bank[i], sandbox[j]) + (_STAYED if i == j else 0.0), -j) for j in right]
         score, position = max(scores, default=(0.0, 0))
         if score >= _ALIKE:
-            found.append((i, -position))
+            moved.append((i, -position))
             right.remove(-position)
-    return found
+    return moved
 
 
 MAX_DEPTH = 100
@@ -256,20 +240,20 @@ class Contrast:
     def answers(
         self, bank: Response, bank_content: Content, sandbox: Response, sandbox_content: Content
     ) -> list[Difference]:
-        self._found = found = list[Difference]()
+        self._found = []
         if bank.status != sandbox.status:
-            found.append(Difference("status"))
+            self._found.append(Difference("status"))
             if bank.status // 100 != sandbox.status // 100 and not _comparable(bank_content, sandbox_content):
-                return found  # an error and a success have nothing else in common
+                return self._found  # an error and a success have nothing else in common
         self._headers(bank.headers, sandbox.headers)
         self._contents(bank_content, sandbox_content)
-        return found
+        return self._found
 
-    def values(self, bank: Any, sandbox: Any) -> list[Difference]:
-        """The differences of two JSON values."""
-        self._found = found = list[Difference]()
-        self._value(bank, sandbox, "", None, 0)
-        return found
+    def values(self, bank: Any, sandbox: Any, name: str = "") -> list[Difference]:
+        """The differences of two JSON values, which stand in a member of this name."""
+        self._found = []
+        self._value(bank, sandbox, name, None, 0)
+        return self._found
 
     # Headers
 
@@ -378,21 +362,14 @@ class Contrast:
         sizes: dict[int, int] = {}
 
         def likeness(mine: Any, theirs: Any) -> float:
-            glance._found = []
-            glance._value(mine, theirs, name, None, 0)
             size = max(_size(mine, sizes), _size(theirs, sizes))
-            return max(0.0, 1.0 - len(glance._found) / size)
+            return max(0.0, 1.0 - len(glance.values(mine, theirs, name)) / size)
 
         if keyed := by_key(bank, sandbox, self._identity.twin, likeness):
             return keyed
-        if len(bank) == len(sandbox):
-            glance._found = []
-            for mine, theirs in zip(bank, sandbox, strict=True):
-                glance._value(mine, theirs, name, None, 0)
-                if glance._found:
-                    break
-            else:
-                return by_position(bank, sandbox)
+        is_long_as = len(bank) == len(sandbox)
+        if is_long_as and not any(glance.values(*pair, name) for pair in zip(bank, sandbox, strict=True)):
+            return by_position(bank, sandbox)
         return by_likeness(bank, sandbox, lambda e, banks: self._canonical(e, name, banks), likeness)
 
     def _canonical(self, element: Any, name: str, banks: bool) -> bytes:

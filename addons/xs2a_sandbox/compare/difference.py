@@ -29,26 +29,9 @@ Severity = Literal["high", "medium", "low"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-HEADER_KINDS = frozenset({"header-missing", "header-extra", "header-changed"})
-BODY_KINDS = frozenset(KINDS) - HEADER_KINDS - {"status"}
 
-_SEVERITY: dict[Kind, Severity] = {
-    "status": "high",
-    "header-missing": "low",
-    "header-extra": "low",
-    "header-changed": "medium",
-    "member-missing": "high",
-    "member-extra": "low",
-    "type": "high",
-    "value": "medium",
-    "format": "medium",
-    "null": "medium",
-    "length": "medium",
-    "element-missing": "medium",
-    "element-extra": "medium",
-    "order": "low",
-    "drift": "medium",
-}
+_HIGH: frozenset[Kind] = frozenset({"status", "member-missing", "type"})
+_LOW: frozenset[Kind] = frozenset({"header-missing", "header-extra", "member-extra", "order"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +56,9 @@ class Difference:
 
     @property
     def severity(self) -> Severity:
-        if self.kind == "header-missing" and self.named:
+        if self.kind in _HIGH or (self.kind == "header-missing" and self.named):
             return "high"
-        return _SEVERITY[self.kind]
+        return "low" if self.kind in _LOW else "medium"
 
     @property
     def where(self) -> str:
@@ -95,14 +78,14 @@ ALWAYS_COMPARED = frozenset({"content-type", "location", "aspsp-sca-approach"})
 
 def compared(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """By lower-case name: the name as written, and all its values in one."""
-    found: dict[str, tuple[str, str]] = {}
+    fields: dict[str, tuple[str, str]] = {}
     for written, value in headers:
         if not counts(written):
             continue
         name = written.lower()
         value = _media_type(value) if name == "content-type" else value.strip()
-        found[name] = (found[name][0], f"{found[name][1]}, {value}") if name in found else (written, value)
-    return found
+        fields[name] = (fields[name][0], f"{fields[name][1]}, {value}") if name in fields else (written, value)
+    return fields
 
 
 def _media_type(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What two sides call the same thing: learned from paired answers, put into the requests that follow."""
+"""Identifiers of the same thing on two sides: learned from paired answers, put into the requests that follow."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -148,15 +148,11 @@ def _rewritten(request: Request, names: Mapping[str, str]) -> Request:
         return "".join(names.get(part, part) if len(part) >= _UNMISTAKABLE else part for part in parts)
 
     path, mark, query = request.target.partition("?")
-    target = "/".join(_encoded(segment, _whole(names)) for segment in path.split("/"))
+    target = "/".join(_encoded(segment, lambda text: names.get(text, text)) for segment in path.split("/"))
     if mark:
         target += "?" + _form(query, put)
     headers = Headers((name, value if name.lower() in _FREE_TEXT else put(value)) for name, value in request.headers)
     return replace(request, target=target, headers=headers, body=_body(request, put))
-
-
-def _whole(names: Mapping[str, str]) -> Callable[[str], str]:
-    return lambda text: names.get(text, text)
 
 
 def _encoded(text: str, put: Callable[[str], str]) -> str:

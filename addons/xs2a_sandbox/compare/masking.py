@@ -73,8 +73,8 @@ def read(files: Sequence[Path]) -> list[IgnoreRule]:
         except Unreadable as error:
             problems += error.problems
             continue
-        if found := yaml_reader.complaints(one, bundled_schema("ignore")) or _broad(one):
-            problems += found
+        if mistakes := yaml_reader.complaints(one, bundled_schema("ignore")) or _broad(one):
+            problems += mistakes
             continue
         rules += [_rule(one, number, spec) for number, spec in enumerate(one.value.get("rules") or ())]
     if problems:
@@ -91,14 +91,13 @@ def _broad(one: yaml_reader.Document) -> list[Problem]:
 
 
 def _rule(one: yaml_reader.Document, number: int, spec: dict[str, Any]) -> IgnoreRule:
-    kind = spec.get("kind", [])
-    kinds: list[Any] = [kind] if isinstance(kind, str) else kind
+    kinds = spec.get("kind", [])
     return IgnoreRule(
         why=spec["why"],
         place=f"{one.file}:{one.line(('rules', number))}",
         path=parse_pointer(spec["path"]) if "path" in spec else None,
         header=spec.get("header"),
-        kinds=frozenset(kinds),
+        kinds=frozenset(kinds if isinstance(kinds, list) else [kinds]),
         operation=spec.get("operation"),
         until=date.fromisoformat(spec["until"]) if spec.get("until") else None,
     )
@@ -113,38 +112,23 @@ _COMES_AND_GOES: frozenset[Kind] = frozenset({"member-missing", "member-extra", 
 _ELEMENTS: frozenset[Kind] = frozenset({"element-missing", "element-extra"})
 _HEADERS: frozenset[Kind] = frozenset({"header-missing", "header-extra"})
 
-_MASKS: dict[Kind, frozenset[Kind]] = {
-    "value": _CHANGES,
-    "format": _CHANGES,
-    "type": _CHANGES | {"type"},
-    "null": frozenset({"null"}),
-    "member-missing": _COMES_AND_GOES,
-    "member-extra": _COMES_AND_GOES,
-    "element-missing": _ELEMENTS,
-    "element-extra": _ELEMENTS,
-    "length": frozenset({"length"}),
-    "order": frozenset({"order"}),
-    "header-changed": frozenset({"header-changed"}),
-    "header-missing": _HEADERS,
-    "header-extra": _HEADERS,
+_MASKS: dict[Kind, tuple[frozenset[Kind], str]] = {
+    "value": (_CHANGES, "the bank changes this value from read to read"),
+    "format": (_CHANGES, "the bank writes this value differently from read to read"),
+    "type": (_CHANGES | {"type"}, "the bank changes the type of this from read to read"),
+    "null": (frozenset({"null"}), "the bank leaves this out or sends null, from read to read"),
+    "member-missing": (_COMES_AND_GOES, "the bank sends this member in some reads only"),
+    "member-extra": (_COMES_AND_GOES, "the bank sends this member in some reads only"),
+    "element-missing": (_ELEMENTS, "the bank lists this element in some reads only"),
+    "element-extra": (_ELEMENTS, "the bank lists this element in some reads only"),
+    "length": (frozenset({"length"}), "the bank changes how many elements it lists from read to read"),
+    "order": (frozenset({"order"}), "the bank changes the order from read to read"),
+    "header-changed": (frozenset({"header-changed"}), "the bank changes this header from read to read"),
+    "header-missing": (_HEADERS, "the bank sends this header in some reads only"),
+    "header-extra": (_HEADERS, "the bank sends this header in some reads only"),
 }
-"""What a difference between two answers of the bank hides at the same place: never more than that place itself."""
-
-_REASONS: dict[Kind, str] = {
-    "value": "the bank changes this value from read to read",
-    "format": "the bank writes this value differently from read to read",
-    "type": "the bank changes the type of this from read to read",
-    "null": "the bank leaves this out or sends null, from read to read",
-    "member-missing": "the bank sends this member in some reads only",
-    "member-extra": "the bank sends this member in some reads only",
-    "element-missing": "the bank lists this element in some reads only",
-    "element-extra": "the bank lists this element in some reads only",
-    "length": "the bank changes how many elements it lists from read to read",
-    "order": "the bank changes the order from read to read",
-    "header-changed": "the bank changes this header from read to read",
-    "header-missing": "the bank sends this header in some reads only",
-    "header-extra": "the bank sends this header in some reads only",
-}
+"""Differences that one between two answers of the bank hides at the same place, never more than that place itself; and
+why."""
 
 _Place = str | Pointer | tuple[Pointer, str | None, str]
 
@@ -153,27 +137,25 @@ class Noise:
     """Learned from one request that was sent several times. `unusable` counts the reads that had another status."""
 
     def __init__(self, first: Response, others: Sequence[Response] = (), named: Collection[str] = ()) -> None:
-        self._known: dict[_Place, list[Kind]] = {}
+        self._habits: dict[_Place, list[Kind]] = {}
         self.unusable = 0
         for other in others:
             if other.status != first.status:
                 self.unusable += 1  # a bank that counts accesses has had enough
                 continue
-            for found in contrast(first, other, Exact(), named):
+            for change in contrast(first, other, Exact(), named):
                 # A body that is now JSON and now a page is a bank in trouble, not a habit.
-                if found.kind in _MASKS and not (found.kind == "type" and not found.bank_place):
-                    self._known.setdefault(_place(found), []).append(found.kind)
+                if change.kind in _MASKS and not (change.kind == "type" and not change.bank_place):
+                    self._habits.setdefault(_place(change), []).append(change.kind)
 
     def reason(self, difference: Difference, twin: Callable[[str], str] = str) -> str | None:
         """The reason why this is none; `twin` gives the sandbox's name for the bank's."""
-        if not self._known:
-            return None
-        kinds = list(self._known.get(_place(difference), ()))
+        kinds = list(self._habits.get(_place(difference), ()))
         if difference.kind in _ELEMENTS:
-            for place, others in self._known.items():
+            for place, others in self._habits.items():
                 if place[:1] == (difference.bank_place[:-1],) and twin(str(place[-1])) == difference.key:
                     kinds += others
-        return next((_REASONS[kind] for kind in kinds if difference.kind in _MASKS[kind]), None)
+        return next((why for hidden, why in map(_MASKS.__getitem__, kinds) if difference.kind in hidden), None)
 
 
 def _place(difference: Difference) -> _Place:

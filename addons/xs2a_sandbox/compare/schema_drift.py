@@ -1,6 +1,7 @@
 """Where a bank's answer breaks the interface's own schema: then it is the schema that has to change."""
 
 from dataclasses import replace
+from operator import eq
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation
@@ -18,23 +19,24 @@ class Drift:
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
-        self._known: dict[tuple[str | None, int], list[Schema]] = {}
+        self._possible: dict[tuple[str | None, int], list[Schema]] = {}
         self._explained: dict[Any, tuple[Place, str] | None] = {}
 
-    def said_of(
-        self, found: list[Difference], operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
+    def marked(
+        self, differences: list[Difference], operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
     ) -> list[Difference]:
         """The differences, with that of the bank's answer to the schema: at what differs there, else by itself."""
         drift = self._drift(operation, bank, sandbox)
         if drift is None:
-            return found
+            return differences
         pointer, text = drift
-        for position, difference in enumerate(found):
-            place = tuple(map(str, difference.bank_place))
+        for position, one in enumerate(differences):
+            # One of the two places is inside the other.
+            is_there = all(map(eq, map(str, one.bank_place), pointer))
             # Another status is why, or what differs there; each is one thing to mend.
-            if difference.kind == "status" or (difference.header is None and _on_one_way(place, pointer)):
-                return [*found[:position], replace(difference, drift=text), *found[position + 1 :]]
-        return [*found, Difference("drift", pointer, pointer, drift=text)]
+            if one.kind == "status" or (one.header is None and is_there):
+                return [*differences[:position], replace(one, drift=text), *differences[position + 1 :]]
+        return [*differences, Difference("drift", pointer, pointer, drift=text)]
 
     def _drift(
         self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
@@ -55,10 +57,10 @@ class Drift:
 
     def _schemas_of(self, operation: Operation | None, status: int) -> list[Schema]:
         key = operation.id if operation else None, status
-        if key not in self._known:
+        if key not in self._possible:
             names = _schema_names(operation, status)
-            self._known[key] = [self._schemas[name] for name in names if name in self._schemas]
-        return self._known[key]
+            self._possible[key] = [self._schemas[name] for name in names if name in self._schemas]
+        return self._possible[key]
 
     def _explain(self, schema: Schema, value: Any) -> tuple[Place, str] | None:
         key = (schema.name, schema.mistakes(value))
@@ -82,9 +84,3 @@ def _schema_names(operation: Operation | None, status: int) -> list[str]:
     own = [answer.schema for answer in behaviour.respond if answer.schema and answer.status == status]
     usual = (behaviour.answers or {}).get(str(status))
     return [*([usual] if usual else ()), *own]
-
-
-def _on_one_way(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """True if one place is inside the other."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]

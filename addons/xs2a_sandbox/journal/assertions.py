@@ -1,4 +1,4 @@
-"""What is looked for in the journal, whether it is there often enough, and what came nearest if not."""
+"""Looks for exchanges in the journal: whether they are there often enough, and which came nearest if not."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields

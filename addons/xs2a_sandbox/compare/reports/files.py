@@ -35,7 +35,7 @@ def as_json(report: Report) -> str:
         "operations": [{"operation": name, **_tally(tally)} for name, tally in report.operations.items()],
         "exchanges": [_exchange(exchange) for exchange in report.exchanges],
         "skipped": list(report.skipped),
-        "ignoreRules": {name: [{"place": place, "why": why} for place, why in found] for name, found in rules.items()},
+        "ignoreRules": {name: [{"place": place, "why": why} for place, why in ones] for name, ones in rules.items()},
     }
     return json.dumps(value, indent=2) + "\n"
 
@@ -52,10 +52,7 @@ def _tally(tally: Tally) -> dict[str, int]:
 
 def _exchange(exchange: ComparedExchange) -> dict[str, Any]:
     return {
-        "number": exchange.number,
-        "title": exchange.title,
-        "operation": exchange.operation,
-        "request": exchange.request,
+        **{name: getattr(exchange, name) for name in ("number", "title", "operation", "request")},
         "bankStatus": exchange.bank.status if exchange.bank else None,
         "sandboxStatus": exchange.sandbox.status if exchange.sandbox else None,
         "differences": [_finding(finding) for finding in exchange.findings],
@@ -66,16 +63,8 @@ def _exchange(exchange: ComparedExchange) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, str]:
-    members = {
-        "kind": finding.kind,
-        "severity": finding.severity,
-        "place": finding.where,
-        "bank": finding.bank,
-        "sandbox": finding.sandbox,
-        "by": finding.by,
-        "drift": finding.drift,
-        "why": finding.why,
-    }
+    members = {"kind": finding.kind, "severity": finding.severity, "place": finding.where}
+    members |= {name: getattr(finding, name) for name in ("bank", "sandbox", "by", "drift", "why")}
     return {name: value for name, value in members.items() if value is not None}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,27 +56,23 @@ def _excerpt(exchange: ComparedExchange, entry: Exchange | None, of_bank: bool) 
     """The lines around those that differ."""
     if entry is None or not exchange.findings:
         return []
-    marks: dict[Pointer, Severity] = {}
-    whole: set[Pointer] = set()
+    marks = Marks({}, set())
     for finding in reversed(exchange.findings):  # the most severe last, so that it stays
         pointer = finding.bank_pointer if of_bank else finding.pointer
         if pointer is not None:
-            marks[tuple(map(str, pointer))] = finding.severity
+            place = tuple(map(str, pointer))
+            marks.places[place] = finding.severity
             if finding.kind not in ("order", "length"):
-                whole.add(tuple(map(str, pointer)))
-    lines = list(_lines(entry.answer_body, Marks(marks, whole)))
+                marks.whole.add(place)
+    lines = list(_lines(entry.answer_body, marks))
     near = {
         n for position, (_, mark) in enumerate(lines) if mark for n in range(position - _AROUND, position + _AROUND + 1)
     }
     chosen = [n for n in range(len(lines)) if n in near or len(lines) <= 4 * _AROUND][:_MOST_LINES]
-    previous = -1
-    found = []
-    for position in chosen:
-        found.append(Line(*lines[position], position != previous + 1))
-        previous = position
-    if chosen and previous != len(lines) - 1:
-        found.append(Line("", None, True))
-    return found
+    excerpt = [Line(*lines[position], position != previous + 1) for previous, position in pairwise([-1, *chosen])]
+    if chosen and chosen[-1] != len(lines) - 1:
+        excerpt.append(Line("", None, True))
+    return excerpt
 
 
 def _lines(body: bytes, marks: Marks) -> Iterator[tuple[str, Severity | None]]:

@@ -1,4 +1,4 @@
-"""What a comparison tells while the sandbox serves: a line for each exchange that differs, and at the end all of it."""
+"""Tells of a comparison while the sandbox serves: a line for each exchange that differs, and at the end all of it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ from xs2a_sandbox.compare.comparison import Compared, Result
 from xs2a_sandbox.compare.difference import SEVERITIES
 from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.reports import report as reports
-from xs2a_sandbox.compare.reports.report import ComparedExchange, Redact, Report
+from xs2a_sandbox.compare.reports.report import ComparedExchange, Redact, Report, Tally
 from xs2a_sandbox.errors import ConfigError
 
 SPARED = "a write, and --allow-writes was not given"
@@ -72,17 +72,15 @@ class LiveReport:
     def report(self) -> Report:
         """The report of all that is kept; `skipped` are the writes that the bank was spared."""
         rules = Result((), tuple(self._spared), self._ignoring.unused, self._ignoring.lapsed)
-        found = sorted([*self._exchanges[True], *self._exchanges[False]], key=lambda exchange: exchange.number)
-        return replace(reports.report(rules, self._banks, self._redact), exchanges=tuple(found))
+        exchanges = sorted([*self._exchanges[True], *self._exchanges[False]], key=lambda exchange: exchange.number)
+        return replace(reports.report(rules, self._banks, self._redact), exchanges=tuple(exchanges))
 
     def end(self) -> Iterator[str]:
         """The last lines; writes the files."""
         counts, made = self._counts, self.report()
-        severities = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES)
-        yield (
-            f"{counts['exchanges']} exchanges compared with {made.bank}, {counts['differing']} differ: {severities};"
-            f" {counts['masked']} masked, {counts['troubles']} could not be compared, {self._skipped.total()} skipped"
-        )
+        severities = {severity: counts[severity] for severity in SEVERITIES}
+        tally = Tally(counts["exchanges"], counts["differing"], severities, counts["masked"], counts["troubles"])
+        yield tally.summary(made.bank, self._skipped.total())
         yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
         yield from (f"  {place}: ignored nothing ({why})" for place, why in made.unused)
         yield from (f"  {place}: its last day is over ({why})" for place, why in made.lapsed)
@@ -109,8 +107,8 @@ def _line(exchange: ComparedExchange) -> str:
         f" (bank {_short(one.bank)}, sandbox {_short(one.sandbox)})"
         for one in exchange.findings[:_NAMED]
     ]
-    if more := len(exchange.findings) - _NAMED:
-        shown += [f"{more} more"] if more > 0 else []
+    if (more := len(exchange.findings) - _NAMED) > 0:
+        shown.append(f"{more} more")
     return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(shown)}".replace("\n", " ")
 
 

@@ -1,9 +1,10 @@
-"""What may be said of a comparison. All of it comes from redacted exchanges: reports, patches and suggestions are made
-of this alone, and never of a `Result`.
+"""Tells what may be said of a comparison. All of it comes from redacted exchanges: reports, patches and suggestions are
+made of this alone, and never of a `Result`.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,6 @@ NOT_SHOWN = "(not shown)"
 UNKNOWN = "(none)"
 """The operation of a request that fits none."""
 _LONGEST = 240
-_OF_ARRAYS = frozenset({"length", "order"})
 _GONE: Any = object()
 
 
@@ -44,6 +44,11 @@ class Finding:
     by: str | None = None
     drift: str | None = None
     why: str | None = None
+
+    @property
+    def path(self) -> tuple[str, ...] | None:
+        """The place in the body, with `*` for positions: the same for the elements of an array."""
+        return None if self.pointer is None else tuple("*" if isinstance(one, int) else one for one in self.pointer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,13 @@ class Tally:
     severities: Mapping[Severity, int]
     masked: int
     troubles: int
+
+    def summary(self, bank: str, skipped: int) -> str:
+        counts = ", ".join(f"{count} {severity}" for severity, count in self.severities.items())
+        return (
+            f"{self.exchanges} exchanges compared with {bank}, {self.differing} differ: {counts};"
+            f" {self.masked} masked, {self.troubles} could not be compared, {skipped} skipped"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +221,8 @@ def _below(raw: Any, shown: Any, step: str | int) -> tuple[str | int, Any, Any] 
 def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | None = None) -> Finding:
     kind, severity = difference.kind, difference.severity
     if kind == "status":
-        return Finding(
-            kind, severity, "status", str(bank.entry.status), str(sandbox.entry.status), drift=difference.drift, why=why
-        )
+        statuses = str(bank.entry.status), str(sandbox.entry.status)
+        return Finding(kind, severity, "status", *statuses, drift=difference.drift, why=why)
     if difference.header:
         name = (sandbox if kind == "header-extra" else bank).header_name(difference.header)
         mine = ABSENT if kind == "header-extra" else bank.header(difference.header)
@@ -223,12 +234,13 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
         place, theirs, in_sandbox = (*place[: len(difference.place) - 1], *bank_place[-1:]), _GONE, in_bank
     elif kind in ("member-extra", "element-extra") or (kind == "null" and in_sandbox and not in_bank):
         bank_place, mine = (*bank_place[: len(difference.bank_place) - 1], *place[-1:]), _GONE
+    shown = _length if kind in ("length", "order") else _short
     return Finding(
         kind,
         severity,
         printable(pointer_text(place)) + ("" if in_sandbox or kind == "drift" else "/…"),
-        _length(mine) if kind in _OF_ARRAYS else _short(mine),
-        _length(theirs) if kind in _OF_ARRAYS else _short(theirs),
+        shown(mine),
+        shown(theirs),
         pointer=place,
         bank_pointer=bank_place,
         by=difference.by,
@@ -255,14 +267,12 @@ def _written(rule: IgnoreRule) -> tuple[str, str]:
 
 
 def _tally(exchanges: Iterable[ComparedExchange]) -> Tally:
-    every: Sequence[ComparedExchange] = list(exchanges)
-    severities: dict[Severity, int] = dict.fromkeys(SEVERITIES, 0)
-    for finding in (finding for one in every for finding in one.findings):
-        severities[finding.severity] += 1
+    every = list(exchanges)
+    severities = Counter(finding.severity for one in every for finding in one.findings)
     return Tally(
         len(every),
         sum(bool(one.findings) for one in every),
-        severities,
+        {severity: severities[severity] for severity in SEVERITIES},
         sum(len(one.masked) for one in every),
         sum(one.trouble is not None for one in every),
     )

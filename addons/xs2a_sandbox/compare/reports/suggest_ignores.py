@@ -52,13 +52,13 @@ def suggest(report: Report) -> tuple[list[IgnoreSuggestion], list[Refusal]]:
         for finding in exchange.findings:
             groups.setdefault(_group(exchange, finding), []).append((exchange, finding))
     suggestions, refusals = [], []
-    for group, found in groups.items():
-        where = found[0][1].where or "the whole body"
-        if because := _refused(group, found, report.exchanges):
+    for group, pairs in groups.items():
+        where = pairs[0][1].where or "the whole body"
+        if because := _refused(group, pairs, report.exchanges):
             refusals.append(Refusal(group.operation, where, group.kind, because))
             continue
         path = None if group.header else pointer_text(group.path)
-        count = f"{len(found)} time{'' if len(found) == 1 else 's'}"
+        count = f"{len(pairs)} time{'' if len(pairs) == 1 else 's'}"
         why = f"the {'header' if group.header else 'value'} differed {count}, wherever it stood; say why that is right"
         suggestions.append(IgnoreSuggestion(group.operation, group.kind, path, group.header, why))
     order = sorted(suggestions, key=lambda s: (s.operation, s.path or "", s.header or "", s.kind))
@@ -81,16 +81,12 @@ def as_yaml(suggestions: Sequence[IgnoreSuggestion], refusals: Sequence[Refusal]
 
 
 def _group(exchange: ComparedExchange, finding: Finding) -> _Group:
-    path: tuple[str, ...] = ()
-    if finding.pointer is not None:
-        path = tuple("*" if isinstance(step, int) else step for step in finding.pointer)
-    elif finding.header is None:
-        path = (finding.where,)
+    path = finding.path if finding.path is not None else () if finding.header else (finding.where,)
     return _Group(exchange.operation, finding.kind, finding.header, path)
 
 
 def _refused(
-    group: _Group, found: Sequence[tuple[ComparedExchange, Finding]], exchanges: Iterable[ComparedExchange]
+    group: _Group, pairs: Sequence[tuple[ComparedExchange, Finding]], exchanges: Iterable[ComparedExchange]
 ) -> str | None:
     if group.kind not in _DRIFTING:
         return "structural: an app that reads this would notice"
@@ -98,11 +94,11 @@ def _refused(
         return None if group.header.isascii() and " " not in group.header else "its name is not shown"
     if not group.path:
         return "the root: a rule would ignore the whole body"
-    if any("*" in step for _, finding in found for step in _names(finding)):
+    if any(isinstance(step, str) and "*" in step for _, finding in pairs for step in finding.pointer or ()):
         return "not to be written: a * in the name of a member would be a wildcard"
-    if any(finding.where.endswith("/…") for _, finding in found):
+    if any(finding.where.endswith("/…") for _, finding in pairs):
         return "its place is not shown"
-    drifted = {(exchange.number, finding.pointer) for exchange, finding in found}
+    drifted = {(exchange.number, finding.pointer) for exchange, finding in pairs}
     for exchange in exchanges:
         if exchange.operation != group.operation or exchange.sandbox is None:
             continue
@@ -113,10 +109,6 @@ def _refused(
             if has_counterpart and (exchange.number, place) not in drifted:
                 return f"too broad: {pointer_text(group.path)} is also {pointer_text(place)}, which did not drift"
     return None
-
-
-def _names(finding: Finding) -> list[str]:
-    return [step for step in finding.pointer or () if isinstance(step, str)]
 
 
 def _places(value: Any, path: Sequence[str], before: Pointer = ()) -> Iterator[Pointer]:

@@ -26,14 +26,7 @@ def write(report: Report, console: Console) -> None:
         console.print(Text(f"unused   {place}: ignored nothing ({why})", "yellow"))
     for place, why in report.lapsed:
         console.print(Text(f"lapsed   {place}: its last day is over ({why})", "yellow"))
-    tally = report.tally
-    counts = ", ".join(f"{tally.severities[severity]} {severity}" for severity in SEVERITIES)
-    console.print(
-        Text(
-            f"{tally.exchanges} exchanges compared with {report.bank}, {tally.differing} differ: {counts};"
-            f" {tally.masked} masked, {tally.troubles} could not be compared, {len(report.skipped)} skipped"
-        )
-    )
+    console.print(Text(report.tally.summary(report.bank, len(report.skipped))))
 
 
 def _summary(report: Report) -> Table:
@@ -60,26 +53,19 @@ def _exchange(exchange: ComparedExchange, console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("severity")
     table.add_column("what")
-    table.add_column("where", overflow="fold", ratio=3)
-    table.add_column("bank", overflow="fold", ratio=4)
-    table.add_column("sandbox", overflow="fold", ratio=4)
+    for name, ratio in (("where", 3), ("bank", 4), ("sandbox", 4)):
+        table.add_column(name, overflow="fold", ratio=ratio)
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in exchange.findings:
-        groups.setdefault((finding.kind, _pattern(finding)), []).append(finding)
-    for (_, pattern), found in list(groups.items())[:_MOST]:
-        table.add_row(*_cells(found[0], pattern, len(found)))
+        pattern = finding.where if finding.path is None else pointer_text(finding.path)
+        groups.setdefault((finding.kind, pattern), []).append(finding)
+    for (_, pattern), findings in list(groups.items())[:_MOST]:
+        table.add_row(*_cells(findings[0], pattern, len(findings)))
     console.print(table)
     if (more := sum(map(len, list(groups.values())[_MOST:]))) > 0:
         console.print(Text(f"and {more} more", "dim"))
     if exchange.remark:
         console.print(Text(exchange.remark, "dim"))
-
-
-def _pattern(finding: Finding) -> str:
-    """The same for the elements of an array."""
-    if finding.pointer is None:
-        return finding.where
-    return pointer_text(tuple("*" if isinstance(step, int) else step for step in finding.pointer))
 
 
 def _cells(finding: Finding, pattern: str, count: int) -> Iterable[Text]:
