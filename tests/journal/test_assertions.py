@@ -9,8 +9,8 @@ from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.journal.assertions import (
     FILTERS,
     Filter,
+    Search,
     Times,
-    Wanted,
     came_nearest,
     candidates,
     line,
@@ -45,44 +45,44 @@ def entry(number: int = 1, **changes: Any) -> Journaled:
 @pytest.mark.parametrize(
     "wanted",
     [
-        Wanted(),
-        Wanted(method="GET", path="/v1/accounts", status=200, source="handler", rule="account-list"),
-        Wanted(session="default", since=0),
-        Wanted(headers={"consent-id": "c1"}),
-        Wanted(query={"withBalance": "true"}),
-        Wanted(body={"a": {"b": 1}}),
-        Wanted(path="/v1/*"),
-        Wanted(path="/v1/accounts/"),
+        Search(),
+        Search(method="GET", path="/v1/accounts", status=200, source="handler", rule="account-list"),
+        Search(session="default", since=0),
+        Search(headers={"consent-id": "c1"}),
+        Search(query={"withBalance": "true"}),
+        Search(body={"a": {"b": 1}}),
+        Search(path="/v1/*"),
+        Search(path="/v1/accounts/"),
     ],
     ids=str,
 )
-def test_it_fits(wanted: Wanted) -> None:
+def test_it_fits(wanted: Search) -> None:
     assert wanted.differences(entry()) == []
 
 
 @pytest.mark.parametrize(
     ("wanted", "place", "text"),
     [
-        (Wanted(method="POST"), "method", "the method is GET, not POST"),
-        (Wanted(path="/v1/account"), "path", "the path is /v1/accounts, not /v1/account"),
-        (Wanted(path="/accounts"), "path", "the path is /v1/accounts, not /accounts"),
-        (Wanted(status=401), "status", "the status is 200, not 401"),
-        (Wanted(rule="other"), "rule", "the rule is account-list, not other"),
-        (Wanted(session="me"), "session", "the session is default, not me"),
-        (Wanted(since=1), "since", "the number is 1, not after 1"),
-        (Wanted(headers={"Consent-ID": "c2"}), "headers.Consent-ID", "the header Consent-ID is c1, not c2"),
-        (Wanted(headers={"PSU-ID": "x"}), "headers.PSU-ID", "the header PSU-ID is absent, not x"),
-        (Wanted(query={"withBalance": "false"}), "query.withBalance", "withBalance in the query is true, not false"),
-        (Wanted(body={"a": {"b": 2}}), "body", 'the body does not contain {"a":{"b":2}}'),
+        (Search(method="POST"), "method", "the method is GET, not POST"),
+        (Search(path="/v1/account"), "path", "the path is /v1/accounts, not /v1/account"),
+        (Search(path="/accounts"), "path", "the path is /v1/accounts, not /accounts"),
+        (Search(status=401), "status", "the status is 200, not 401"),
+        (Search(rule="other"), "rule", "the rule is account-list, not other"),
+        (Search(session="me"), "session", "the session is default, not me"),
+        (Search(since=1), "since", "the number is 1, not after 1"),
+        (Search(headers={"Consent-ID": "c2"}), "headers.Consent-ID", "the header Consent-ID is c1, not c2"),
+        (Search(headers={"PSU-ID": "x"}), "headers.PSU-ID", "the header PSU-ID is absent, not x"),
+        (Search(query={"withBalance": "false"}), "query.withBalance", "withBalance in the query is true, not false"),
+        (Search(body={"a": {"b": 2}}), "body", 'the body does not contain {"a":{"b":2}}'),
     ],
 )
-def test_it_says_where_and_how_it_differs(wanted: Wanted, place: str, text: str) -> None:
+def test_it_says_where_and_how_it_differs(wanted: Search, place: str, text: str) -> None:
     assert wanted.differences(entry()) == [(place, text)]
 
 
 @pytest.mark.parametrize("target", ["/xs2a/v1/accounts", "/a/b/v1/accounts/", "/v1/accounts"])
 def test_the_banks_paths_begin_at_v1_wherever_that_is(target: str) -> None:
-    assert select([entry(target=target)], Wanted(path="/v1/accounts"))
+    assert select([entry(target=target)], Search(path="/v1/accounts"))
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ def test_how_often(times: Times, fits: set[int], text: str) -> None:
 
 def test_what_differs_least_comes_nearest_and_of_equals_the_latest() -> None:
     entries = [entry(1, method="PUT", status=500), entry(2, status=500), entry(3, status=404), entry(4)]
-    verdict = verify(entries, Wanted(method="GET", status=201), Times())
+    verdict = verify(entries, Search(method="GET", status=201), Times())
     assert not verdict.holds
     assert [found.number for found, _ in verdict.nearest] == [4, 3, 2]
-    assert verify(entries, Wanted(status=500), Times(2, 2)).holds
+    assert verify(entries, Search(status=500), Times(2, 2)).holds
 
 
 def test_a_verdict_reads_well() -> None:
     seen = [entry(1), entry(2, method="DELETE", target="/v1/consents/c1", status=204, rule=None)]
-    assert str(verify(seen, Wanted(method="POST", path="/v1/consents", body={"x": 1}), Times(1, 1))) == (
+    assert str(verify(seen, Search(method="POST", path="/v1/consents", body={"x": 1}), Times(1, 1))) == (
         'expected once: POST /v1/consents body={"x":1}\n'
         "found never\n"
         "\n"
@@ -133,11 +133,11 @@ def test_a_verdict_reads_well() -> None:
 
 
 def test_a_verdict_about_nothing_says_so() -> None:
-    assert str(verify([], Wanted(method="GET"), Times())).endswith("no request has reached the sandbox")
+    assert str(verify([], Search(method="GET"), Times())).endswith("no request has reached the sandbox")
 
 
 def test_too_often_shows_no_nearest() -> None:
-    assert "nearest" not in str(verify([entry(1), entry(2), entry(3, status=404)], Wanted(status=200), Times(1, 1)))
+    assert "nearest" not in str(verify([entry(1), entry(2), entry(3, status=404)], Search(status=200), Times(1, 1)))
 
 
 def test_errors_warnings_and_what_came_nearest_stand_below_the_line() -> None:
@@ -176,6 +176,6 @@ VALUES: dict[str, Any] = {"text": "none such", "number": 10**6, "texts": {"none"
 @pytest.mark.parametrize("one", FILTERS, ids=lambda one: one.name)
 def test_every_filter_filters(one: Filter) -> None:
     entries = [entry(1), entry(2)]
-    assert select(entries, Wanted(**{one.name: None})) == entries
-    assert select(entries, Wanted(**{one.name: VALUES[one.kind]})) == []
-    assert one.name in str(Wanted(**{one.name: VALUES[one.kind]})) or one.name in ("method", "path")
+    assert select(entries, Search(**{one.name: None})) == entries
+    assert select(entries, Search(**{one.name: VALUES[one.kind]})) == []
+    assert one.name in str(Search(**{one.name: VALUES[one.kind]})) or one.name in ("method", "path")

@@ -8,7 +8,7 @@ from typing import Any
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http import Headers, to_json
-from xs2a_sandbox.journal.assertions import FILTERS, Times, Verdict, Wanted, candidates, select, verify
+from xs2a_sandbox.journal.assertions import FILTERS, Search, Times, Verdict, candidates, select, verify
 from xs2a_sandbox.journal.journal import Journal, Journaled, read_json
 from xs2a_sandbox.state.session import DEFAULT
 
@@ -30,11 +30,11 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
         if one.name in query
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
-    found = select(journal, _wanted(call, values))
+    fitting = select(journal, _search(call, values))
     plain = _plain(query)
     return {
-        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in found[-limit:]] if limit else [],
-        "found": len(found),
+        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in fitting[-limit:]] if limit else [],
+        "found": len(fitting),
         "kept": len(journal),
     }
 
@@ -73,18 +73,18 @@ def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str,
         takes, what = _KINDS[one.kind]
         if one.name in match and not takes(match[one.name]):
             raise _wrong(f"match.{one.name} must be {what}")
-    verdict = verify(select(journal, _wanted(call, {})), _wanted(call, match), _times(body.get("times")))
+    verdict = verify(select(journal, _search(call, {})), _search(call, match), _times(body.get("times")))
     if not verdict.holds:
         raise _mismatch(journal, verdict)
-    return {"found": len(verdict.found), "numbers": [entry.number for entry in verdict.found]}
+    return {"found": len(verdict.fitting), "numbers": [entry.number for entry in verdict.fitting]}
 
 
 def _mismatch(journal: Journal, verdict: Verdict) -> Refused:
     return Refused(
         409,
         "journal-mismatch",
-        f"expected {verdict.times}, found {len(verdict.found)}: {verdict.wanted}",
-        found=[summary(entry, journal.shown(entry)) for entry in verdict.found[-LIMIT:]],
+        f"expected {verdict.times}, found {len(verdict.fitting)}: {verdict.search}",
+        found=[summary(entry, journal.shown(entry)) for entry in verdict.fitting[-LIMIT:]],
         nearest=[
             # Where, not how: that would tell what was sent.
             {**summary(entry, journal.shown(entry)), "differs": [place for place, _ in differences]}
@@ -183,8 +183,8 @@ def _plain(query: Mapping[str, str]) -> bool:
     return _PLAIN in query
 
 
-def _wanted(call: Call, given: Mapping[str, Any]) -> Wanted:
-    return Wanted(**({"session": _session(call)} | dict(given)))
+def _search(call: Call, filters: Mapping[str, Any]) -> Search:
+    return Search(**({"session": _session(call)} | dict(filters)))
 
 
 def _session(call: Call) -> str | None:

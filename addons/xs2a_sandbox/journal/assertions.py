@@ -30,7 +30,7 @@ def _filter(kind: str, metavar: str = "", help: str = "") -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Search:
     """All that is given must fit. `path` may hold `*`, which stands for anything; before a `/v1/` anything may stand.
 
     `headers` and `query` are equal values by name; `body` is JSON that the request's has to contain. Its fields are the
@@ -50,27 +50,27 @@ class Wanted:
 
     def differences(self, entry: Journaled) -> list[tuple[str, str]]:
         """The places where it differs, and how in words; nothing where it fits."""
-        found = []
+        differences = []
         for name in ("session", "method", "status", "source", "rule"):
-            wanted, value = getattr(self, name), getattr(entry, name)
-            if wanted is not None and wanted != value:
-                found.append((name, f"the {name} is {'none' if value is None else value}, not {wanted}"))
+            expected, value = getattr(self, name), getattr(entry, name)
+            if expected is not None and expected != value:
+                differences.append((name, f"the {name} is {'none' if value is None else value}, not {expected}"))
         if self.path is not None and not _leads_to(entry.path, self.path):
-            found.append(("path", f"the path is {entry.path}, not {self.path}"))
+            differences.append(("path", f"the path is {entry.path}, not {self.path}"))
         if self.since is not None and entry.number <= self.since:
-            found.append(("since", f"the number is {entry.number}, not after {self.since}"))
-        for name, wanted in (self.headers or {}).items():
-            if wanted not in (values := entry.headers.all(name)):
-                text = f"the header {name} is {', '.join(values) or 'absent'}, not {wanted}"
-                found.append((f"headers.{name}", text))
+            differences.append(("since", f"the number is {entry.number}, not after {self.since}"))
+        for name, expected in (self.headers or {}).items():
+            if expected not in (values := entry.headers.all(name)):
+                text = f"the header {name} is {', '.join(values) or 'absent'}, not {expected}"
+                differences.append((f"headers.{name}", text))
         sent = parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)
-        for name, wanted in (self.query or {}).items():
-            if wanted not in (values := [value for key, value in sent if key == name]):
-                text = f"{name} in the query is {', '.join(values) or 'absent'}, not {wanted}"
-                found.append((f"query.{name}", text))
+        for name, expected in (self.query or {}).items():
+            if expected not in (values := [value for key, value in sent if key == name]):
+                text = f"{name} in the query is {', '.join(values) or 'absent'}, not {expected}"
+                differences.append((f"query.{name}", text))
         if self.body is not None and not contains(entry.json, read_json(to_json(self.body))):
-            found.append(("body", f"the body does not contain {_short(to_json(self.body).decode())}"))
-        return found
+            differences.append(("body", f"the body does not contain {_short(to_json(self.body).decode())}"))
+        return differences
 
     def __str__(self) -> str:
         words = [self.method or "any method", self.path or "any path"]
@@ -82,7 +82,7 @@ class Wanted:
         return " ".join(words)
 
 
-FILTERS = tuple(Filter(one.name, **one.metadata) for one in fields(Wanted))
+FILTERS = tuple(Filter(one.name, **one.metadata) for one in fields(Search))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,38 +105,39 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`nearest` are those that differ least, best first, each with its differences."""
+    """`fitting` are those that were looked for, `nearest` those that differ least, each with its differences."""
 
-    wanted: Wanted
+    search: Search
     times: Times
-    found: tuple[Journaled, ...]
+    fitting: tuple[Journaled, ...]
     seen: tuple[Journaled, ...]
     nearest: tuple[tuple[Journaled, tuple[tuple[str, str], ...]], ...]
 
     @property
     def holds(self) -> bool:
-        return len(self.found) in self.times
+        return len(self.fitting) in self.times
 
     def __str__(self) -> str:
-        lines = [f"expected {self.times}: {self.wanted}", f"found {_often(len(self.found)) if self.found else 'never'}"]
+        times = _often(len(self.fitting)) if self.fitting else "never"
+        lines = [f"expected {self.times}: {self.search}", f"found {times}"]
         if not self.seen:
             return "\n".join([*lines, "", "no request has reached the sandbox"])
-        if self.nearest and len(self.found) < self.times.least:
+        if self.nearest and len(self.fitting) < self.times.least:
             lines += ["", "nearest:"]
             for entry, differences in self.nearest:
                 lines += [f"  {line(entry)}", *(f"      {text}" for _, text in differences)]
         return "\n".join([*lines, "", "what was asked:", *listed(self.seen)])
 
 
-def verify(entries: Sequence[Journaled], wanted: Wanted, times: Times) -> Verdict:
-    differing = [(entry, tuple(wanted.differences(entry))) for entry in entries]
-    found = tuple(entry for entry, differences in differing if not differences)
+def verify(entries: Sequence[Journaled], search: Search, times: Times) -> Verdict:
+    differing = [(entry, tuple(search.differences(entry))) for entry in entries]
+    fitting = tuple(entry for entry, differences in differing if not differences)
     others = sorted(((e, d) for e, d in differing if d), key=lambda pair: (len(pair[1]), -pair[0].number))
-    return Verdict(wanted, times, found, tuple(entries), tuple(others[:_NEAREST]))
+    return Verdict(search, times, fitting, tuple(entries), tuple(others[:_NEAREST]))
 
 
-def select(entries: Iterable[Journaled], wanted: Wanted) -> list[Journaled]:
-    return [entry for entry in entries if not wanted.differences(entry)]
+def select(entries: Iterable[Journaled], search: Search) -> list[Journaled]:
+    return [entry for entry in entries if not search.differences(entry)]
 
 
 def listed(entries: Sequence[Journaled], shown: int = _SHOWN) -> list[str]:
@@ -144,10 +145,8 @@ def listed(entries: Sequence[Journaled], shown: int = _SHOWN) -> list[str]:
     left_out = len(entries) - shown
     lines = [f"  … and {left_out} before"] if left_out > 0 else []
     for entry in entries[-shown:]:
-        lines += [
-            f"  {line(entry)}",
-            *(f"      {text}" for text in (*messages(entry.answer_json), *entry.warnings, *came_nearest(entry))),
-        ]
+        texts = (*messages(entry.answer_json), *entry.warnings, *came_nearest(entry))
+        lines += [f"  {line(entry)}", *(f"      {text}" for text in texts)]
     return lines
 
 
@@ -167,16 +166,16 @@ def came_nearest(entry: Journaled) -> list[str]:
 def candidates(entry: Journaled) -> list[str]:
     """The rules and operations that an unmatched request came nearest to; nothing of what was sent."""
     match _diagnosis(entry):
-        case {"nearest": [*found]}:
-            return [_candidate(one) for one in found if isinstance(one, dict)]
+        case {"nearest": [*nearest]}:
+            return [_candidate(one) for one in nearest if isinstance(one, dict)]
     return []
 
 
 def messages(answer: Any) -> list[str]:
     """The texts of an error's messages; nothing of what is no error in the dialect's shape."""
     told = answer.get("tppMessages") if isinstance(answer, dict) else None
-    found = [m["text"] for m in told if isinstance(m, dict) and "text" in m] if isinstance(told, list) else []
-    return [_short(str(text).removeprefix("{sensitive} ")) for text in found]
+    texts = [m["text"] for m in told if isinstance(m, dict) and "text" in m] if isinstance(told, list) else []
+    return [_short(str(text).removeprefix("{sensitive} ")) for text in texts]
 
 
 def _diagnosis(entry: Journaled) -> Any:
@@ -190,12 +189,10 @@ def _candidate(one: Mapping[str, Any]) -> str:
     return " ".join(["near:", kind, *words, *([f"({one['place']})"] if "place" in one else [])])
 
 
-def _leads_to(path: str, wanted: str) -> bool:
-    path, wanted = path.rstrip("/") or "/", wanted.rstrip("/") or "/"
-    if fnmatchcase(path, wanted):
-        return True
+def _leads_to(path: str, pattern: str) -> bool:
+    path, pattern = path.rstrip("/") or "/", pattern.rstrip("/") or "/"
     # A bank's paths begin at /v1, wherever its base URL puts that.
-    return wanted.startswith("/v1/") and fnmatchcase(path, f"*{wanted}")
+    return fnmatchcase(path, pattern) or (pattern.startswith("/v1/") and fnmatchcase(path, f"*{pattern}"))
 
 
 def _often(count: int) -> str:

@@ -229,4 +229,4 @@ def read_json(body: bytes) -> Any:
 
 
 def _types(headers: Headers) -> Headers:
-    return Headers((name, value) for name, value in headers if name.lower() == "content-type")
+    return Headers(pair for pair in headers if pair[0].lower() == "content-type")

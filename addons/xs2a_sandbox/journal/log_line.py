@@ -61,16 +61,8 @@ def line(exchange: LogEntry, form: Literal["text", "json"], now: datetime) -> st
             "reason": exchange.reason and _cut(exchange.reason),
         }
         return json.dumps(entry)
-    words = [
-        now.isoformat(sep=" ", timespec="milliseconds"),
-        _word(exchange.session),
-        _word(exchange.method),
-        _word(path),
-        str(exchange.status),
-        f"{milliseconds}ms",
-        exchange.source,
-        _word(exchange.rule or "-"),
-    ]
+    words = [now.isoformat(sep=" ", timespec="milliseconds"), *map(_word, (exchange.session, exchange.method, path))]
+    words += [str(exchange.status), f"{milliseconds}ms", exchange.source, _word(exchange.rule or "-")]
     warnings = "".join(f" warning={json.dumps(_cut(warning))}" for warning in exchange.warnings)
     reason = f" reason={json.dumps(_cut(exchange.reason), ensure_ascii=False)}" if exchange.reason else ""
     return printable(" ".join(words) + warnings + reason)

@@ -27,8 +27,11 @@ _HIDDEN = "…"
 
 def of_answer(response: Response) -> str | None:
     """An answer's own reason: its error's code and text. None where it says nothing that is understood."""
+    if len(response.body) > _LONGEST_BODY:
+        return None
+    content = decode(Headers(response.headers), response.body)
     try:
-        body = json.loads(_plain(response)) if len(response.body) <= _LONGEST_BODY else None
+        body = json.loads(response.body if content is None else content)
     except (ValueError, RecursionError):
         return None
     if not isinstance(body, dict):
@@ -54,7 +57,8 @@ def shown(text: str, request: Request | None, redact: Callable[[str], str]) -> s
 
     No secret that the request itself carries is in it; what else is hidden is `redact`'s to say.
     """
-    for secret in sorted(_secrets(request) if request else (), key=len, reverse=True):
+    secrets = {secret for secret in _sent(request) if len(secret) >= _SHORTEST} if request else set()
+    for secret in sorted(secrets - {_HIDDEN}, key=len, reverse=True):
         for form in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
             text = text.replace(form, _HIDDEN)
     try:
@@ -62,11 +66,6 @@ def shown(text: str, request: Request | None, redact: Callable[[str], str]) -> s
     except Exception as error:
         # Its text could quote what must not be seen.
         return f"(not shown, as it could not be redacted: {type(error).__name__})"
-
-
-def _plain(response: Response) -> bytes:
-    decoded = decode(Headers(response.headers), response.body)
-    return response.body if decoded is None else decoded
 
 
 def _of_message(message: Mapping[str, Any], diagnosis: Any) -> str | None:
@@ -93,14 +92,8 @@ def _joined(code: Any, text: Any) -> str | None:
     return ": ".join(words) or None
 
 
-def _secrets(request: Request) -> set[str]:
-    """Whatever opens something, by the names under which it was sent."""
-    found = {secret for secret in _sent(request) if len(secret) >= _SHORTEST}
-    found.discard(_HIDDEN)
-    return found
-
-
 def _sent(request: Request) -> Iterator[str]:
+    """Whatever opens something, by the names under which it was sent."""
     for name, value in request.headers:
         if is_secret(name):
             yield value
@@ -121,9 +114,7 @@ def _sent(request: Request) -> Iterator[str]:
             waiting += value
         elif isinstance(value, dict):
             for name, inner in value.items():
-                if is_secret(name) and not isinstance(inner, dict | list):
-                    yield str(inner)
-                elif is_secret(name):
+                if is_secret(name):
                     yield from _texts(inner)
                 else:
                     waiting.append(inner)

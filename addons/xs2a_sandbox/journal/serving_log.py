@@ -1,4 +1,4 @@
-"""What goes wrong while the sandbox serves: every warning, error and traceback, on standard error.
+"""Tells what goes wrong while the sandbox serves: every warning, error and traceback, on standard error.
 
 The one place where logging of a serving process is set up. Without it nobody would hear of anything: mitmproxy puts a
 handler of its own on the root logger, and Python speaks up only where there is none.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xs2a_sandbox.journal.assertions import Times, Wanted, listed, select, verify
+from xs2a_sandbox.journal.assertions import Search, Times, listed, select, verify
 from xs2a_sandbox.journal.journal import Journal, Journaled
 
 
@@ -27,7 +27,7 @@ class Calls:
 
     def find(self, method: str | None = None, path: str | None = None, **more: Any) -> list[Journaled]:
         """Exchanges that fit, oldest first; `more` as for `assert_called`."""
-        return select(self._journal, Wanted(method=method, path=path, **more))
+        return select(self._journal, Search(method=method, path=path, **more))
 
     def assert_called(
         self,
@@ -49,7 +49,7 @@ class Calls:
         Gives the exchanges that were found.
         """
         __tracebackhide__ = True
-        wanted = Wanted(
+        search = Search(
             method=method,
             path=path,
             status=status,
@@ -60,10 +60,10 @@ class Calls:
             body=body,
         )
         expected = times if isinstance(times, Times) else Times() if times is None else Times(times, times)
-        verdict = verify(self._journal.entries(), wanted, expected)
+        verdict = verify(self._journal.entries(), search, expected)
         if not verdict.holds:
             raise AssertionError(str(verdict))
-        return list(verdict.found)
+        return list(verdict.fitting)
 
     def assert_not_called(self, method: str | None = None, path: str | None = None, **more: Any) -> None:
         """`more` as for `assert_called`."""
