@@ -10,7 +10,7 @@ from xs2a_sandbox.journal.log_line import LogEntry
 
 @dataclass(slots=True)
 class CoverageTally:
-    """What has answered up to now: `rules` are ids of rules and operations, `errors` names of the table of errors."""
+    """Collects who has answered: `rules` are ids of rules and operations, `errors` names of the table of errors."""
 
     rules: set[str] = field(default_factory=set)
     errors: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ type Coverage = dict[str, list[Part]]
 def measure(interface: Interface, tally: CoverageTally) -> Coverage:
     """An operation is exercised by its rules, too; not by requests that it refuses before it looks at them."""
     by_rules = {rule.operation for rule in interface.rules if rule.id in tally.rules}
-    found = {
+    coverage = {
         "operations": [
             Part(id, f"{one.method} {one.pattern.text}", one.origin.place, id in tally.rules or id in by_rules)
             for id, one in interface.operations.items()
@@ -58,7 +58,7 @@ def measure(interface: Interface, tally: CoverageTally) -> Coverage:
             for name, one in interface.errors.items()
         ],
     }
-    return {kind: sorted(parts, key=_by_place) for kind, parts in found.items()}
+    return {kind: sorted(parts, key=_by_place) for kind, parts in coverage.items()}
 
 
 def as_json(coverage: Coverage) -> dict[str, Any]:

@@ -1,12 +1,10 @@
 """Examples of operations and rules: a request, and what must come back."""
 
 import asyncio
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
@@ -25,6 +23,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.explain.candidates import place_of
 from xs2a_sandbox.explain.explanation import missed
 from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.journal.journal import read_json
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import MemoryStore
 from xs2a_sandbox.state.session import HEADER
@@ -52,14 +51,12 @@ class Example:
 
 def examples(interface: Interface) -> list[Example]:
     """All that the cassettes give."""
-    found = []
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
-    for owner in owners:
-        found += [
-            example(owner, interface, number, spec["request"], spec["expect"])
-            for number, spec in enumerate(owner.examples)
-        ]
-    return found
+    return [
+        example(owner, interface, number, spec["request"], spec["expect"])
+        for owner in owners
+        for number, spec in enumerate(owner.examples)
+    ]
 
 
 def example(
@@ -76,7 +73,7 @@ def example(
 
 
 def run(engine: Engine, entry: Example) -> list[str]:
-    """What differs from what is expected; nothing when the example holds. It runs in a session of its own."""
+    """Complaints of what differs from what is expected. It runs in a session of its own."""
     try:
         request = compose(entry)
     except ValueError as error:
@@ -86,41 +83,42 @@ def run(engine: Engine, entry: Example) -> list[str]:
 
 def compose(entry: Example) -> Request:
     """The request, with the headers that most requests need. Raises ValueError for a path with a gap."""
-    given = entry.request
-    sent = "body" in given
+    spec = entry.request
+    sent = "body" in spec
     headers: dict[str, Any] = {
         "x-request-id": str(uuid4()),
         "psu-ip-address": "192.0.2.1",
         HEADER.lower(): f"example-{uuid4().hex}",
         **({"content-type": "application/json"} if sent else {}),
-        **{name.lower(): value for name, value in given.get("headers", {}).items()},
+        **{name.lower(): value for name, value in spec.get("headers", {}).items()},
     }
-    path = given["path"] if "path" in given else _path(entry)
-    query = [(name, to_text(value)) for name, value in given.get("query", {}).items() if value is not None]
+    path = spec["path"] if "path" in spec else _path(entry)
+    query = [(name, to_text(value)) for name, value in spec.get("query", {}).items() if value is not None]
+    usual = "POST" if sent else "GET"
     return Request(
-        method=given.get("method") or _method(entry.methods, sent),
+        method=spec.get("method") or (usual if not entry.methods or usual in entry.methods else min(entry.methods)),
         target=f"{path}?{urlencode(query)}" if query else path,
         headers=Headers((name, to_text(value)) for name, value in headers.items() if value is not None),
-        body=to_json(given["body"]) if sent else b"",
+        body=to_json(spec["body"]) if sent else b"",
         host="bank.example",
     )
 
 
 def compare(expect: Mapping[str, Any], response: Response, why: str = "") -> list[str]:
-    """What differs. The first complaint says `why`, and the first that is not about a header shows the answer."""
-    complaints, shown = [], f"; {_shown(response)}"
+    """Complaints. The first says `why`, and the first that is not about a header shows the answer."""
+    text = response.body.decode("utf-8", "replace")[:_SHOWN]
+    complaints, shown = [], f"; the answer is {text}" if text else "; the answer has no body"
     if response.status != expect["status"]:
         complaints.append(f"the status is {response.status}, not {expect['status']}{why}{shown}")
         why = shown = ""
     headers = Headers(response.headers)
-    for name, wanted in expect.get("headers", {}).items():
-        found = headers.get(name)
-        if found != (None if wanted is None else to_text(wanted)):
-            complaints.append(f"the header {name} is {_word(found)}, not {_word(wanted)}{why}")
+    for name, expected in expect.get("headers", {}).items():
+        value = headers.get(name)
+        if value != (None if expected is None else to_text(expected)):
+            complaints.append(f"the header {name} is {_word(value)}, not {_word(expected)}{why}")
             why = ""
-    if "body" in expect and not contains(_json(response.body), expect["body"]):
-        wanted = to_json(expect["body"]).decode()
-        complaints.append(f"the body does not contain {wanted[:_SHOWN]}{why}{shown}")
+    if "body" in expect and not contains(read_json(response.body), expect["body"]):
+        complaints.append(f"the body does not contain {to_json(expect['body']).decode()[:_SHOWN]}{why}{shown}")
     return complaints
 
 
@@ -137,23 +135,6 @@ def _path(entry: Example) -> str:
         else:
             raise ValueError(f"the example does not say what {{{segment.text}}} is; give it under where")
     return "/" + "/".join(words)
-
-
-def _method(methods: frozenset[str], sent: bool) -> str:
-    usual = "POST" if sent else "GET"
-    return usual if not methods or usual in methods else min(methods)
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body, parse_float=Decimal)
-    except ValueError:
-        return None
-
-
-def _shown(response: Response) -> str:
-    text = response.body.decode("utf-8", "replace")
-    return f"the answer is {text[:_SHOWN]}" if text else "the answer has no body"
 
 
 def _word(value: Any) -> str:
@@ -208,7 +189,7 @@ async def _try(engine: Engine, told: list[LogEntry], entry: Example) -> Trial:
 
 
 def _why(engine: Engine, entry: Example, request: Request, exchange: LogEntry) -> str:
-    """Who has answered, and what kept the example's own rule from it."""
+    """Says who has answered, and what kept the example's own rule from it."""
     explained, own = engine.explain(request), entry.owner.id
     if exchange.rule and (by := engine.interface.named(exchange.rule)):
         who = f", answered by {by.id} ({place_of(by)})"

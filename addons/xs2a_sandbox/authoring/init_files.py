@@ -41,13 +41,13 @@ def write(directory: Path, scenario: str | None = None) -> list[Path]:
 
 
 def _scenario(name: str) -> dict[str, bytes]:
-    known = scenarios()
-    if name not in known:
-        raise ConfigError(f"there is no scenario {name!r}; there are {', '.join(known)}")
+    folders = scenarios()
+    if name not in folders:
+        raise ConfigError(f"there is no scenario {name!r}; there are {', '.join(folders)}")
     # The schema is one folder nearer from there.
     return {
-        file.name: _content(file, known[name]).replace(b"=../../../schemas/", b"=../../schemas/")
-        for file in sorted(known[name].glob("*.yaml"))
+        file.name: _content(file, folders[name]).replace(b"=../../../schemas/", b"=../../schemas/")
+        for file in sorted(folders[name].glob("*.yaml"))
     }
 
 

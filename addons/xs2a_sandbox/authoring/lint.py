@@ -1,4 +1,4 @@
-"""Everything that can be found wrong before a request comes: in what is written, and when it is tried."""
+"""Everything that can be wrong before a request comes: in what is written, and when it is tried."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -23,8 +23,8 @@ from xs2a_sandbox.errors import Problem
 
 def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Problem]:
     # By their places, as texts may hold answers, which differ each time: identifiers, dates.
-    known = {(p.file, p.line, p.column, p.code) for p in before}
-    return [p for p in after if (p.file, p.line, p.column, p.code) not in known]
+    places = {(p.file, p.line, p.column, p.code) for p in before}
+    return [p for p in after if (p.file, p.line, p.column, p.code) not in places]
 
 
 def refusal(problems: Sequence[Problem], file: Path, interface: Interface) -> str:
@@ -72,24 +72,24 @@ def check_parameters(rule: Rule, operation: Operation | None) -> Iterator[Proble
         return
     for pointer, text in _expressions(rule):
         for name in sorted(members(text, "path") - set(pattern.names)):
-            said = f"the path {pattern.text} has no parameter {name}{_hint([name], pattern.names)}"
-            yield rule.origin.problem(WHERE, said, pointer)
+            lacking = f"the path {pattern.text} has no parameter {name}{_hint([name], pattern.names)}"
+            yield rule.origin.problem(WHERE, lacking, pointer)
 
 
 def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
-    asked = [c for c in rule.constraints if c.place.part == "where" and c.values]
-    if not asked or any(all(_goes_with(c, one) for c in asked) for one in operation.where):
+    listing = [c for c in rule.constraints if c.place.part == "where" and c.values]
+    if not listing or any(all(_goes_with(c, one) for c in listing) for one in operation.where):
         return
-    for constraint in asked:
+    for constraint in listing:
         if not any(_goes_with(constraint, one) for one in operation.where):
             name, values = constraint.place.name, sorted(constraint.values or ())
             taken = {
                 v for one in operation.where for c in one if c.place == constraint.place for v in sorted(c.values or ())
             }
-            said = f"in {operation.id} the parameter {name} is never {' or '.join(values)}{_hint(values, taken)}"
-            yield rule.origin.problem(WHERE, said, ("match", "where", name))
+            never = f"in {operation.id} the parameter {name} is never {' or '.join(values)}{_hint(values, taken)}"
+            yield rule.origin.problem(WHERE, never, ("match", "where", name))
             return
-    together = " and ".join(f"{c.place.name} {' or '.join(sorted(c.values or ()))}" for c in asked)
+    together = " and ".join(f"{c.place.name} {' or '.join(sorted(c.values or ()))}" for c in listing)
     yield rule.origin.problem(WHERE, f"{operation.id} never has {together} together", ("match", "where"))
 
 
@@ -99,9 +99,9 @@ def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> b
     return any(all(one.fits((value,)) for one in others) for value in constraint.values or ())
 
 
-def _hint(words: Collection[str], known: Collection[str]) -> str:
-    near = next((hint for word in words if (hint := did_you_mean(word, known))), "")
-    return near or (f"; there are {', '.join(sorted(known))}" if known else "")
+def _hint(words: Collection[str], names: Collection[str]) -> str:
+    near = next((hint for word in words if (hint := did_you_mean(word, names))), "")
+    return near or (f"; there are {', '.join(sorted(names))}" if names else "")
 
 
 def _expressions(rule: Rule) -> Iterator[tuple[Pointer, str]]:
@@ -136,29 +136,29 @@ UNUSED_TESTDATA = "unused-testdata"
 
 def unused(over: Overlay, interface: Interface) -> list[Problem]:
     """Test data that nothing uses; what is bundled is left alone: it is not the user's to mend."""
-    found = [
+    problems = [
         one.problem((name, id), UNUSED_TESTDATA, f"this takes nothing out: there is no {id} among the {name}", key=True)
         for one, name, id in over.idle
     ]
     for collection, id, text, below in (*_customers(over), *_payments(over, interface), *_transactions(over)):
         origin = over.origins[collection, id]
         if not origin.file.resolve().is_relative_to(bundled("cassettes")):
-            found.append(origin.problem((collection, id, *below), UNUSED_TESTDATA, text, key=not below))
-    return found
+            problems.append(origin.problem((collection, id, *below), UNUSED_TESTDATA, text, key=not below))
+    return problems
 
 
-type _Found = Iterator[tuple[str, str, str, tuple[str | int, ...]]]
+type _Idle = Iterator[tuple[str, str, str, tuple[str | int, ...]]]
 """Collection, id, what is wrong, and where below the entry."""
 
 
-def _customers(over: Overlay) -> _Found:
+def _customers(over: Overlay) -> _Idle:
     accounts = over.collections.get("accounts", {}).values()
     busy = {psu for account in accounts for psu in (account["psuId"], *account.get("signatories", ()))}
     for id in over.collections.get("psus", {}).keys() - busy:
         yield "psus", id, f"the customer {id} has no account and signs for none", ()
 
 
-def _payments(over: Overlay, interface: Interface) -> _Found:
+def _payments(over: Overlay, interface: Interface) -> _Idle:
     index = Index(interface)
     for id, payment in over.collections.get("payments", {}).items():
         service, product = payment["service"], payment["product"]
@@ -166,7 +166,7 @@ def _payments(over: Overlay, interface: Interface) -> _Found:
             yield "payments", id, f"no operation reads {service} of the product {product}", ("product",)
 
 
-def _transactions(over: Overlay) -> _Found:
+def _transactions(over: Overlay) -> _Idle:
     """One entry is asked for by its id, whichever list it is in."""
     for iban, account in over.collections.get("accounts", {}).items():
         seen: Counter[str] = Counter()
@@ -184,28 +184,28 @@ def check(settings: Settings, paths: Sequence[Path] = ()) -> list[Problem]:
 
     Nothing is tried before all of it can be read.
     """
-    found = [p for real in settings.real_banks() for p in _of_bank(settings, build.read(settings, paths, real))]
-    return sorted(dict.fromkeys(found), key=lambda p: (str(p.file), p.line, p.column))
+    problems = [p for real in settings.real_banks() for p in _of_bank(settings, build.read(settings, paths, real))]
+    return sorted(dict.fromkeys(problems), key=lambda p: (str(p.file), p.line, p.column))
 
 
 def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
     interface, schemas, data = files.interface, files.schemas, files.testdata
     if files.problems or interface is None or data is None:
         return files.problems
-    found = unused(overlay(files.data), interface)
+    problems = unused(overlay(files.data), interface)
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     for by in owners:
-        found += lint_answers.check_fixed(by, interface, schemas)
-        found += dry_run(by, interface, schemas, data, settings.clock)
+        problems += lint_answers.check_fixed(by, interface, schemas)
+        problems += dry_run(by, interface, schemas, data, settings.clock)
     for rule in interface.rules:
         named = interface.operations.get(rule.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.
         if named is None or _layer(named, files) <= _layer(rule, files):
-            found += check_parameters(rule, named)
+            problems += check_parameters(rule, named)
     usual = [file.read_bytes() for file in files.data] == [(bundled("cassettes") / build.TESTDATA).read_bytes()]
     for trial in trials(interface, schemas, data, clock=settings.clock, static_data=settings.static_data):
-        found += _of_trial(trial, files, interface, usual)
-    return found
+        problems += _of_trial(trial, files, interface, usual)
+    return problems
 
 
 def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface, usual: bool) -> Iterator[Problem]:
@@ -218,17 +218,14 @@ def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface, usua
     if trial.failure:
         yield owner.origin.problem("template", f"the answer to this cannot be written: {trial.failure}", place)
         return
-    if owner.behaviour.bank or _is_overruled(owner, by, files) or not (usual or _is_own(owner, files)):
+    # Later layers are meant to win.
+    is_overruled = by is not None and _layer(by, files) > _layer(owner, files)
+    if owner.behaviour.bank or is_overruled or not (usual or _is_own(owner, files)):
         return
     for complaint in trial.complaints:
         yield owner.origin.problem("example", complaint, place)
     if by and trial.response and (wrong := lint_answers.complaint(trial.response, by, interface, files.schemas)):
         yield owner.origin.problem("answer-schema", f"in the answer to this, {wrong}", place)
-
-
-def _is_overruled(owner: Operation | Rule, by: Operation | Rule | None, files: build.LoadedFiles) -> bool:
-    """Later layers are meant to win."""
-    return by is not None and _layer(by, files) > _layer(owner, files)
 
 
 def _is_own(owner: Operation | Rule, files: build.LoadedFiles) -> bool:

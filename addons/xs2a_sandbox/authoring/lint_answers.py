@@ -50,7 +50,7 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
     names = [name for name in sorted(possible, key=str) if name]
     if len(names) < len(possible):
         return None
-    wrong = [found for name in names if (found := _complaint(response, name, schemas))]
+    wrong = [one for name in names if (one := _complaint(response, name, schemas))]
     return wrong[0][1] if len(wrong) == len(names) else None
 
 
@@ -59,12 +59,12 @@ def _possible(by: Operation | Rule, interface: Interface, status: int) -> set[st
     names = _names(by, interface)
     operation = _operation(by, interface)
     shaping = operation if operation and by.behaviour.handler and not by.behaviour.respond else by
-    found = {
+    possible = {
         None if not answer.has_json or _is_raw(shaping, below) else answer.schema or names.get(str(status))
         for below, answer in answers(shaping)
         if not answer.error and (callable(answer.status) or answer.status == status)
     }
-    return found or {names.get(str(status))}
+    return possible or {names.get(str(status))}
 
 
 def _names(by: Operation | Rule, interface: Interface) -> dict[str, str]:
@@ -148,29 +148,28 @@ def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Cl
     request = compose(entry)
     state = Transaction(MemoryStore(), DEFAULT, lambda _: today)
     call = Call(request, split_target(request.target), Session(DEFAULT, ""), clock, state)
-    parameters = dict(_parameters(entry))
-    call.path = {name: str(value) for name, value in parameters.items()}
+    call.path = {name: str(value) for name, value in _parameters(entry)}
     return call.scope()
 
 
 def _made(by: Operation | Rule, interface: Interface) -> Example:
     bare = example(by, interface, 0, {}, {})
-    asked = by.constraints if isinstance(by, Rule) else by.require.constraints
-    given: dict[str, Any] = {"where": dict(_parameters(bare))}
+    constraints = by.constraints if isinstance(by, Rule) else by.require.constraints
+    request: dict[str, Any] = {"where": dict(_parameters(bare))}
     for part in ("headers", "query"):
-        given[part] = _values(asked, part)
-    if (body := of_body(asked)) is not None:
-        given["body"] = body
-    return replace(bare, request=given)
+        request[part] = _values(constraints, part)
+    if (body := of_body(constraints)) is not None:
+        request["body"] = body
+    return replace(bare, request=request)
 
 
 def _parameters(entry: Example) -> Iterator[tuple[str, Any]]:
-    known = _values(entry.where, "where") | dict(entry.request.get("where", {}))
+    values = _values(entry.where, "where") | dict(entry.request.get("where", {}))
     for segment in entry.pattern.segments:
         if segment.kind != LITERAL:
-            yield segment.text, known.get(segment.text, TEXT)
+            yield segment.text, values.get(segment.text, TEXT)
 
 
-def _values(asked: tuple[Constraint, ...], part: str) -> dict[str, Any]:
-    found = {c.place.name: sample(c.spec) for c in reversed(asked) if c.place.part == part}
-    return {name: value for name, value in found.items() if value is not None}
+def _values(constraints: tuple[Constraint, ...], part: str) -> dict[str, Any]:
+    values = {c.place.name: sample(c.spec) for c in reversed(constraints) if c.place.part == part}
+    return {name: value for name, value in values.items() if value is not None}

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.authoring import lint
-from xs2a_sandbox.authoring import lint as consequence
 from xs2a_sandbox.authoring.case_from_exchange import case_from
 from xs2a_sandbox.authoring.samples import of_schema
 from xs2a_sandbox.bank import TestData
@@ -30,6 +29,7 @@ from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
 from xs2a_sandbox.explain.candidates import nearest
+from xs2a_sandbox.explain.hints import free_id
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.target import Target, split_target
 from xs2a_sandbox.journal.journal import Journaled
@@ -108,9 +108,9 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
         UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
             an example of the case, or of another one, would not hold.
     """
-    said, schemas, data = _read(settings)
-    draft = drafted(said, schemas, data, method.upper(), path, status)
-    return _save(settings, said, draft.id, file, lambda schema: text(draft, schema))
+    interface, schemas, data = _read(settings)
+    draft = drafted(interface, schemas, data, method.upper(), path, status)
+    return _save(settings, interface, draft.id, file, lambda schema: text(draft, schema))
 
 
 def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
@@ -120,16 +120,16 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
         UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
             example of another case would not hold.
     """
-    said, _, _ = _read(settings)
-    rule = case_from(entry, said)
-    rule["id"] = _free(rule["id"], said)
+    interface, _, _ = _read(settings)
+    rule = case_from(entry, interface)
+    rule["id"] = free_id(interface, rule["id"])
     case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
 
     def written(schema: str | None) -> str:
         return (schema_line(schema) if schema else "") + yaml_text(case)
 
     # What a real bank has answered need not be what the operation takes: that is for its author to say.
-    return _save(settings, said, rule["id"], file, written, judge=False)
+    return _save(settings, interface, rule["id"], file, written, judge=False)
 
 
 def _read(settings: Settings) -> tuple[Interface, Schemas, TestData]:
@@ -141,7 +141,7 @@ def _read(settings: Settings) -> tuple[Interface, Schemas, TestData]:
 
 def _save(
     settings: Settings,
-    said: Interface,
+    interface: Interface,
     id: str,
     file: Path | None,
     written: Callable[[str | None], str],
@@ -168,10 +168,10 @@ def _save(
     if problems := build.check(settings, paths):
         file.unlink()
         raise UserMistake("nothing written, because it would not go with the rest:\n" + "\n".join(map(str, problems)))
-    found = consequence.new_problems(before, lint.check(settings, paths))
-    if problems := [one for one in found if judge or one.file.resolve() != file.resolve()]:
+    after = lint.new_problems(before, lint.check(settings, paths))
+    if problems := [one for one in after if judge or one.file.resolve() != file.resolve()]:
         file.unlink()
-        raise UserMistake(consequence.refusal(problems, file, said))
+        raise UserMistake(lint.refusal(problems, file, interface))
     return file
 
 
@@ -181,29 +181,26 @@ def drafted(
     """Raises UserMistake, naming the nearest operations, where none has that path."""
     url = urlsplit(path)
     target = split_target(url.path + (f"?{url.query}" if url.query else ""))
-    operation, given = _operation(interface, method, target)
+    operation, parameters = _operation(interface, method, target)
     if status is None:
         status = next((a.status for a in operation.behaviour.respond if isinstance(a.status, int)), 200)
-    where = {name: value for name, value in given.items() if value is not None}
-    request, body = _request(operation, where, schemas, data)
-    asked = dict(target.query)
-    if asked:
-        request["query"] = {**request.get("query", {}), **asked}
+    where = {name: value for name, value in parameters.items() if value is not None}
+    request = _request(operation, where, schemas, data)
+    query = dict(target.query)
     narrower: dict[str, Any] = {"headers": {"PSU-ID": "anna"}}
-    narrower |= {"query": request["query"]} if "query" in request and not asked else {}
-    members = [(pointer, value) for pointer, value in leaves(body) if value is not None]
-    narrower |= {"body": dict(members[:_SHOWN])} if body is not None else {}
+    if query:
+        request["query"] = {**request.get("query", {}), **query}
+    elif "query" in request:
+        narrower["query"] = request["query"]
+    if (body := request.get("body")) is not None:
+        members = [(pointer, value) for pointer, value in leaves(body) if value is not None]
+        narrower["body"] = dict(members[:_SHOWN])
     narrower["when"] = "state.payments | length > 5"
     answer, nulls = _answer(operation, interface, schemas, status)
-    id = f"{operation.id}-{status}"
     return Draft(
-        id=_free(id, interface),
+        id=free_id(interface, f"{operation.id}-{status}"),
         title=f"{method} {operation.pattern.text}",
-        match={
-            "operation": operation.id,
-            **({"where": where} if where else {}),
-            **({"query": asked} if asked else {}),
-        },
+        match={"operation": operation.id} | {k: v for k, v in (("where", where), ("query", query)) if v},
         request=request,
         status=status,
         body=answer,
@@ -214,16 +211,15 @@ def drafted(
 
 def _operation(interface: Interface, method: str, target: Target) -> tuple[Operation, Mapping[str, str | None]]:
     """The most literal one, and its path parameters, None for those that are left open: `{account-id}`."""
-    found = [
-        (operation.pattern.rank, operation, given)
+    fitting = [
+        (operation, parameters)
         for operation in interface.operations.values()
         if operation.method == method
         for start in range(len(target.segments))
-        if (given := _fit(operation, target.segments[start:])) is not None
+        if (parameters := _fit(operation, target.segments[start:])) is not None
     ]
-    if found:
-        _, operation, given = max(found, key=lambda one: one[0])
-        return operation, given
+    if fitting:
+        return max(fitting, key=lambda one: one[0].pattern.rank)
     path = "/" + "/".join(target.segments)
     nobody = Transaction(MemoryStore(), DEFAULT, lambda _: {})
     call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody)
@@ -237,32 +233,27 @@ def _operation(interface: Interface, method: str, target: Target) -> tuple[Opera
 
 
 def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | None] | None:
-    given: dict[str, str | None] = {}
+    parameters: dict[str, str | None] = {}
     pattern = operation.pattern.segments
     if len(segments) != len(pattern) and not (pattern and pattern[-1].kind == TAIL and len(segments) > len(pattern)):
         return None
-    for position, wanted in enumerate(pattern):
-        word = "/".join(segments[position:]) if wanted.kind == TAIL else segments[position]
-        if wanted.kind == LITERAL and word != wanted.text:
+    for position, segment in enumerate(pattern):
+        word = "/".join(segments[position:]) if segment.kind == TAIL else segments[position]
+        if segment.kind == LITERAL and word != segment.text:
             return None
-        if wanted.kind != LITERAL:
-            given[wanted.text] = None if word.startswith("{") else word
-    for alternative in operation.where:
-        values = [(constraint, given[constraint.place.name]) for constraint in alternative]
-        if all(value is None or constraint.fits((value,)) for constraint, value in values):
-            return given
-    return None
+        if segment.kind != LITERAL:
+            parameters[segment.text] = None if word.startswith("{") else word
+    values = {name: value for name, value in parameters.items() if value is not None}
+    return parameters if any(_takes(alternative, values) for alternative in operation.where) else None
 
 
-def _request(
-    operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData
-) -> tuple[dict[str, Any], Any]:
-    """A request that the operation's requirements take, and the body of it."""
-    asked = operation.require.constraints
+def _request(operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData) -> dict[str, Any]:
+    """A request that the operation's requirements take."""
+    required = operation.require.constraints
     request: dict[str, Any] = {}
-    known = next((a for a in operation.where if _takes(a, where)), ())
-    listed = {c.place.name for c in operation.where[0]} if known == operation.where[0] else set()
-    values = {c.place.name: sample(c.spec) for c in known} | dict(where)
+    fitting = next((a for a in operation.where if _takes(a, where)), ())
+    listed = {c.place.name for c in operation.where[0]} if fitting == operation.where[0] else set()
+    values = {c.place.name: sample(c.spec) for c in fitting} | dict(where)
     open_ones = {name: values.get(name) or ANY for name in operation.pattern.names if name not in {*where, *listed}}
     if open_ones:
         request["where"] = open_ones
@@ -270,15 +261,14 @@ def _request(
     valid = next((id for id, consent in consents.items() if consent["role"] == "valid"), None)
     headers = {
         _header(c.place.name): valid if c.place.name == "consent-id" and valid else sample(c.spec)
-        for c in asked
+        for c in required
         if c.place.part == "headers" and c.place.name not in _SENT_ANYWAY and not c.fits(())
     }
-    query = {c.place.name: sample(c.spec) for c in asked if c.place.part == "query" and not c.fits(())}
+    query = {c.place.name: sample(c.spec) for c in required if c.place.part == "query" and not c.fits(())}
     request |= {key: value for key, value in (("headers", headers), ("query", query)) if value}
-    if not operation.require.schema or operation.require.optional:
-        return request, None
-    request["body"] = of_schema(schemas[fill_name(operation.require.schema, values)].node)
-    return request, request["body"]
+    if operation.require.schema and not operation.require.optional:
+        request["body"] = of_schema(schemas[fill_name(operation.require.schema, values)].node)
+    return request
 
 
 def _takes(alternative: Any, where: Mapping[str, str]) -> bool:
@@ -305,23 +295,17 @@ def _error(operation: Operation, interface: Interface, status: int) -> Any:
     handler = HANDLERS.get(operation.behaviour.handler or "")
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
-    known = next((one for one in usual if one.status == status and one.body is None), None)
+    row = next((one for one in usual if one.status == status and one.body is None), None)
     phrase = next((one.phrase for one in HTTPStatus if one == status), "Error")
-    said = {
-        "name": known.name if known else "",
+    error = {
+        "name": row.name if row else "",
         "status": status,
-        "code": known.code if known else phrase.upper().replace(" ", "_").replace("-", "_").replace("'", ""),
-        "number": (known.numbers.get(operation.id) or known.numbers["default"]) if known else "NUMBER",
+        "code": row.code if row else phrase.upper().replace(" ", "_").replace("-", "_").replace("'", ""),
+        "number": (row.numbers.get(operation.id) or row.numbers["default"]) if row else "NUMBER",
         "text": "what the bank says then",
         "path": None,
     }
-    return render(interface.every_error.body, {"error": said, "headers": {}})
-
-
-def _free(id: str, interface: Interface) -> str:
-    taken = {rule.id for rule in interface.rules} | interface.operations.keys()
-    numbers = (f"{id}-{number}" for number in range(2, len(taken) + 3))
-    return id if id not in taken else next(one for one in numbers if one not in taken)
+    return render(interface.every_error.body, {"error": error, "headers": {}})
 
 
 def _header(name: str) -> str:

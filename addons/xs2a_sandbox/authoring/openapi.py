@@ -71,9 +71,9 @@ class Writer:
             schema = {"enum": listed[name]} if name in listed else {"minLength": 1}
             if name not in fixed:
                 yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", **schema}}
-        found: dict[str, Json] = {}
+        fields: dict[str, Json] = {}
         for constraint in (c for c in operation.require.constraints if c.place.part != "body"):
-            found[constraint.place.name] = {
+            fields[constraint.place.name] = {
                 **_named(constraint.place),
                 "required": not constraint.fits(()),
                 "schema": text_schema(constraint.spec),
@@ -81,8 +81,8 @@ class Writer:
         read = re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str))
         for place in (*(RequestPart("headers", name) for name in read), *sorted(_reads(operation), key=str)):
             if place.part in ("headers", "query"):
-                found.setdefault(place.name, {**_named(place), "schema": {"type": "string"}})
-        for parameter in found.values():
+                fields.setdefault(place.name, {**_named(place), "schema": {"type": "string"}})
+        for parameter in fields.values():
             same = self.components["parameters"].setdefault(parameter["name"], parameter) == parameter
             yield {"$ref": f"#/components/parameters/{parameter['name']}"} if same else parameter
 
@@ -90,7 +90,7 @@ class Writer:
         """By status: the operation's answers, those of the rules for it, and the errors that it can end in."""
         errors = {*_ALWAYS, *(error for name, error in operation.otherwise.items() if name in listed)}
         errors |= {"media-type"} if operation.require.schema else set()
-        found: set[tuple[int, str, str, str]] = set()
+        entries: set[tuple[int, str, str, str]] = set()
         default = operation.behaviour
         owners: list[Operation | Rule] = [operation, *(r for r in self.bank.rules if r.operation == operation.id)]
         for by in owners:
@@ -103,10 +103,10 @@ class Writer:
                     errors.add(answer.error)
                 elif isinstance(answer.status, int):
                     title = self.known[name].document["title"] if name else "Done; there is no body"
-                    found.add((answer.status, name, title, name))
+                    entries.add((answer.status, name, title, name))
         schema = self.bank.every_error.schema or ""
-        found |= {(e.status, name, _said(e), schema) for name, e in self.bank.errors.items() if name in errors}
-        by_status = groupby(sorted(found), key=itemgetter(0))
+        entries |= {(e.status, name, _text(e), schema) for name, e in self.bank.errors.items() if name in errors}
+        by_status = groupby(sorted(entries), key=itemgetter(0))
         return {str(status): self.response(str(status), list(group)) for status, group in by_status}
 
     def response(self, status: str, entries: list[tuple[int, str, str, str]]) -> Json:
@@ -166,7 +166,7 @@ def _named(place: RequestPart) -> Json:
     return {"name": header_name(place.name), "in": "header"}
 
 
-def _said(error: ErrorAnswer) -> str:
+def _text(error: ErrorAnswer) -> str:
     numbers = ", ".join(n if by == "default" else f"{n} on {by}" for by, n in error.numbers.items())
     text = re.sub(r"\{\{ *([\w.]+) *\}\}", r"<\1>", error.origin.written["text"])
     return f"{error.code}, {numbers}: {text}"

@@ -1,7 +1,7 @@
 """The simplest value that would do: for a matcher, for a JSON Schema. A guess, which whoever uses it has to check."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from xs2a_sandbox.cassette.matchers import OPERATORS, TEXT, Constraint, sample
@@ -10,7 +10,7 @@ from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import Node
 
 _WORDS = (TEXT, TEXT.upper(), "1", "12", "1234", "12.50", "/")
-"""What is tried where a schema has a pattern."""
+"""Texts that are tried where a schema has a pattern."""
 
 
 def of_body(constraints: Iterable[Constraint]) -> Any:
@@ -41,17 +41,13 @@ def of_schema(node: Node) -> Any:
     if "array" in kinds:
         return [of_schema(node.at(schema["items"]))] * max(schema.get("minItems", 1), 1) if "items" in schema else []
     if "string" in kinds:
-        return _text(schema)
+        words = [SAMPLES[schema["format"]]] if schema.get("format") in SAMPLES else _WORDS
+        return next((word for word in words if re.search(schema.get("pattern", ""), word)), words[0])
     if "boolean" in kinds:
         return True
     if kinds:
         return max(1, schema.get("minimum", 1))
     return next((of_schema(branch) for branch in node.branches()), None)
-
-
-def _text(schema: Mapping[str, Any]) -> str:
-    words = [SAMPLES[schema["format"]]] if schema.get("format") in SAMPLES else _WORDS
-    return next((word for word in words if re.search(schema.get("pattern", ""), word)), words[0])
 
 
 def _with(whole: Any, tokens: tuple[str, ...], value: Any) -> Any:

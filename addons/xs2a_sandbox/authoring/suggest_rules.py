@@ -53,13 +53,14 @@ def cassette(operation: str, exchanges: Sequence[ComparedExchange], bank: str, b
         for rule, positions in rules({"method": method, "path": path}, requests, answers, {}):
             number += 1
             for position in positions:
-                text += "".join(f"  # {_comment(line)}\n" for line in _differences(group[position][0]))
+                lines = (printable(line).replace("\n", " ") for line in _differences(group[position][0]))
+                text += "".join(f"  # {line}\n" for line in lines)
             text += indent(yaml_text([{"id": f"patched-{slug(operation)}-{number}", **rule}]), "  ")
     return text
 
 
 def _path(bank: str, sandbox: str) -> str:
-    """Where the two sides were asked for different segments, they call something differently."""
+    """The path of both, with parameters for segments that differ: there they call something differently."""
     mine, theirs = _segments(bank), _segments(sandbox)
     if len(mine) != len(theirs):
         mine = theirs
@@ -95,7 +96,7 @@ def _requests(sides: Sequence[tuple[Exchange, Exchange]], answers: Sequence[Any]
 
 
 def _request(entry: Exchange) -> RecordedRequest:
-    """Without what no app sends as it stands here: the body and other headers hold pseudonyms."""
+    """The request without what no app sends as it stands here: the body and other headers hold pseudonyms."""
     consent = [pair for pair in entry.headers if pair[0].lower() in ALWAYS]
     return recorded_request(0, {}, entry.target, Headers(consent), b"", answer="")
 
@@ -108,7 +109,3 @@ def _differences(exchange: ComparedExchange) -> Iterator[str]:
         yield f"{finding.severity} {finding.kind} at {where}: bank {bank}, sandbox {sandbox}"
     if (more := len(exchange.findings) - _MOST_SAID) > 0:
         yield f"and {more} more"
-
-
-def _comment(text: str) -> str:
-    return printable(text).replace("\n", " ")

@@ -22,7 +22,7 @@ _SHOWN = 80
 _KINDS = {"headers": "header", "query": "query parameter", "where": "path parameter", "body": "body member"}
 
 PATH, METHOD, PARAMETER, CONSTRAINT = 10.0, 1.0, 5.0, 1.0
-"""What a difference weighs: a path says most about what a request is meant for."""
+"""Weights of differences: a path says most about what a request is meant for."""
 _HALF = 10.0
 """The cost that is half of the way to nothing like it."""
 
@@ -238,10 +238,7 @@ def _alignments(
     entries: Sequence[Operation | Rule], interface: Interface, segments: Sequence[str]
 ) -> dict[str, PathAlignment]:
     """By the text of the path."""
-    patterns: dict[str, Pattern] = {}
-    for entry in entries:
-        pattern, _ = path_and_methods(entry, interface)
-        patterns[pattern.text] = pattern
+    patterns = {pattern.text: pattern for pattern, _ in (path_and_methods(entry, interface) for entry in entries)}
     words = frozenset(segments)
 
     def strangeness(pattern: Pattern) -> tuple[int, int]:

@@ -40,9 +40,9 @@ def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
     """
     first = pattern.segments[0] if pattern.segments else None
     starts = [0, *(i for i, word in enumerate(segments[:_DEEPEST]) if i and first == Segment(LITERAL, word))]
-    found = [_align_whole(pattern, segments[start:]) for start in starts[:_BEGINNINGS]]
-    best = min(found, key=lambda one: one.cost)
-    if best is not found[0] and not best.cost:
+    alignments = [_align_whole(pattern, segments[start:]) for start in starts[:_BEGINNINGS]]
+    best = min(alignments, key=lambda one: one.cost)
+    if best is not alignments[0] and not best.cost:
         return replace(best, cost=LEAST, edits=(f"only what begins at a later '{first.text if first else ''}' fits",))
     return best
 
@@ -51,7 +51,11 @@ def of_values(spec: Mapping[str, Any], values: Sequence[Any]) -> float:
     """The distance of the nearest of the values, none of which fits the matcher."""
     if not values:
         return 1.0
-    return min(1.0, max(LEAST, min(_of_value(spec, value) for value in values[:_DEEPEST])))
+    nearest = min(
+        max(OPERATORS[name].distance(operand, value)[0] for name, operand in spec.items()) or _UNKNOWN
+        for value in values[:_DEEPEST]
+    )
+    return min(1.0, max(LEAST, nearest))
 
 
 def shortfall(spec: Mapping[str, Any], value: Any) -> str:
@@ -64,10 +68,9 @@ def _align_whole(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
     exact = _exact(pattern, segments)
     if exact is None:
         return _edit(pattern.segments, segments)
-    tail = (
-        len(segments) - len(pattern.segments) + 1 if pattern.segments[-1:] and pattern.segments[-1].kind == TAIL else 0
-    )
-    return PathAlignment(0.0, exact, (), _IN_PARAMETER * (len(exact) - bool(tail)) + _IN_TAIL * tail)
+    has_tail = bool(pattern.segments) and pattern.segments[-1].kind == TAIL
+    tail = len(segments) - len(pattern.segments) + 1 if has_tail else 0
+    return PathAlignment(0.0, exact, (), _IN_PARAMETER * (len(exact) - has_tail) + _IN_TAIL * tail)
 
 
 def _exact(pattern: Pattern, segments: Sequence[str]) -> dict[str, str] | None:
@@ -85,29 +88,29 @@ def _exact(pattern: Pattern, segments: Sequence[str]) -> dict[str, str] | None:
     return parameters if len(segments) == len(pattern.segments) else None
 
 
-def _edit(wanted: Sequence[Segment], given: Sequence[str]) -> PathAlignment:
+def _edit(pattern: Sequence[Segment], words: Sequence[str]) -> PathAlignment:
     """Words exchanged, left out and put in, as cheaply as it can be done."""
-    surplus = max(0, len(given) - _DEEPEST)
-    given = given[:_DEEPEST]
-    # costs[i][j]: from wanted[i:] and given[j:] to the end.
-    costs = [[0.0] * (len(given) + 1) for _ in range(len(wanted) + 1)]
-    for i in range(len(wanted), -1, -1):
-        for j in range(len(given), -1, -1):
-            if i < len(wanted) or j < len(given):
-                costs[i][j] = min(cost for cost, *_ in _steps(wanted, given, i, j, costs))
+    surplus = max(0, len(words) - _DEEPEST)
+    words = words[:_DEEPEST]
+    # costs[i][j]: from pattern[i:] and words[j:] to the end.
+    costs = [[0.0] * (len(words) + 1) for _ in range(len(pattern) + 1)]
+    for i in range(len(pattern), -1, -1):
+        for j in range(len(words), -1, -1):
+            if i < len(pattern) or j < len(words):
+                costs[i][j] = min(cost for cost, *_ in _steps(pattern, words, i, j, costs))
     parameters, edits, i, j = {}, [], 0, 0
-    while i < len(wanted) or j < len(given):
-        _, to_i, to_j = min(_steps(wanted, given, i, j, costs), key=lambda step: step[0])
+    while i < len(pattern) or j < len(words):
+        _, to_i, to_j = min(_steps(pattern, words, i, j, costs), key=lambda step: step[0])
         if to_i == i:
-            edits.append(f"{_quoted(given[j])} is too much")
+            edits.append(f"{_quoted(words[j])} is too much")
         elif to_j == j:
-            edits.append(f"{_name(wanted[i])} is missing")
-        elif wanted[i].kind == PARAMETER and not given[j]:
-            edits.append(f"{_name(wanted[i])} is empty")
-        elif wanted[i].kind != LITERAL:
-            parameters[wanted[i].text] = "/".join(given[j:to_j])
-        elif wanted[i].text != given[j]:
-            edits.append(f"{_quoted(given[j])} should be {_quoted(wanted[i].text)}")
+            edits.append(f"{_name(pattern[i])} is missing")
+        elif pattern[i].kind == PARAMETER and not words[j]:
+            edits.append(f"{_name(pattern[i])} is empty")
+        elif pattern[i].kind != LITERAL:
+            parameters[pattern[i].text] = "/".join(words[j:to_j])
+        elif pattern[i].text != words[j]:
+            edits.append(f"{_quoted(words[j])} should be {_quoted(pattern[i].text)}")
         i, j = to_i, to_j
     if surplus:
         edits.append(f"{surplus} more segments are too much")
@@ -115,19 +118,19 @@ def _edit(wanted: Sequence[Segment], given: Sequence[str]) -> PathAlignment:
 
 
 def _steps(
-    wanted: Sequence[Segment], given: Sequence[str], i: int, j: int, costs: Sequence[Sequence[float]]
+    pattern: Sequence[Segment], words: Sequence[str], i: int, j: int, costs: Sequence[Sequence[float]]
 ) -> Iterator[tuple[float, int, int]]:
     """All that can be done next: the cost up to the end, and where that leads."""
-    if i < len(wanted) and j < len(given):
-        segment = wanted[i]
+    if i < len(pattern) and j < len(words):
+        segment = pattern[i]
         if segment.kind == TAIL:
-            yield _IN_TAIL * (len(given) - j), i + 1, len(given)
+            yield _IN_TAIL * (len(words) - j), i + 1, len(words)
         else:
-            cost = words_apart(segment.text, given[j]) if segment.kind == LITERAL else _IN_PARAMETER
+            cost = words_apart(segment.text, words[j]) if segment.kind == LITERAL else _IN_PARAMETER
             yield cost + costs[i + 1][j + 1], i + 1, j + 1
-    if i < len(wanted):
+    if i < len(pattern):
         yield _SKIPPED + costs[i + 1][j], i + 1, j
-    if j < len(given):
+    if j < len(words):
         yield _SKIPPED + costs[i][j + 1], i, j + 1
 
 
@@ -137,7 +140,3 @@ def _name(segment: Segment) -> str:
 
 def _quoted(word: str) -> str:
     return f"'{word if len(word) <= _LONGEST else word[:_LONGEST] + '…'}'"
-
-
-def _of_value(spec: Mapping[str, Any], value: Any) -> float:
-    return max(OPERATORS[name].distance(operand, value)[0] for name, operand in spec.items()) or _UNKNOWN

@@ -1,4 +1,4 @@
-"""What usually is wrong: the classic mistakes of XS2A clients, each in one sentence."""
+"""Names what usually is wrong: the classic mistakes of XS2A clients, each in one sentence."""
 
 import re
 from collections.abc import Iterator
@@ -35,10 +35,10 @@ class Hint:
 
 def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list[Hint]:
     """Hints about a request and the one that answers it, or that it was probably meant for."""
-    found = [*_doubled(call, interface), *_consent(call, candidate)]
+    every = [*_doubled(call, interface), *_consent(call, candidate)]
     if candidate:
-        found += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
-    return found
+        every += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
+    return every
 
 
 def _doubled(call: Call, interface: Interface) -> Iterator[Hint]:
@@ -63,26 +63,16 @@ def _path(call: Call, candidate: Candidate) -> Iterator[Hint]:
         yield Hint("method-wrong", f"the path is right, the method is not: {methods}, not {call.request.method}")
     if isinstance(candidate.entry, Rule):
         return
-    for alternative in candidate.entry.where:
-        for constraint in alternative:
-            if str(constraint.place) in missed:
-                yield from _parameter(constraint, candidate)
-                return
-
-
-def _parameter(constraint: Constraint, candidate: Candidate) -> Iterator[Hint]:
-    name = constraint.place.name
-    if constraint.values is None or name not in candidate.parameters:
-        return
-    given, offered = candidate.parameters[name][:_MAX_WORD], sorted(map(str, constraint.values))
-    near = get_close_matches(given, offered, 1)
-    rest = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}"
-    yield Hint(f"{name}-unknown", f"there is no {name} {given}; {rest}")
+    constraint = next((one for one in chain(*candidate.entry.where) if str(one.place) in missed), None)
+    if constraint and constraint.values is not None and (word := candidate.parameters.get(constraint.place.name)):
+        name, word, offered = constraint.place.name, word[:_MAX_WORD], sorted(map(str, constraint.values))
+        near = get_close_matches(word, offered, 1)
+        rest = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}"
+        yield Hint(f"{name}-unknown", f"there is no {name} {word}; {rest}")
 
 
 def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
-    asked = [one for one in _constraints(candidate, interface) if one.place.part == "headers"]
-    for constraint in asked:
+    for constraint in (one for one in _constraints(candidate, interface) if one.place.part == "headers"):
         values = call.values(constraint.place)
         if constraint.fits(values):
             continue
@@ -90,8 +80,8 @@ def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator
             text = "the header Consent-ID is missing: account information needs the id of a valid consent"
             yield Hint("consent-id-missing", text)
         elif constraint.place == _REQUEST_ID and not any(map(FORMATS["uuid"], values)):
-            given = f"{value_text(values[0])} is no UUID" if values else "it is missing"
-            yield Hint("request-id-invalid", f"the header X-Request-ID must be a UUID, new for each request: {given}")
+            fault = f"{value_text(values[0])} is no UUID" if values else "it is missing"
+            yield Hint("request-id-invalid", f"the header X-Request-ID must be a UUID, new for each request: {fault}")
 
 
 def _constraints(candidate: Candidate, interface: Interface) -> Iterator[Constraint]:
@@ -126,8 +116,8 @@ def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
 
 
 def _body(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
-    asked = any(one.place.part == "body" for one in _constraints(candidate, interface))
-    if call.request.body and (asked or any(one.schema for one in _requirements(candidate, interface))):
+    counts = any(one.place.part == "body" for one in _constraints(candidate, interface))
+    if call.request.body and (counts or any(one.schema for one in _requirements(candidate, interface))):
         try:
             parse_json(call.request.body, [])
         except BankError as error:
@@ -152,7 +142,8 @@ def suggest(interface: Interface, call: Call) -> RuleSuggestion | None:
     method, path = call.request.method, _rule_path(call.segments)
     if len(path) > _LONGEST_PATH:
         return None
-    id = _id(interface, f"{method} {path}")
+    id = re.sub(r"[^a-z0-9]+", "-", f"{method} {path}".lower())[:_LONGEST_ID].strip("-") or "case"
+    id = free_id(interface, id)
     match = {"method": method, "path": path} if method in _METHODS else {"path": path}
     rule = {"id": id, "match": match, **_priority(interface, path), "respond": {"status": 200, "body": {}}}
     return RuleSuggestion(f"cassettes/cases/{id}.yaml", yaml_text({"cassette": 1, "rules": [rule]}))
@@ -165,11 +156,10 @@ def _rule_path(segments: tuple[str, ...]) -> str:
     return f"{path}/" if segments and not segments[-1] else path
 
 
-def _id(interface: Interface, text: str) -> str:
+def free_id(interface: Interface, id: str) -> str:
+    """The id, with a number if an operation or a rule has it."""
     taken = {*interface.operations, *(rule.id for rule in interface.rules)}
-    id = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST_ID].strip("-") or "case"
-    numbered = (f"{id}-{number}" for number in count(2))
-    return next(one for one in chain([id], numbered) if one not in taken)
+    return next(one for one in chain([id], (f"{id}-{number}" for number in count(2))) if one not in taken)
 
 
 def _priority(interface: Interface, path: str) -> dict[str, int]:
