@@ -39,7 +39,7 @@ def read(body: bytes) -> Content:
         return Content("bytes", body)
     try:
         # Half a surrogate pair, a number of thousands of digits: JSON all the same.
-        return Content("json", json.loads(text, parse_float=_number, parse_int=_integer, parse_constant=_refuse))
+        return Content("json", json.loads(text, parse_float=_number, parse_int=_integer, parse_constant=refuse))
     except (ValueError, RecursionError):
         return Content("text", text)
 
@@ -58,8 +58,17 @@ def _integer(text: str) -> int | Decimal:
     return int(text) if len(text) < _LONGEST_INT else Decimal(text)
 
 
-def _refuse(text: str) -> NoReturn:
+def refuse(text: str) -> NoReturn:
+    """Raises ValueError for `NaN` and `Infinity`, which other readers take."""
     raise ValueError(f"{text} is no JSON")
+
+
+def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object. Raises ValueError where one occurs twice, as only one of them would be looked at."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a member occurs twice")
+    return members
 
 
 LARGEST = 16 * 1024 * 1024

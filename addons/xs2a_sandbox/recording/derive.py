@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.recording import generated_file
-from xs2a_sandbox.recording.generated_file import DerivedFile, Value, rule_hash
+from xs2a_sandbox.recording.generated_file import DerivedFile, Value, body_files, rule_hash
 from xs2a_sandbox.recording.har_log import RAW, raw_files
 from xs2a_sandbox.recording.infer_match import recorded_request, rules
 from xs2a_sandbox.recording.recorded_answer import BODIES, taped_answer
@@ -64,10 +65,6 @@ class _Made:
     value: Value
     taped: tuple[Taped, ...]
 
-    @property
-    def home(self) -> "_Home":
-        return _home(self.taped[0])
-
 
 def derive(directory: Path, interface: Interface | None) -> Derived:
     """Writes cassettes of a recording: of each operation the newest counts. Rules that are somebody's stay as they are.
@@ -87,7 +84,7 @@ def derive(directory: Path, interface: Interface | None) -> Derived:
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
     texts = _texts(cassettes, made, existing, _unanswered(taped, left_out))
-    theirs, ours = _referenced(one.value for one in kept), _referenced(one.value for one in made)
+    theirs, ours = ({name for one in ones for name in body_files(one.value)} for ones in (kept, made))
     used = ours | theirs
     for name in sorted(ours - theirs):
         replace_file(cassettes / name, bodies[name])
@@ -169,11 +166,8 @@ def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Ma
         return None
     (rule,) = _compiled(yaml_reader.parse(yaml_text({"cassette": 1, "rules": [value]}), Path("generated")))
     mine = (rule, Layered(rule, 0).rank(operations))
-    for other, rank in theirs:
-        pair = sorted([mine, (other, rank)], key=lambda one: one[1], reverse=True)
-        if overlaps(pair, operations):
-            return other
-    return None
+    pairs = ((other, sorted([mine, (other, rank)], key=itemgetter(1), reverse=True)) for other, rank in theirs)
+    return next((other for other, pair in pairs if overlaps(pair, operations)), None)
 
 
 def _compiled(content: yaml_reader.Document) -> tuple[Rule, ...]:
@@ -210,8 +204,8 @@ def _texts(
     by_file = {file.file: file for file in existing}
     rules: defaultdict[_Home, list[_Made]] = defaultdict(list)
     for one in made:
-        rules[one.home].append(one)
-    for home in sorted({*rules, *unanswered}, key=_order):
+        rules[_home(one.taped[0])].append(one)
+    for home in sorted({*rules, *unanswered}, key=lambda home: (home[0], home[1] or "")):
         resource, redacted = home
         file = _file(cassettes, resource, redacted, by_file, texts)
         without = unanswered.get(home, [])
@@ -233,10 +227,6 @@ def _home(taped: Taped) -> _Home:
     return taped.route.resource, taped.redacted
 
 
-def _order(home: _Home) -> tuple[str, str]:
-    return home[0], home[1] or ""
-
-
 def _file(
     cassettes: Path,
     resource: str,
@@ -256,8 +246,3 @@ def _file(
         if old.recorded and (old.recorded["redacted"] or None) == redacted:
             return file
     raise ConfigError(f"there is no name left for {resource}.yaml in {cassettes}")
-
-
-def _referenced(rules: Iterable[Value]) -> set[str]:
-    answers = [answer for rule in rules for answer in [rule.get("respond"), *rule.get("sequence", ())]]
-    return {str(answer["file"]) for answer in answers if isinstance(answer, dict) and "file" in answer}

@@ -52,8 +52,8 @@ class DerivedFile:
 
     @property
     def recorded(self) -> Value | None:
-        found: Value | None = self.document.value.get("recorded")
-        return found
+        recorded: Value | None = self.document.value.get("recorded")
+        return recorded
 
     @property
     def is_derived(self) -> bool:
@@ -108,10 +108,7 @@ def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: 
         sections["recorded"] = yaml_text({"recorded": recorded})
     text = old.head if old else _INTRODUCTION
     listed = _in_order(rules, old.kept if old else (), dash)
-    if listed:
-        sections["rules"] = "rules:\n" + "".join(listed)
-    else:
-        sections.pop("rules", None)
+    sections["rules"] = "rules:\n" + "".join(listed) if listed else ""
     text += "".join(map(_ended, sections.values()))
     if old and not old.is_nothing_but_generated:
         _check(old, text)
@@ -135,14 +132,19 @@ def _ended(text: str) -> str:
 def _is_generated(rule: Value, directory: Path) -> bool:
     if _was(rule) != rule_hash(rule):
         return False
-    answers = [rule.get("respond"), *rule.get("sequence", ())]
-    for name in [answer["file"] for answer in answers if isinstance(answer, dict) and "file" in answer]:
+    for name in body_files(rule):
         try:
             if not is_intact(name, own_file.read(directory / name, folder=directory)):
                 return False
         except OSError:
             continue
     return True
+
+
+def body_files(rule: Value) -> list[str]:
+    """The names of the files that its answers' bodies are in."""
+    answers = [rule.get("respond"), *rule.get("sequence", ())]
+    return [answer["file"] for answer in answers if isinstance(answer, dict) and "file" in answer]
 
 
 def _was(rule: Value) -> str | None:
@@ -181,11 +183,7 @@ def _entries(content: Document, lines: Sequence[str]) -> tuple[list[str], int]:
 
 def _with_comments(lines: Sequence[str], line: int, indent: int) -> int:
     """The first of the comment lines right above, if they are not indented more."""
-    while (
-        line
-        and lines[line - 1].lstrip().startswith("#")
-        and len(lines[line - 1]) - len(lines[line - 1].lstrip()) <= indent
-    ):
+    while line and (mark := lines[line - 1].find("#")) >= 0 and not lines[line - 1][:mark].strip() and mark <= indent:
         line -= 1
     return line
 
@@ -204,6 +202,6 @@ def _check(old: DerivedFile, text: str) -> None:
             raise _not_in_lines(old.file, 0, f"the key {name} in plain YAML")
 
 
-def _not_in_lines(file: Path, line: int, wanted: str) -> ConfigError:
-    text = f"{file}:{line + 1}: what was edited here cannot be told from what was generated. Write {wanted}"
+def _not_in_lines(file: Path, line: int, remedy: str) -> ConfigError:
+    text = f"{file}:{line + 1}: what was edited here cannot be told from what was generated. Write {remedy}"
     return ConfigError(f"{text}, or move what is yours to a file of its own; nothing has been changed")

@@ -33,6 +33,7 @@ _log = logging.getLogger("xs2a_sandbox")
 
 class Recording:
     """Writes exchanges down, each in a line of its own that is on disk when `add` returns; `exchanges` counts them.
+    `file` is None before the first.
 
     `redact` says what of an exchange may be written. `head` is said of all of them: `banks`, their URLs, and
     `redacted`, the fingerprint of the pseudonyms' key or False. Only the owner can read the files.
@@ -47,7 +48,7 @@ class Recording:
         self.lost = 0
         self._redact = redact
         self._head = head
-        self._file: Path | None = None
+        self.file: Path | None = None
         self._descriptor = -1
         self._start = self._end = 0
         self._reserve: Reserve | None = None
@@ -56,11 +57,6 @@ class Recording:
         self._waiting: deque[bytes] = deque()
         # One thread: lines are written whole and in order, also those whose client did not wait.
         self._writer = ThreadPoolExecutor(1, "recording")
-
-    @property
-    def file(self) -> Path | None:
-        """None before the first exchange."""
-        return self._file
 
     @property
     def waiting(self) -> int:
@@ -100,12 +96,12 @@ class Recording:
         if self._reserve:
             self._reserve.close()
             self._reserve = None
-        if self._file and not self.exchanges:
-            self._file.unlink(missing_ok=True)
+        if self.file and not self.exchanges:
+            self.file.unlink(missing_ok=True)
 
     def _make_room(self, size: int) -> None:
         try:
-            if self._file is None:
+            if self.file is None:
                 self._open()
             self._write_waiting()
             if self._reserve is None:
@@ -123,7 +119,7 @@ class Recording:
         self._largest = max(self._largest, len(line))
         self._waiting.append(line)
         try:
-            if self._file is None:
+            if self.file is None:
                 self._open()
             self._write_waiting()
         except OSError as error:
@@ -172,7 +168,7 @@ class Recording:
             self._close_file()
             file.unlink(missing_ok=True)
             raise
-        self._file, self._start = file, self._end
+        self.file, self._start = file, self._end
 
     def _close_file(self) -> None:
         if self._descriptor >= 0:
@@ -190,7 +186,7 @@ class Recording:
         self._end += len(line)
 
     def _failed(self, error: OSError) -> RecordingFailed:
-        where = self._file or self.directory
+        where = self.file or self.directory
         reason = error.strerror or str(error)
         return RecordingFailed(
             f"the recording cannot be written to {where}: {reason}. Nothing goes to the bank until it can; "
@@ -200,9 +196,13 @@ class Recording:
 
 def raw_files(directory: Path) -> list[Path]:
     """Oldest first."""
-    numbered = [
-        (match[1], int(match[2] or 1), file) for file in _listed(directory) if (match := _NAME.fullmatch(file.name))
-    ]
+    try:
+        files = list((directory / RAW).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigError(f"{directory / RAW} cannot be read: {error.strerror}") from None
+    numbered = [(match[1], int(match[2] or 1), file) for file in files if (match := _NAME.fullmatch(file.name))]
     return [file for _, _, file in sorted(numbered)]
 
 
@@ -259,15 +259,6 @@ def is_raw(file: Path) -> bool:
     """True if it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
     with _opened(file) as lines:
         return isinstance(_parsed(next(iter(lines), b"")), dict)
-
-
-def _listed(directory: Path) -> list[Path]:
-    try:
-        return list((directory / RAW).iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise ConfigError(f"{directory / RAW} cannot be read: {error.strerror}") from None
 
 
 def _opened(file: Path) -> Any:

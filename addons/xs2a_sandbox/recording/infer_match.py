@@ -5,9 +5,10 @@ matchers provably exclude each other.
 """
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from xs2a_sandbox.cassette.call import parse_json
@@ -115,12 +116,13 @@ def tell_apart(
     modes = {place: _mode(place, requests, tokens) for place in places}
     kinds = {place: _kinds(place, requests) for place in places}
     while True:
-        alike: dict[tuple[str, ...], list[RecordedRequest]] = {}
-        for request in requests:
-            alike.setdefault(_signature(request, modes, kinds), []).append(request)
+        matches = [_match(request, modes, kinds) for request in requests]
+        alike: dict[str, list[RecordedRequest]] = {}
+        for request, match in zip(requests, matches, strict=True):
+            alike.setdefault(exactly(match), []).append(request)
         hasty = {place for group in alike.values() for place in _decisive(group, modes)}
         if not hasty:
-            return [_match(request, modes, kinds) for request in requests]
+            return matches
         modes |= dict.fromkeys(hasty, "equals")
 
 
@@ -135,15 +137,12 @@ def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[Reques
 
     def walk(pointer: str, value: Any) -> bool:
         """True if there is anything to compare."""
-        if len(pointer) > _LONGEST_NAME or "\n" in pointer or (_is_number(value) and not _NUMBER.fullmatch(str(value))):
+        is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+        if len(pointer) > _LONGEST_NAME or "\n" in pointer or (is_number and not _NUMBER.fullmatch(str(value))):
             return False
         place = RequestPart("body", pointer)
-        inner: Iterable[tuple[str | int, Any]] = ()
-        if isinstance(value, dict):
-            inner = value.items()
-        elif isinstance(value, list):
-            inner = enumerate(value)
-        below = [walk(pointer + pointer_text((step,)), one) for step, one in inner]
+        pairs = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+        below = [walk(pointer + pointer_text((step,)), one) for step, one in pairs]
         if any(below):
             around.add(place)
         elif pointer:
@@ -152,10 +151,6 @@ def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[Reques
 
     walk("", value)
     return leaves, around
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 def _telling(requests: Sequence[RecordedRequest], always: Collection[str]) -> list[RequestPart]:
@@ -210,25 +205,16 @@ def _kinds(place: RequestPart, requests: Sequence[RecordedRequest]) -> Kinds:
     kinds: dict[Hashable, list[Any]] = {}
     for request in requests:
         values = request.places.get(place, ())
-        joined: list[Any] = []
-        for key, value in [(_key(place, value), value) for value in values]:
-            for other in kinds.get(key, [value]):
-                if _key(place, other) not in [_key(place, one) for one in joined]:
-                    joined.append(other)
-        for value in joined:
-            kinds[_key(place, value)] = joined
+        joined: dict[Hashable, Any] = {}
+        for other in chain.from_iterable(kinds.get(_key(place, value), [value]) for value in values):
+            joined.setdefault(_key(place, other), other)
+        kinds |= {key: list(joined.values()) for key in joined}
     return kinds
 
 
 def _key(place: RequestPart, value: Any) -> Hashable:
     stand_in: Hashable = canonical(value, place.part != "body")
     return ("empty", exactly(value)) if stand_in is None else stand_in
-
-
-def _signature(
-    request: RecordedRequest, modes: Mapping[RequestPart, Mode], kinds: Mapping[RequestPart, Kinds]
-) -> tuple[str, ...]:
-    return tuple(exactly(_matcher(request, place, modes[place], kinds[place])) for place in modes)
 
 
 def _match(

@@ -10,6 +10,7 @@ from typing import Any
 from xs2a_sandbox.documents.yaml_writer import survives
 from xs2a_sandbox.errors import InvalidResponse
 from xs2a_sandbox.http import Headers, Response
+from xs2a_sandbox.http.body import refuse, unique_members
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import counts
 from xs2a_sandbox.http.media_type import is_json, media_type
@@ -83,21 +84,10 @@ _NOTHING = object()
 def _parsed(text: str) -> Any:
     """The JSON, if YAML and the answer made of it say the same."""
     try:
-        value = json.loads(text, parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_members)
+        value = json.loads(text, parse_float=Decimal, parse_constant=refuse, object_pairs_hook=unique_members)
     except (ValueError, RecursionError):
         return _NOTHING
     nested = value
     for _ in range(_DEEPEST):
         nested = [nested]
     return value if survives(nested) else _NOTHING
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a member is there twice")
-    return members

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -87,12 +88,12 @@ def recorded_texts(interface: Interface) -> frozenset[str]:
 
 def words(interface: Interface) -> frozenset[str]:
     """The words of the interface's own paths and errors, which say nothing of anybody."""
-    found = {text for error in interface.errors.values() for text in (error.code, *error.numbers.values())}
+    words = {text for error in interface.errors.values() for text in (error.code, *error.numbers.values())}
     for operation in interface.operations.values():
-        found |= {segment.text for segment in operation.pattern.segments if segment.kind == LITERAL}
-        found |= {str(v) for one in operation.where for constraint in one for v in constraint.spec.get("in", ())}
-        found |= {str(c.spec["equals"]) for one in operation.where for c in one if "equals" in c.spec}
-    return frozenset(found)
+        words |= {segment.text for segment in operation.pattern.segments if segment.kind == LITERAL}
+        for spec in (constraint.spec for one in operation.where for constraint in one):
+            words |= {str(value) for value in [*spec.get("in", ()), *([spec["equals"]] if "equals" in spec else ())]}
+    return frozenset(words)
 
 
 def outdated(interface: Interface, now: datetime, oldest: timedelta | None) -> Iterator[str]:
@@ -161,18 +162,9 @@ def _moved(value: Any, span: timedelta) -> Any:
         return [_moved(entry, span) for entry in value]
     if not isinstance(value, str):
         return value
-    if FORMATS["date"](value):
-        day = date.fromisoformat(value)
-        return value if day.year > _ENDLESS else _within(lambda: (day + span).isoformat(), value)
-    if FORMATS["date-time"](value):
-        # The time of day and its writing stay: only the date in front of it moves.
+    # The time of day and its writing stay: only the date in front of it moves.
+    if FORMATS["date"](value) or FORMATS["date-time"](value):
         day = date.fromisoformat(value[:10])
-        return value if day.year > _ENDLESS else _within(lambda: (day + span).isoformat() + value[10:], value)
+        with suppress(OverflowError):
+            return value if day.year > _ENDLESS else (day + span).isoformat() + value[10:]
     return value
-
-
-def _within(moved: Callable[[], str], value: str) -> str:
-    try:
-        return moved()
-    except OverflowError:
-        return value

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Raw
 
 from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.http.body import decode, refuse, unique_members
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING, NOISE, OURS
 from xs2a_sandbox.http.media_type import media_type
@@ -77,7 +77,7 @@ def _json(body: bytes, censor: Censor, rules: RedactionRules) -> bytes | None:
     """None if it is no JSON, or JSON that cannot be looked through to its end."""
     try:
         value = json.loads(
-            body, object_pairs_hook=_object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse
+            body, object_pairs_hook=unique_members, parse_int=_Number, parse_float=_Number, parse_constant=refuse
         )
         redacted = _Members(censor, rules).walk(value, "", ())
         return body if redacted == value else to_json(_raw(redacted))
@@ -165,17 +165,6 @@ class _Members:
 def _of_a_birth(name: str) -> Action | None:
     """The action for when and where somebody was, in numbers that would be kept anywhere else."""
     return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a member occurs twice, and only one of them would be looked at")
-    return members
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _raw(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -36,6 +36,10 @@ class Foreign:
     entries: tuple[Exchange, ...]
     left_out: tuple[str, ...] = ()
     redacted: str | None = None
+
+
+class LeftOut(Exception):
+    """Tells why something of another program's cannot be an exchange."""
 
 
 class Room:
@@ -98,12 +102,8 @@ def _check_depth(value: Any, file: Path) -> None:
         level = [one for one in level if isinstance(one, dict | list)]
         if not level:
             return
-        level = [inner for outer in level for inner in _parts(outer)]
+        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
     raise _too_deep(file)
-
-
-def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def _too_deep(file: Path) -> ConfigError:
@@ -118,7 +118,9 @@ def read_har(value: Any, file: Path) -> Foreign:
         raise ConfigError(f"{file}: this is no HAR document: log.entries is no list")
     entries, left_out = [], []
     for number, one in enumerate(listed):
-        if _went_unanswered(one):
+        answer = one.get("response") if isinstance(one, Mapping) else None
+        # Browsers write a status of 0 where a request was blocked or given up.
+        if isinstance(answer, Mapping) and answer.get("status") in (0, -1):
             left_out.append(f"log.entries[{number}]: there was no answer")
             continue
         try:
@@ -127,9 +129,3 @@ def read_har(value: Any, file: Path) -> Foreign:
             raise ConfigError(f"{file}: log.entries[{number}]: {error}") from None
     redacted = log.get("_redacted") if isinstance(log, Mapping) else None
     return Foreign(tuple(entries), tuple(left_out), redacted if isinstance(redacted, str) else None)
-
-
-def _went_unanswered(one: Any) -> bool:
-    """Browsers write a status of 0 where a request was blocked or given up."""
-    answer = one.get("response") if isinstance(one, Mapping) else None
-    return isinstance(answer, Mapping) and answer.get("status") in (0, -1)

@@ -1,4 +1,4 @@
-"""What mitmproxy has written with `mitmdump -w`, `save_stream_file` or its key `w`."""
+"""Flows that mitmproxy has written with `mitmdump -w`, `save_stream_file` or its key `w`."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from xs2a_sandbox.recording.importers.har import DEEPEST, LARGEST, Foreign, Room
 
 _PREFIX = re.compile(rb"(\d{1,12}):")
 _MOST_VALUES = 1_000_000
-"""Of one flow."""
+"""Values of one flow."""
 _LONGEST_REASON = 200
 
 

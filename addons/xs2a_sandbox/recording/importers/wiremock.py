@@ -12,7 +12,7 @@ from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, Room, fill, read_json
+from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, LeftOut, Room, fill, read_json
 
 FILES = "__files"
 
@@ -23,13 +23,11 @@ _ANSWER = frozenset({"status", "statusMessage", "headers", "body", "jsonBody", "
 _TIMING = frozenset({"fixedDelayMilliseconds", "delayDistribution", "chunkedDribbleDelay", "fromConfiguredStub"})
 
 
-class _LeftOut(Exception):
-    """Cassettes can say this, but no recording can."""
-
-
 def read_directory(directory: Path, now: datetime) -> Foreign:
     """A folder with `mappings/` and `__files/`, or of mappings alone. Raises ConfigError."""
     folder = directory / "mappings" if (directory / "mappings").is_dir() else directory
+    # In a folder of mappings alone the files lie beside it.
+    files = (directory if folder != directory else directory.parent) / FILES
     entries: list[Exchange] = []
     left_out: list[str] = []
     room = Room()
@@ -38,7 +36,7 @@ def read_directory(directory: Path, now: datetime) -> Foreign:
         raise ConfigError(f"{directory}: there are no mappings: no *.json")
     for file in names:
         later = now + timedelta(seconds=len(entries))
-        one = read(read_json(file, folder=directory), file, _files(directory, folder), later, room)
+        one = read(read_json(file, folder=directory), file, files, later, room)
         entries += one.entries
         left_out += one.left_out
     return Foreign(tuple(entries), tuple(left_out))
@@ -52,15 +50,11 @@ def read(value: Any, file: Path, files: Path, now: datetime, room: Room | None =
     for place, mapping in _mappings(value, file):
         try:
             entries.append(_entry(mapping, files, room, now + timedelta(seconds=len(entries))))
-        except _LeftOut as reason:
+        except LeftOut as reason:
             left_out.append(f"{place}: {reason}")
         except ValueError as error:
             raise ConfigError(f"{file}: {place}: {error}") from None
     return Foreign(tuple(entries), tuple(left_out))
-
-
-def _files(directory: Path, folder: Path) -> Path:
-    return directory / FILES if folder != directory else directory.parent / FILES
 
 
 def _mappings(value: Any, file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -78,16 +72,16 @@ def _mappings(value: Any, file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]
 def _entry(mapping: Mapping[str, Any], files: Path, room: Room, started: datetime) -> Exchange:
     request, answer = mapping["request"], mapping["response"]
     if mapping.get("requiredScenarioState") or mapping.get("newScenarioState"):
-        raise _LeftOut("it depends on the state of a scenario")
+        raise LeftOut("it depends on the state of a scenario")
     if unknown := sorted(request.keys() - _REQUEST):
-        raise _LeftOut(f"its request is matched by {', '.join(unknown)}")
+        raise LeftOut(f"its request is matched by {', '.join(unknown)}")
     if unknown := sorted(answer.keys() - _ANSWER - _TIMING):
-        raise _LeftOut(f"its response has {', '.join(unknown)}")
+        raise LeftOut(f"its response has {', '.join(unknown)}")
     method = str(request.get("method", "ANY")).upper()
     if method == "ANY":
-        raise _LeftOut("it answers any method")
+        raise LeftOut("it answers any method")
     headers = _equal(request.get("headers"), "header")
-    body = _asked(request.get("bodyPatterns"))
+    body = _body(request.get("bodyPatterns"))
     if body and "content-type" not in {name.lower() for name in headers}:
         headers["Content-Type"] = "application/json"
     status = answer.get("status", 200)
@@ -120,7 +114,7 @@ def _target(request: Mapping[str, Any], room: Room) -> str:
     if named == ["urlPathTemplate"]:
         values = _equal(request.get("pathParameters"), "path parameter")
         if missing := [name for name in _PARAMETER.findall(path) if name not in values]:
-            raise _LeftOut(f"its path parameter {missing[0]} can be anything")
+            raise LeftOut(f"its path parameter {missing[0]} can be anything")
         path = fill(_PARAMETER, path, lambda place: quote(values[place[1]], safe=""), room)
     if not path.startswith("/"):
         raise ValueError(f"its path {path!r} does not begin with /")
@@ -138,23 +132,23 @@ def _equal(matchers: Any, kind: str) -> dict[str, str]:
             or matcher.keys() - {"equalTo", "caseInsensitive"}
             or "equalTo" not in matcher
         ):
-            raise _LeftOut(f"its {kind} {name} is not matched by equalTo")
+            raise LeftOut(f"its {kind} {name} is not matched by equalTo")
         values[str(name)] = str(matcher["equalTo"])
     return values
 
 
-def _asked(patterns: Any) -> bytes:
+def _body(patterns: Any) -> bytes:
     if not patterns:
         return b""
     only = patterns[0] if isinstance(patterns, list) and len(patterns) == 1 else None
     if isinstance(only, Mapping) and isinstance(only.get("equalTo"), str):
         return str(only["equalTo"]).encode()
     if not isinstance(only, Mapping) or "equalToJson" not in only:
-        raise _LeftOut("its body is not matched by one equalToJson")
-    wanted = only["equalToJson"]
-    body = wanted.encode() if isinstance(wanted, str) else to_json(wanted)
+        raise LeftOut("its body is not matched by one equalToJson")
+    value = only["equalToJson"]
+    body = value.encode() if isinstance(value, str) else to_json(value)
     if b"${json-unit." in body:
-        raise _LeftOut("its body is matched by placeholders")
+        raise LeftOut("its body is matched by placeholders")
     return body
 
 
