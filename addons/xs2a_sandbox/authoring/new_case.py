@@ -20,7 +20,7 @@ from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.expressions import render
 from xs2a_sandbox.cassette.matchers import sample
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
-from xs2a_sandbox.cassette.requirements import fill_name
+from xs2a_sandbox.cassette.requirements import fill_name, header_name
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
@@ -260,7 +260,7 @@ def _request(operation: Operation, where: Mapping[str, str], schemas: Schemas, d
     consents = data.at(Clock().today()).get("consents", {})
     valid = next((id for id, consent in consents.items() if consent["role"] == "valid"), None)
     headers = {
-        _header(c.place.name): valid if c.place.name == "consent-id" and valid else sample(c.spec)
+        header_name(c.place.name): valid if c.place.name == "consent-id" and valid else sample(c.spec)
         for c in required
         if c.place.part == "headers" and c.place.name not in _SENT_ANYWAY and not c.fits(())
     }
@@ -306,7 +306,3 @@ def _error(operation: Operation, interface: Interface, status: int) -> Any:
         "path": None,
     }
     return render(interface.every_error.body, {"error": error, "headers": {}})
-
-
-def _header(name: str) -> str:
-    return "-".join(part.upper() if len(part) <= 3 else part.capitalize() for part in name.split("-"))

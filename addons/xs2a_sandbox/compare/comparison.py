@@ -43,18 +43,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
-    """A difference that does not count, and why."""
-
-    difference: Difference
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Compared:
     """One request and what came of it. The entries hold secrets: what is shown of them is `report.py`'s business.
 
-    `trouble` is why it could not be compared; `remark` what else there is to know.
+    `masked` are differences that do not count, each with its reason. `trouble` is why it could not be compared,
+    `remark` what else there is to know.
     """
 
     title: str
@@ -62,7 +55,7 @@ class Compared:
     bank: Exchange | None
     sandbox: Exchange | None
     differences: tuple[Difference, ...] = ()
-    masked: tuple[Masked, ...] = ()
+    masked: tuple[tuple[Difference, str], ...] = ()
     trouble: str | None = None
     remark: str | None = None
 
@@ -234,7 +227,8 @@ class Comparison:
         sandbox: LoadedAnswer,
         again: Sequence[Response],
     ) -> Compared:
-        named = self._named(operation)
+        answers = [self._interface.every_answer, *(operation.behaviour.respond if operation else ())]
+        named = {name.lower() for answer in answers for name, _ in answer.headers}
         both = bank.response, bank.content, sandbox.response, sandbox.content
         differences = self._drift.marked(Contrast(self._between, named).answers(*both), operation, bank, sandbox)
         noise = Noise(bank.response, again, named)
@@ -242,16 +236,12 @@ class Comparison:
         for difference in differences:
             why = noise.reason(difference, self._between.twin) or self._ignoring.reason(difference, _id(operation))
             if why:
-                masked.append(Masked(difference, why))
+                masked.append((difference, why))
             else:
                 counted.append(difference)
         remark = f"{noise.unusable} of the reads to find noise had another status" if noise.unusable else None
         sides = bank.exchange, sandbox.exchange
         return Compared(title, _id(operation), *sides, tuple(counted), tuple(masked), remark=remark)
-
-    def _named(self, operation: Operation | None) -> set[str]:
-        answers = [self._interface.every_answer, *(operation.behaviour.respond if operation else ())]
-        return {name.lower() for answer in answers for name, _ in answer.headers}
 
 
 def _id(operation: Operation | None) -> str | None:

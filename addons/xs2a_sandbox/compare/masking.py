@@ -49,18 +49,18 @@ class Ignoring:
     def __init__(self, rules: Sequence[IgnoreRule] = (), today: date | None = None) -> None:
         self.lapsed = tuple(r for r in rules if today and r.until and r.until < today)
         self._rules = tuple(rule for rule in rules if rule not in self.lapsed)
-        self._used: set[int] = set()
+        self._used: set[IgnoreRule] = set()
 
     def reason(self, difference: Difference, operation: str | None) -> str | None:
-        for number, rule in enumerate(self._rules):
+        for rule in self._rules:
             if rule.fits(difference, operation):
-                self._used.add(number)
+                self._used.add(rule)
                 return rule.why
         return None
 
     @property
     def unused(self) -> tuple[IgnoreRule, ...]:
-        return tuple(rule for number, rule in enumerate(self._rules) if number not in self._used)
+        return tuple(rule for rule in self._rules if rule not in self._used)
 
 
 def read(files: Sequence[Path]) -> list[IgnoreRule]:

@@ -16,7 +16,6 @@ from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.pseudonyms import compact_pan
 from xs2a_sandbox.redaction.redactor import SCHEMES, Redactor
-from xs2a_sandbox.redaction.rules import Action
 from xs2a_sandbox.redaction.values import Censor
 from xs2a_sandbox.state.session import PREFIX
 
@@ -30,26 +29,11 @@ class Typed(Censor):
     """Leaves what somebody typed. Secrets are dropped; accounts, cards and e-mail addresses that are none of the test
     data's, and so could be somebody's, get pseudonyms."""
 
-    def member(
-        self,
-        name: str,
-        text: str,
-        action: Action | None = None,
-        *,
-        secret: bool = False,
-        exact: bool = False,
-        depth: int = 0,
-    ) -> str:
-        if action or secret or allowlist.is_secret(name):
-            return super().member(name, text, action, secret=secret, exact=exact, depth=depth)
+    def by_name(self, name: str, text: str, depth: int) -> str:
         return self.value(text, depth)
 
-    def number(
-        self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
-    ) -> str:
-        if action or secret or allowlist.is_secret(name) or (compact_pan(text) and not self.is_unchanged(text)):
-            return super().number(name, text, action, secret=secret, exact=exact)
-        return text
+    def is_harmless(self, name: str, number: str) -> bool:
+        return not compact_pan(number) or self.is_unchanged(number)
 
     def name(self, text: str) -> str:
         return self.shaped(text)

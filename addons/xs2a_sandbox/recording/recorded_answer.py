@@ -44,19 +44,15 @@ def is_intact(name: str, content: bytes) -> bool:
 def _kept(headers: Headers) -> dict[str, str]:
     kept: dict[str, tuple[str, str]] = {}
     for name, value in headers:
-        if not counts(name) or not _is_valid(name, value):
+        if not counts(name):
+            continue
+        try:
+            Response(headers=((name, value),))
+        except InvalidResponse:
             continue
         spelled, before = kept.get(name.lower(), (name, None))
         kept[name.lower()] = (spelled, value if before is None else f"{before}, {value}")
     return dict(kept.values())
-
-
-def _is_valid(name: str, value: str) -> bool:
-    try:
-        Response(headers=((name, value),))
-    except InvalidResponse:
-        return False
-    return True
 
 
 def _body(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:

@@ -130,21 +130,22 @@ class _Members:
         name: str,
         place: tuple[str, ...],
         action: Action | None = None,
-        exact: bool = False,
         secret: bool = False,
     ) -> Any:
-        """`action` is the user's, also of a place above; `exact` if it is for this place alone."""
+        """`action` is the user's, of a place above."""
+        rule = self._rules.path(place) if self._rules.paths and place else None
+        action, exact = (rule.action, rule.exact) if rule else (action, False)
         match value:
             case _Number():
                 return _Number(self._censor.number(name, value, action, secret=secret, exact=exact))
             case str():
                 return self._censor.member(name, value, action, secret=secret, exact=exact)
             case list():
-                return [self._inner(each, name, (*place, str(n)), action, secret) for n, each in enumerate(value)]
+                return [self.walk(each, name, (*place, str(n)), action, secret) for n, each in enumerate(value)]
             case dict():
                 codes = not _AUTHORISATION.isdisjoint(value)
                 return {
-                    self._censor.name(key): self._inner(
+                    self._censor.name(key): self.walk(
                         inner,
                         key,
                         (*place, key),
@@ -154,12 +155,6 @@ class _Members:
                     for key, inner in value.items()
                 }
         return value
-
-    def _inner(self, value: Any, name: str, place: tuple[str, ...], action: Action | None, secret: bool) -> Any:
-        rule = self._rules.path(place) if self._rules.paths else None
-        if rule:
-            return self.walk(value, name, place, rule.action, rule.exact, secret)
-        return self.walk(value, name, place, action, False, secret)
 
 
 def _of_a_birth(name: str) -> Action | None:
@@ -265,7 +260,8 @@ class Redactor:
     def _headers(self, headers: Headers, *, replayed: bool = False) -> Headers:
         pairs = []
         for name, text in headers:
-            new = text if replayed and _frames(name) else self._header(name.lower(), text)
+            is_framing = name.lower() in FRAMING or name.lower().startswith(OURS)
+            new = text if replayed and is_framing else self._header(name.lower(), text)
             if new is not None:
                 pairs.append((name, new))
         return headers if tuple(pairs) == headers.pairs else Headers(pairs)
@@ -304,7 +300,3 @@ class Redactor:
         if name not in NOISE:
             censor.dropped(text)
         return None
-
-
-def _frames(name: str) -> bool:
-    return name.lower() in FRAMING or name.lower().startswith(OURS)

@@ -231,8 +231,10 @@ class Censor:
             return self.dropped(text)
         if action == "keep":
             return text if self.remembered.knows(text) else self.remembered.replaced(text)
-        if action == "replace":
-            return self.replaced(text)
+        return self.replaced(text) if action == "replace" else self.by_name(name, text, depth)
+
+    def by_name(self, name: str, text: str, depth: int) -> str:
+        """A text under this name, about which no rule says anything and which opens nothing."""
         if allowlist.is_bic(name, text) or (allowlist.is_quantity(name) and allowlist.is_amount(text)):
             return text if not self.remembered.knows(text) else self.shaped(text)
         if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
@@ -257,19 +259,23 @@ class Censor:
             return text
         if action == "drop" or secret or allowlist.is_secret(name):
             return self._made(text, "0")
-        small = _SMALL_NUMBER.fullmatch(text) or (allowlist.is_quantity(name) and allowlist.is_amount(text))
-        personal = allowlist.is_birth(name) or allowlist.is_position(name) or allowlist.is_personal(name)
-        if action == "keep" or (small and action is None and not personal):
+        if action == "keep" or (action is None and self.is_harmless(name, text)):
             return text
         return self._made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
+
+    def is_harmless(self, name: str, number: str) -> bool:
+        """True for a number that stays under this name."""
+        if allowlist.is_birth(name) or allowlist.is_position(name) or allowlist.is_personal(name):
+            return False
+        return bool(_SMALL_NUMBER.fullmatch(number)) or (allowlist.is_quantity(name) and allowlist.is_amount(number))
 
     def name(self, text: str) -> str:
         """The name of a member or a parameter, unless it is data that became one: an IBAN with its balance."""
         if self.is_unchanged(text):
             return text
-        if allowlist.is_name(text) and not any(map(self._was_replaced, allowlist.readings(text))):
-            return text
-        return self.value(text)
+        # An ordinary word does not become a person's because it was somebody's name once.
+        numbered = (reading for reading in allowlist.readings(text) if _DIGIT.search(reading))
+        return text if allowlist.is_name(text) and not any(map(self.remembered.inside, numbered)) else self.value(text)
 
     def value(self, text: str, depth: int = 0) -> str:
         """A text of which nothing but its kind is known."""
@@ -410,10 +416,6 @@ class Censor:
                 raw_text if new == text else quote(new, safe=":/"),
             )
         )
-
-    def _was_replaced(self, name: str) -> bool:
-        # An ordinary word does not become a person's because it was somebody's name once.
-        return _DIGIT.search(name) is not None and self.remembered.inside(name)
 
     def _made(self, text: str, new: str) -> str:
         if new != text:

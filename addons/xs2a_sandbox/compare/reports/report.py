@@ -138,7 +138,7 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
     masked: list[Finding] = []
     if bank and sandbox:
         findings = [_finding(one, bank, sandbox) for one in compared.differences]
-        masked = [_finding(one.difference, bank, sandbox, one.why) for one in compared.masked]
+        masked = [_finding(difference, bank, sandbox, why) for difference, why in compared.masked]
     return ComparedExchange(
         number,
         printable(compared.title),
