@@ -22,8 +22,7 @@ _MEMBERS = 12
 def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
     """A rule as a cassette writes it, with an example that holds.
 
-    Raises:
-        UserMistake: not all of the exchange was kept.
+    Raises UserMistake: not all of the exchange was kept.
     """
     if entry.cut:
         raise UserMistake(f"exchange {entry.number} is larger than what the journal keeps of one, so it makes no case")

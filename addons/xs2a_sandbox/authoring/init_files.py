@@ -12,8 +12,7 @@ from xs2a_sandbox.errors import ConfigError, UserMistake
 def write(directory: Path, scenario: str | None = None) -> list[Path]:
     """All files or none: what is there already stays as it is. A scenario becomes one of the user's own cases.
 
-    Raises:
-        UserMistake: naming the files in the way, or what the operating system says, or the scenarios that there are.
+    Raises UserMistake: naming the files in the way, or what the operating system says, or the scenarios that there are.
     """
     files = {directory / FILE: settings().encode()}
     if scenario is not None:

@@ -104,9 +104,8 @@ _SHOWN = 3
 def write(settings: Settings, method: str, path: str, status: int | None = None, file: Path | None = None) -> Path:
     """The file that was written: `file`, or one in the folder of one's own cases.
 
-    Raises:
-        UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
-            an example of the case, or of another one, would not hold.
+    Raises UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
+    an example of the case, or of another one, would not hold.
     """
     interface, schemas, data = _read(settings)
     draft = drafted(interface, schemas, data, method.upper(), path, status)
@@ -116,9 +115,8 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
 def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
     """Writes, as `write` does, a case that answers what was asked there with what was answered.
 
-    Raises:
-        UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
-            example of another case would not hold.
+    Raises UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
+    example of another case would not hold.
     """
     interface, _, _ = _read(settings)
     rule = case_from(entry, interface)

@@ -39,7 +39,7 @@ def read(body: bytes) -> Content:
         return Content("bytes", body)
     try:
         # Half a surrogate pair, a number of thousands of digits: JSON all the same.
-        return Content("json", json.loads(text, parse_float=_number, parse_int=_integer, parse_constant=refuse))
+        return Content("json", json.loads(text, parse_float=exact_number, parse_int=_integer, parse_constant=refuse))
     except (ValueError, RecursionError):
         return Content("text", text)
 
@@ -47,7 +47,8 @@ def read(body: bytes) -> Content:
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
-def _number(text: str) -> Decimal | float:
+def exact_number(text: str) -> Decimal | float:
+    """The number with its digits, unless its exponent has twenty of them."""
     try:
         return Decimal(text)
     except InvalidOperation:

@@ -99,8 +99,7 @@ def read(file: Path) -> DerivedFile:
 def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: Sequence[Value]) -> str:
     """The file's text with these generated rules in place of those it had.
 
-    Raises:
-        ConfigError: something of somebody's would not be what it was.
+    Raises ConfigError: something of somebody's would not be what it was.
     """
     dash = old.dash if old else 2
     sections = dict(old.sections) if old else {"cassette": "cassette: 1\n", "title": yaml_text({"title": title})}

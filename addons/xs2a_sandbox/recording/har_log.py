@@ -219,8 +219,7 @@ def read_head(file: Path) -> dict[str, Any]:
 def read_raw(file: Path) -> list[Exchange]:
     """The exchanges in the order written. A line that a crash left unfinished is passed over with a warning.
 
-    Raises:
-        ConfigError: the file cannot be read, or a line is something else than an entry.
+    Raises ConfigError: the file cannot be read, or a line is something else than an entry.
     """
     entries = []
     with _opened(file) as lines:

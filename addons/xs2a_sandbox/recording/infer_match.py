@@ -38,6 +38,7 @@ WHERE_THEY_LACK = {
     name.lower(): name for name in ("PSU-IP-Address", "TPP-Nok-Redirect-URI", "TPP-Redirect-URI", "X-Request-ID")
 }
 """Headers whose values say nothing; that one is missing does."""
+_HEADERS = ALWAYS | WHERE_THEY_DIFFER | WHERE_THEY_LACK
 
 _OWN_WORDS = re.compile(
     "endToEnd(Id|Identification)|instructionId(entification)?|(x-?)?request-?id|correlation-?id", re.IGNORECASE
@@ -77,7 +78,7 @@ def recorded_request(
     for name, value in split_target(target).query:
         if len(name) <= _LONGEST_NAME:
             places[RequestPart("query", name)] = (*places.get(RequestPart("query", name), ()), value)
-    for name in (*ALWAYS, *WHERE_THEY_DIFFER, *WHERE_THEY_LACK):
+    for name in _HEADERS:
         if values := tuple(filter(is_field_value, headers.all(name))):
             places[RequestPart("headers", name)] = values
     leaves, around = _leaves(body)
@@ -222,9 +223,7 @@ def _match(
 ) -> dict[str, dict[str, Any]]:
     parts: dict[str, dict[str, Any]] = {"where": {}, "query": {}, "headers": {}, "body": {}}
     for place, mode in modes.items():
-        name = place.name
-        if place.part == "headers":
-            name = (ALWAYS | WHERE_THEY_DIFFER | WHERE_THEY_LACK)[name]
+        name = _HEADERS[place.name] if place.part == "headers" else place.name
         if (matcher := _matcher(request, place, mode, kinds[place])) is not _ANYTHING:
             parts[place.part][name] = matcher
     return {part: matchers for part, matchers in parts.items() if matchers}

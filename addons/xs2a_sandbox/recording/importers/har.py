@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http.body import exact_number
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import from_har
 
@@ -75,20 +76,13 @@ def read_json(file: Path, *, folder: Path | None = None) -> Any:
     if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
         raise ConfigError(f"{file}: there are more than {_MOST_VALUES:,} values in it; import it in parts")
     try:
-        value = json.loads(content, parse_float=_number, parse_int=_integer)
+        value = json.loads(content, parse_float=exact_number, parse_int=_integer)
     except RecursionError:
         raise _too_deep(file) from None
     except ValueError as error:
         raise ConfigError(f"{file}: this is no JSON: {error}") from None
     _check_depth(value, file)
     return value
-
-
-def _number(text: str) -> Decimal | float:
-    try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent of twenty digits
-        return float(text)
 
 
 def _integer(text: str) -> int | Decimal:

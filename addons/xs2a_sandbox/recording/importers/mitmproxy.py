@@ -55,8 +55,7 @@ def read(file: Path) -> Foreign:
 def _flows(stream: BinaryIO) -> Iterator[flow.Flow]:
     """Hands mitmproxy one flow after the other, whole and looked at: it reads as much as a length says.
 
-    Raises:
-        ValueError: it is not well-formed, or too large.
+    Raises ValueError: it is not well-formed, or too large.
     """
     left = os.fstat(stream.fileno()).st_size
     while begin := stream.peek(13)[:13]:  # type: ignore[attr-defined]

@@ -34,8 +34,7 @@ class Variables:
 def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
     """Collections do not say when anything was; it was `now`, one second after the other.
 
-    Raises:
-        ConfigError: the collection is not what Postman exports.
+    Raises ConfigError: the collection is not what Postman exports.
     """
     if not isinstance(collection.get("item"), list):
         raise ConfigError(f"{file}: this is no Postman collection: item is no list")
