@@ -13,7 +13,8 @@ from xs2a_sandbox.http import Response
 
 def suggested(*pairs: tuple[Any, Any]) -> tuple[list[tuple[str | None, str]], list[tuple[str, str]]]:
     rules, refused = suggest(report(comparison(*pairs), "bank", None))
-    return [(r.path or r.header, r.kind) for r in rules], [(r.where, r.because.partition(":")[0]) for r in refused]
+    places = [(rule.get("path") or rule.get("header"), rule["kind"]) for rule in rules]
+    return places, [(r.where, r.because.partition(":")[0]) for r in refused]
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,6 @@ _ALONE: frozenset[Kind] = frozenset({"member-extra", "element-extra", "type"})
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoreSuggestion:
-    """A rule for `operation`: for a `header`, or for a `path` into the body."""
-
-    operation: str
-    kind: Kind
-    path: str | None
-    header: str | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Refusal:
     """No rule for this, because."""
 
@@ -44,38 +33,34 @@ class _Group:
     path: tuple[str, ...]
     """With `*` for positions in arrays."""
 
+    @property
+    def place(self) -> dict[str, str]:
+        """The place as rules name it."""
+        return {"header": self.header} if self.header else {"path": pointer_text(self.path)}
 
-def suggest(report: Report) -> tuple[list[IgnoreSuggestion], list[Refusal]]:
-    """Only scalar values that differ wherever the rule would look, so that it hides nothing but drift."""
+
+def suggest(report: Report) -> tuple[list[dict[str, str]], list[Refusal]]:
+    """Rules, only for scalar values that differ wherever the rule would look, so that it hides nothing but drift."""
     groups: dict[_Group, list[tuple[ComparedExchange, Finding]]] = {}
     for exchange in report.exchanges:
         for finding in exchange.findings:
             groups.setdefault(_group(exchange, finding), []).append((exchange, finding))
-    suggestions, refusals = [], []
-    for group, pairs in groups.items():
+    rules, refusals = [], []
+    for group in sorted(groups, key=lambda group: (group.operation, [*group.place.items()], group.kind)):
+        pairs = groups[group]
         where = pairs[0][1].where or "the whole body"
         if because := _refused(group, pairs, report.exchanges):
             refusals.append(Refusal(group.operation, where, group.kind, because))
             continue
-        path = None if group.header else pointer_text(group.path)
         count = f"{len(pairs)} time{'' if len(pairs) == 1 else 's'}"
         why = f"the {'header' if group.header else 'value'} differed {count}, wherever it stood; say why that is right"
-        suggestions.append(IgnoreSuggestion(group.operation, group.kind, path, group.header, why))
-    order = sorted(suggestions, key=lambda s: (s.operation, s.path or "", s.header or "", s.kind))
-    return order, sorted(refusals, key=lambda r: (r.operation, r.where, r.kind))
+        operation = {} if group.operation == UNKNOWN else {"operation": group.operation}
+        rules.append({**group.place, "kind": group.kind, **operation, "why": why})
+    return rules, sorted(refusals, key=lambda r: (r.operation, r.where, r.kind))
 
 
-def as_yaml(suggestions: Sequence[IgnoreSuggestion], refusals: Sequence[Refusal]) -> str:
+def as_yaml(rules: Sequence[Mapping[str, str]], refusals: Sequence[Refusal]) -> str:
     """A file for `--ignore`."""
-    rules = [
-        {
-            **({"path": one.path} if one.path else {"header": one.header}),
-            "kind": one.kind,
-            **({} if one.operation == UNKNOWN else {"operation": one.operation}),
-            "why": one.why,
-        }
-        for one in suggestions
-    ]
     reasons = [f"# no rule for {r.kind} at {r.where} ({r.operation}): {r.because}\n" for r in refusals]
     return yaml_text({"ignore": 1, "rules": rules}) + "".join(reasons)
 
