@@ -88,7 +88,8 @@ def test_each_side_has_pages_of_its_own(member: str, bank: str, sandbox: str, eq
 def test_glancing_learns_nothing() -> None:
     counterparts = Counterparts()
     assert Contrast(counterparts, learn=False).values(BANK, SANDBOX) == []
-    assert len(counterparts) == 0
+    request = Request("GET", "/v1/consents/B-1")
+    assert counterparts.to_right(request) is request
 
 
 def test_requests_go_to_each_side_in_its_own_words() -> None:

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from xs2a_sandbox.authoring import lint_answers
 from xs2a_sandbox.authoring.examples import Trial, trials
-from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch
+from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch, texts
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
@@ -71,7 +70,8 @@ def check_parameters(rule: Rule, operation: Operation | None) -> Iterator[Proble
     if pattern is None:
         return
     for pointer, text in _expressions(rule):
-        for name in sorted(members(text, "path") - set(pattern.names)):
+        read = members(text, "path") if "{{" in text else set()
+        for name in sorted(read - set(pattern.names)):
             lacking = f"the path {pattern.text} has no parameter {name}{_hint([name], pattern.names)}"
             yield rule.origin.problem(WHERE, lacking, pointer)
 
@@ -105,7 +105,7 @@ def _hint(words: Collection[str], names: Collection[str]) -> str:
 
 
 def _expressions(rule: Rule) -> Iterator[tuple[Pointer, str]]:
-    """Places below the rule, and the text there that is computed."""
+    """Places below the rule, and the text there that may be computed."""
     written = rule.origin.written
     if rule.when_text:
         yield ("match", "when"), _braced(rule.when_text)
@@ -114,21 +114,13 @@ def _expressions(rule: Rule) -> Iterator[tuple[Pointer, str]]:
         if "when" in answer:
             yield (*below, "when"), _braced(answer["when"])
         for key in _COMPUTED if answer.get("raw") is not True else ():
-            yield from _texts(answer.get(key), (*below, key))
+            yield from texts(answer.get(key), (*below, key))
     for number, effect in enumerate(written.get("effects", ())):
-        yield from _texts(effect.get("to"), ("effects", number, "to"))
+        yield from texts(effect.get("to"), ("effects", number, "to"))
 
 
 def _braced(condition: str) -> str:
     return "{{ " + condition + " }}"
-
-
-def _texts(value: Any, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
-    if isinstance(value, str) and "{{" in value:
-        yield pointer, value
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, inner in pairs:
-        yield from _texts(inner, (*pointer, step))
 
 
 UNUSED_TESTDATA = "unused-testdata"

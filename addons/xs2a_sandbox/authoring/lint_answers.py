@@ -124,7 +124,7 @@ def dry_run(
 
 def mismatch(by: Operation | Rule, source: str, reason: str) -> Problem | None:
     """A problem at the text that the expression stands in, if `by` has it."""
-    place = _place(by.origin.written, source)
+    place = next((pointer for pointer, text in texts(by.origin.written) if text == source), None)
     return None if place is None else by.origin.problem(TEMPLATE, computed(source, reason), place)
 
 
@@ -132,14 +132,13 @@ def computed(source: str, reason: str) -> str:
     return f"{source!r} cannot be computed and comes out null: {reason}"
 
 
-def _place(written: Any, source: str) -> Pointer | None:
-    if written == source:
-        return ()
-    pairs = written.items() if isinstance(written, dict) else enumerate(written) if isinstance(written, list) else ()
+def texts(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, str]]:
+    """All texts in it, and their places."""
+    if isinstance(value, str):
+        yield pointer, value
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in pairs:
-        if (below := _place(inner, source)) is not None:
-            return (step, *below)
-    return None
+        yield from texts(inner, (*pointer, step))
 
 
 def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Clock) -> Scope:

@@ -33,9 +33,6 @@ class Counterparts:
         self._left_base = left_base.rstrip("/")
         self._right_base = right_base.rstrip("/")
 
-    def __len__(self) -> int:
-        return len(self._to_right)
-
     def learn(self, left: str, right: str) -> None:
         if len(self._to_right) >= _MOST:
             oldest = next(iter(self._to_right))
