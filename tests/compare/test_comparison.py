@@ -290,7 +290,7 @@ def test_ignored_differences_are_masked_with_the_rule_s_reason() -> None:
     result = asyncio.run(comparison.play([step("GET", "/v1/x")]))
     (one,) = result.compared
     assert [d.where for d in one.differences] == ["/b"]
-    assert [(m.difference.where, m.why) for m in one.masked] == [("/a", "known")]
+    assert [(difference.where, why) for difference, why in one.masked] == [("/a", "known")]
     assert [rule.why for rule in result.unused] == ["of no use"]
 
 

@@ -39,7 +39,7 @@ class Foreign:
     redacted: str | None = None
 
 
-class LeftOut(Exception):
+class NoExchange(Exception):
     """Tells why something of another program's cannot be an exchange."""
 
 

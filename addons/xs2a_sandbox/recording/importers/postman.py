@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import duration, split_url
-from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, LeftOut, Room, fill
+from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, NoExchange, Room, fill
 
 _VARIABLE = re.compile(r"\{\{([^{}]*)\}\}")
 _BASE = re.compile(r"\{\{[^{}]*\}\}(?=/|$)")
@@ -53,7 +53,7 @@ def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
             try:
                 request = answer.get("originalRequest") or item.get("request")
                 entries.append(_entry(request, answer, variables, now + timedelta(seconds=len(entries))))
-            except LeftOut as reason:
+            except NoExchange as reason:
                 left_out.append(f"{named}: {reason}")
             except ValueError as error:
                 raise ConfigError(f"{file}: {named}: {error}") from None
@@ -92,7 +92,7 @@ def _entry(request: Any, answer: Mapping[str, Any], variables: Variables, starte
         raise ValueError("it has no request")
     status = answer.get("code")
     if not isinstance(status, int):
-        raise LeftOut("the saved answer has no status")
+        raise NoExchange("the saved answer has no status")
     bank, target = split_url(_url(request.get("url"), variables))
     text = answer.get("body")
     if text is not None and not isinstance(text, str):
@@ -133,7 +133,7 @@ def _url(url: Any, variables: Variables) -> str:
 
 def _value(name: str, own: Mapping[str, str], variables: Variables) -> str:
     if name not in own:
-        raise LeftOut(f"the path variable :{name} has no value")
+        raise NoExchange(f"the path variable :{name} has no value")
     return _filled(own[name], variables)
 
 
@@ -145,7 +145,7 @@ def _filled(text: str, variables: Variables, *, leave_base: bool = False) -> str
         text = fill(_VARIABLE, text, lambda place: variables.values.get(place[1].strip(), place[0]), variables.room)
     start = _BASE.match(text) if leave_base else None
     if missing := _VARIABLE.search(text, start.end() if start else 0):
-        raise LeftOut(f"the variable {missing[0]} has no value in the collection")
+        raise NoExchange(f"the variable {missing[0]} has no value in the collection")
     return text
 
 
@@ -157,7 +157,7 @@ def _headers(listed: Any, variables: Variables | None) -> Headers:
         value = str(header.get("value") or "")
         try:
             pairs.append((str(header.get("key") or ""), _filled(value, variables) if variables else value))
-        except LeftOut:
+        except NoExchange:
             continue  # a token that Postman would have filled in
     return Headers(pair for pair in pairs if pair[0])
 
@@ -175,4 +175,4 @@ def _body(body: Any, variables: Variables) -> bytes:
         return urlencode(
             [(str(f.get("key", "")), _filled(str(f.get("value") or ""), variables)) for f in fields]
         ).encode()
-    raise LeftOut(f"a body of the kind {body['mode']} is not in the collection")
+    raise NoExchange(f"a body of the kind {body['mode']} is not in the collection")

@@ -12,7 +12,7 @@ from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, LeftOut, Room, fill, read_json
+from xs2a_sandbox.recording.importers.har import NOWHERE, Foreign, NoExchange, Room, fill, read_json
 
 FILES = "__files"
 
@@ -50,7 +50,7 @@ def read(value: Any, file: Path, files: Path, now: datetime, room: Room | None =
     for place, mapping in _mappings(value, file):
         try:
             entries.append(_entry(mapping, files, room, now + timedelta(seconds=len(entries))))
-        except LeftOut as reason:
+        except NoExchange as reason:
             left_out.append(f"{place}: {reason}")
         except ValueError as error:
             raise ConfigError(f"{file}: {place}: {error}") from None
@@ -72,14 +72,14 @@ def _mappings(value: Any, file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]
 def _entry(mapping: Mapping[str, Any], files: Path, room: Room, started: datetime) -> Exchange:
     request, answer = mapping["request"], mapping["response"]
     if mapping.get("requiredScenarioState") or mapping.get("newScenarioState"):
-        raise LeftOut("it depends on the state of a scenario")
+        raise NoExchange("it depends on the state of a scenario")
     if unknown := sorted(request.keys() - _REQUEST):
-        raise LeftOut(f"its request is matched by {', '.join(unknown)}")
+        raise NoExchange(f"its request is matched by {', '.join(unknown)}")
     if unknown := sorted(answer.keys() - _ANSWER - _TIMING):
-        raise LeftOut(f"its response has {', '.join(unknown)}")
+        raise NoExchange(f"its response has {', '.join(unknown)}")
     method = str(request.get("method", "ANY")).upper()
     if method == "ANY":
-        raise LeftOut("it answers any method")
+        raise NoExchange("it answers any method")
     headers = _equal(request.get("headers"), "header")
     body = _body(request.get("bodyPatterns"))
     if body and "content-type" not in {name.lower() for name in headers}:
@@ -114,7 +114,7 @@ def _target(request: Mapping[str, Any], room: Room) -> str:
     if named == ["urlPathTemplate"]:
         values = _equal(request.get("pathParameters"), "path parameter")
         if missing := [name for name in _PARAMETER.findall(path) if name not in values]:
-            raise LeftOut(f"its path parameter {missing[0]} can be anything")
+            raise NoExchange(f"its path parameter {missing[0]} can be anything")
         path = fill(_PARAMETER, path, lambda place: quote(values[place[1]], safe=""), room)
     if not path.startswith("/"):
         raise ValueError(f"its path {path!r} does not begin with /")
@@ -132,7 +132,7 @@ def _equal(matchers: Any, kind: str) -> dict[str, str]:
             or matcher.keys() - {"equalTo", "caseInsensitive"}
             or "equalTo" not in matcher
         ):
-            raise LeftOut(f"its {kind} {name} is not matched by equalTo")
+            raise NoExchange(f"its {kind} {name} is not matched by equalTo")
         values[str(name)] = str(matcher["equalTo"])
     return values
 
@@ -144,11 +144,11 @@ def _body(patterns: Any) -> bytes:
     if isinstance(only, Mapping) and isinstance(only.get("equalTo"), str):
         return str(only["equalTo"]).encode()
     if not isinstance(only, Mapping) or "equalToJson" not in only:
-        raise LeftOut("its body is not matched by one equalToJson")
+        raise NoExchange("its body is not matched by one equalToJson")
     value = only["equalToJson"]
     body = value.encode() if isinstance(value, str) else to_json(value)
     if b"${json-unit." in body:
-        raise LeftOut("its body is matched by placeholders")
+        raise NoExchange("its body is matched by placeholders")
     return body
 
 
