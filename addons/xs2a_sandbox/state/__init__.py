@@ -1,4 +1,4 @@
-"""What the bank remembers: documents by session, collection and id, read lazily and committed all or none."""
+"""The bank's memory: documents by session, collection and id, read lazily and committed all or none."""
 
 from xs2a_sandbox.state.store import Document, MemoryStore, Store, Transaction
 

@@ -3,10 +3,11 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
@@ -32,11 +33,11 @@ _APPLICATION = int.from_bytes(b"XS2A")
 """Marks the file as ours, where SQLite has a place for that."""
 
 _FORMAT = 1
-"""Of the tables, kept in the file. One that a later version has made otherwise is not touched."""
+"""The version of the tables, kept in the file. A file of a later version is not touched."""
 
 _NAMES = frozenset({"documents", "lists", "versions"})
 _BUSY_SECONDS = 5.0
-"""For another process at the start. Later nothing waits in here, as everybody else would wait with it."""
+"""The wait for another process at the start. Later nothing waits in here, as everybody else would wait with it."""
 
 _ROOM = 1024 * 1024
 """Bytes that have to be free: a log file of this much is what a few hundred requests write."""
@@ -91,98 +92,47 @@ class SqliteStore:
             raise UserMistake(f"the state file {self.file} is another program's database; {_ELSE}")
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
-        row = self._one(
-            "select version, json from documents where session = ? and collection = ? and id = ?",
-            (session, collection, id),
-        )
-        return (row[0], _document(row[1])) if row else (0, None)
+        query = "select version, json from documents where session = ? and collection = ? and id = ?"
+        rows = self._rows(query, session, collection, id)
+        return (rows[0][0], _document(rows[0][1])) if rows else (0, None)
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         # The version first: a write in between is then noticed at the commit, never missed.
-        row = self._one("select version from lists where session = ? and collection = ?", (session, collection))
-        try:
-            rows = self._connection.execute(
-                "select id, json from documents where session = ? and collection = ?", (session, collection)
-            ).fetchall()
-        except sqlite3.Error as error:
-            raise StoreUnavailable(str(error)) from error
-        return (row[0] if row else 0), {id: _document(text) for id, text in rows}
+        version = self._version(session, collection)
+        rows = self._rows("select id, json from documents where session = ? and collection = ?", session, collection)
+        return version, {id: _document(text) for id, text in rows}
 
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
-        self._must_be_there()
-        try:
-            self._connection.execute("begin immediate")
-            try:
-                done = self._write(session, reads, lists, writes)
-                self._connection.execute("commit" if done else "rollback")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("rollback")
-                raise
-        except sqlite3.Error as error:
-            raise StoreUnavailable(str(error)) from error
-        self._must_be_there()
-        return done
-
-    def _write(
-        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
-    ) -> bool:
-        execute = self._connection.execute
-        for (collection, id), version in reads.items():
-            row = execute(
-                "select version from documents where session = ? and collection = ? and id = ?",
-                (session, collection, id),
-            ).fetchone()
-            if (row[0] if row else 0) != version:
+        with self._writing() as execute:
+            if any(self._version(session, *key) != version for key, version in reads.items()):
                 return False
-        for collection, version in lists.items():
-            row = execute(
-                "select version from lists where session = ? and collection = ?", (session, collection)
-            ).fetchone()
-            if (row[0] if row else 0) != version:
+            if any(self._version(session, name) != version for name, version in lists.items()):
                 return False
-        # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
-        (version,) = execute("update versions set last = last + 1 returning last").fetchone()
-        for (collection, id), document in writes.items():
-            text = None if document is None else to_json(document).decode()
-            execute("replace into documents values (?, ?, ?, ?, ?)", (session, collection, id, version, text))
-            execute("replace into lists values (?, ?, ?)", (session, collection, version))
+            # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
+            (version,) = execute("update versions set last = last + 1 returning last").fetchone()
+            for (collection, id), document in writes.items():
+                text = None if document is None else to_json(document).decode()
+                execute("replace into documents values (?, ?, ?, ?, ?)", (session, collection, id, version, text))
+                execute("replace into lists values (?, ?, ?)", (session, collection, version))
+        self._must_be_there()
         return True
 
     def reset(self, session: str | None = None) -> None:
         where, values = ("", ()) if session is None else (" where session = ?", (session,))
-        self._must_be_there()
-        try:
-            self._connection.execute("begin immediate")
-            self._connection.execute(f"delete from documents{where}", values)
-            self._connection.execute(f"delete from lists{where}", values)
-            self._connection.execute("commit")
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.execute("rollback")
-            raise StoreUnavailable(str(error)) from error
+        with self._writing() as execute:
+            execute(f"delete from documents{where}", values)
+            execute(f"delete from lists{where}", values)
 
     def counts(self, session: str | None = None) -> dict[str, int]:
         where, values = ("", ()) if session is None else (" where session = ?", (session,))
-        try:
-            rows = self._connection.execute(
-                f"select collection, count(*) from documents{where} group by collection", values
-            ).fetchall()
-        except sqlite3.Error as error:
-            raise StoreUnavailable(str(error)) from error
-        return dict(rows)
+        return dict(self._rows(f"select collection, count(*) from documents{where} group by collection", *values))
 
     def sessions(self) -> dict[str, dict[str, int]]:
         sessions: dict[str, dict[str, int]] = {}
-        try:
-            rows = self._connection.execute(
-                "select session, collection, count(*) from documents group by session, collection order by session"
-            ).fetchall()
-        except sqlite3.Error as error:
-            raise StoreUnavailable(str(error)) from error
-        for session, collection, count in rows:
+        query = "select session, collection, count(*) from documents group by session, collection order by session"
+        for session, collection, count in self._rows(query):
             sessions.setdefault(session, {})[collection] = count
         return sessions
 
@@ -214,12 +164,34 @@ class SqliteStore:
     def close(self) -> None:
         self._connection.close()
 
-    def _one(self, query: str, values: tuple[str, ...]) -> tuple[int, str | None] | None:
+    def _version(self, session: str, collection: str, id: str | None = None) -> int:
+        """The version of a document, or of its collection."""
+        table, of_one = ("lists", "") if id is None else ("documents", " and id = ?")
+        query = f"select version from {table} where session = ? and collection = ?{of_one}"
+        rows = self._rows(query, session, collection, *(() if id is None else (id,)))
+        return int(rows[0][0]) if rows else 0
+
+    def _rows(self, query: str, *values: str) -> Sequence[tuple[Any, ...]]:
         try:
-            row: tuple[int, str | None] | None = self._connection.execute(query, values).fetchone()
+            return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreUnavailable(str(error)) from error
-        return row
+
+    @contextmanager
+    def _writing(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """Gives what executes statements: all of them or none, of a file that is there. Raises StoreUnavailable."""
+        self._must_be_there()
+        try:
+            self._connection.execute("begin immediate")
+            try:
+                yield self._connection.execute
+                self._connection.execute("commit")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+                raise
+        except sqlite3.Error as error:
+            raise StoreUnavailable(str(error)) from error
 
 
 def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

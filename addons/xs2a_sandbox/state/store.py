@@ -123,7 +123,7 @@ class _Session:
 
 
 _AS_BEFORE = "_asBefore"
-"""In a stored document: the members that are still those of the test data, and are not stored with it."""
+"""Names, in a stored document, the members that are still those of the test data, and are not stored with it."""
 
 
 class Transaction:
