@@ -96,18 +96,16 @@ def read_file(file: Path, what: str, fits: Callable[[str], object]) -> str | Non
     try:
         # Nobody waits for the other end of a pipe.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return _read(descriptor, file, what, fits)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError as error:
         if file.is_symlink():
             raise ConfigError(f"the {what} {file} is a link that leads nowhere: remove it") from error
         return None
     except OSError as error:
         raise ConfigError(f"the {what} {file} cannot be read: {error.strerror}") from None
-    try:
-        return _read(descriptor, file, what, fits)
-    except OSError as error:
-        raise ConfigError(f"the {what} {file} cannot be read: {error.strerror}") from None
-    finally:
-        os.close(descriptor)
 
 
 def _read(descriptor: int, file: Path, what: str, fits: Callable[[str], object]) -> str:

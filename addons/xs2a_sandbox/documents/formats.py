@@ -6,7 +6,8 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -25,82 +26,64 @@ _LONGEST = 100
 """Characters of what is remembered: longer texts are no IBAN, BIC or address, and would fill the memory."""
 
 
+def _remembered(fits: Callable[[str], bool]) -> Callable[[str], bool]:
+    remembered = lru_cache(4096)(fits)
+    return wraps(remembered)(lambda text: len(text) <= _LONGEST and remembered(text))
+
+
+def _is_read_by(read: Callable[[str], Any], text: str) -> bool:
+    try:
+        read(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
+@_remembered
 def is_ip(text: str) -> bool:
-    return len(text) <= _LONGEST and _is_ip(text)
+    return _is_read_by(ipaddress.ip_address, text)
 
 
-@lru_cache(1024)
-def _is_ip(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
+@_remembered
 def is_iban(text: str) -> bool:
     """Electronic form only: no spaces, upper case; country structure and check digits right."""
-    return len(text) <= _LONGEST and _is_iban(text)
-
-
-@lru_cache(4096)
-def _is_iban(text: str) -> bool:
+    if not _is_compact(text):
+        return False
     import schwifty  # reads its registry of banks when imported, which would cost every start
 
-    if not (text.isascii() and text.isalnum() and text == text.upper()):
-        return False
-    return schwifty.IBAN(text, allow_invalid=True).is_valid
+    return bool(schwifty.IBAN(text, allow_invalid=True).is_valid)
 
 
+@_remembered
 def is_bic(text: str) -> bool:
-    return len(text) <= _LONGEST and _is_bic(text)
-
-
-@lru_cache(1024)
-def _is_bic(text: str) -> bool:
+    if not _is_compact(text):
+        return False
     import schwifty
 
-    if not (text.isascii() and text.isalnum() and text == text.upper()):
-        return False  # schwifty would take the blanks out
-    return schwifty.BIC(text, allow_invalid=True).is_valid
+    return bool(schwifty.BIC(text, allow_invalid=True).is_valid)
+
+
+def _is_compact(text: str) -> bool:
+    """Tells whether there is nothing in it that schwifty would take out or change first."""
+    return text.isascii() and text.isalnum() and text == text.upper()
 
 
 def is_date(text: str) -> bool:
-    if not _DATE.fullmatch(text):
-        return False
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    return _DATE.fullmatch(text) is not None and _is_read_by(date.fromisoformat, text)
 
 
 def is_date_time(text: str) -> bool:
     """RFC 3339: with seconds and an offset."""
-    if not _DATE_TIME.fullmatch(text):
-        return False
-    try:
-        datetime.fromisoformat(text.upper())
-    except ValueError:
-        return False
-    return True
-
-
-def is_currency(text: str) -> bool:
-    return text in _currencies()
+    return _DATE_TIME.fullmatch(text) is not None and _is_read_by(datetime.fromisoformat, text.upper())
 
 
 def is_amount(text: str) -> bool:
     """A decimal with a dot, at most three decimals, no exponent, no plus sign (spec 2)."""
     return _AMOUNT.fullmatch(text) is not None
-
-
-def is_country(text: str) -> bool:
-    return text in _countries()
 
 
 def is_redirect_uri(text: str) -> bool:
@@ -120,56 +103,39 @@ def is_redirect_uri(text: str) -> bool:
 
 
 @cache
-def _currencies() -> frozenset[str]:
+def _codes(database: str, member: str) -> frozenset[str]:
     import pycountry
 
-    return frozenset(currency.alpha_3 for currency in pycountry.currencies)
+    return frozenset(getattr(one, member) for one in getattr(pycountry, database))
 
 
-@cache
-def _countries() -> frozenset[str]:
-    import pycountry
+class _Format(NamedTuple):
+    """The test for a format, a text of it, and its name in words, for messages."""
 
-    return frozenset(country.alpha_2 for country in pycountry.countries)
+    fits: Callable[[str], bool]
+    sample: str
+    words: str
 
 
-FORMATS: dict[str, Callable[[str], bool]] = {
-    "amount": is_amount,
-    "bic": is_bic,
-    "country": is_country,
-    "currency": is_currency,
-    "date": is_date,
-    "date-time": is_date_time,
-    "iban": is_iban,
-    "ip": is_ip,
-    "redirect-uri": is_redirect_uri,
-    "uuid": is_uuid,
+_FORMATS = {
+    "amount": _Format(is_amount, "12.50", "an amount with a dot, such as 12.34"),
+    "bic": _Format(is_bic, "SANDATWWXXX", "a BIC"),
+    "country": _Format(lambda text: text in _codes("countries", "alpha_2"), "AT", "an ISO 3166 country code"),
+    "currency": _Format(lambda text: text in _codes("currencies", "alpha_3"), "EUR", "an ISO 4217 currency code"),
+    "date": _Format(is_date, "9999-12-31", "a date (YYYY-MM-DD)"),
+    "date-time": _Format(
+        is_date_time,
+        "2030-01-31T09:00:00+01:00",
+        "a date and time with seconds and offset, such as 2026-11-21T09:00:00Z",
+    ),
+    "iban": _Format(is_iban, "AT459880000010204711", "an IBAN with valid check digits"),
+    "ip": _Format(is_ip, "192.0.2.1", "an IP address"),
+    "redirect-uri": _Format(
+        is_redirect_uri, "https://tpp.example/back", "an http or https URL, or one of an app's own scheme"
+    ),
+    "uuid": _Format(is_uuid, "0cae8c3e-1111-4222-8333-444455556666", "a UUID"),
 }
 
-SAMPLES = {
-    "amount": "12.50",
-    "bic": "SANDATWWXXX",
-    "country": "AT",
-    "currency": "EUR",
-    "date": "9999-12-31",
-    "date-time": "2030-01-31T09:00:00+01:00",
-    "iban": "AT459880000010204711",
-    "ip": "192.0.2.1",
-    "redirect-uri": "https://tpp.example/back",
-    "uuid": "0cae8c3e-1111-4222-8333-444455556666",
-}
-"""A text of each format."""
-
-EXPECTED = {
-    "amount": "an amount with a dot, such as 12.34",
-    "bic": "a BIC",
-    "country": "an ISO 3166 country code",
-    "currency": "an ISO 4217 currency code",
-    "date": "a date (YYYY-MM-DD)",
-    "date-time": "a date and time with seconds and offset, such as 2026-11-21T09:00:00Z",
-    "iban": "an IBAN with valid check digits",
-    "ip": "an IP address",
-    "redirect-uri": "an http or https URL, or one of an app's own scheme",
-    "uuid": "a UUID",
-}
-"""The formats in words, for messages."""
+FORMATS = {name: one.fits for name, one in _FORMATS.items()}
+SAMPLES = {name: one.sample for name, one in _FORMATS.items()}
+EXPECTED = {name: one.words for name, one in _FORMATS.items()}

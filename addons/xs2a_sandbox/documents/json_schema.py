@@ -164,7 +164,7 @@ class Schemas:
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self._directories = tuple(directories)
-        self._documents: dict[str, Any] = {}
+        self._read = cache(self._parse)
         self._schemas: dict[str, Schema] = {}
 
     def __getitem__(self, name: str) -> "Schema":
@@ -189,11 +189,6 @@ class Schemas:
             return None
         candidates = ((directory, directory / (name + SUFFIX)) for directory in self._directories)
         return next((place for place in candidates if place[1].exists()), None)
-
-    def _read(self, name: str) -> Any:
-        if name not in self._documents:
-            self._documents[name] = self._parse(name)
-        return self._documents[name]
 
     def _parse(self, name: str) -> Any:
         place = self._file(name)
@@ -246,7 +241,7 @@ class Schema:
     @cached_property
     def _decider(self) -> Any:
         return jsonschema_rs.validator_for(
-            self.document, formats=FORMATS, validate_formats=True, retriever=lambda uri: self.read(_name(uri))
+            self.document, formats=FORMATS, validate_formats=True, retriever=self._read_uri
         )
 
     def _unexplained(self, body: Any) -> Complaint:
@@ -260,7 +255,7 @@ class Schema:
         from referencing.jsonschema import DRAFT202012
 
         def retrieve(uri: str) -> "Resource[Any]":
-            return Resource.from_contents(self.read(_name(uri)), default_specification=DRAFT202012)
+            return Resource.from_contents(self._read_uri(uri), default_specification=DRAFT202012)
 
         registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
         kind, formats = _explaining()
@@ -278,7 +273,10 @@ class Schema:
 
     @property
     def node(self) -> Node:
-        return Node(self.document, self.document, lambda uri: self.read(_name(uri)))
+        return Node(self.document, self.document, self._read_uri)
+
+    def _read_uri(self, uri: str) -> Any:
+        return self.read(uri.partition("/schemas/")[2].partition("#")[0].removesuffix(SUFFIX))
 
 
 @cache
@@ -313,7 +311,3 @@ def _explaining() -> "tuple[type[Validator], FormatChecker]":
 @cache
 def _pattern(rule: str) -> Any:
     return jsonschema_rs.validator_for({"pattern": rule})
-
-
-def _name(uri: str) -> str:
-    return uri.partition("/schemas/")[2].partition("#")[0].removesuffix(SUFFIX)

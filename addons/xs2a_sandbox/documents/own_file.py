@@ -35,7 +35,7 @@ def read(file: Path, *, folder: Path | None = None, limit: int = LARGEST) -> byt
 
 
 def opened(file: Path, *, folder: Path | None = None) -> BinaryIO:
-    """The same, to be read in pieces."""
+    """Opens the file, to be read in pieces, as `read` does."""
     try:
         real = file.resolve()
         inside = folder is None or real.is_relative_to(folder.resolve())

@@ -66,11 +66,7 @@ def did_you_mean(word: str, words: Iterable[Any]) -> str:
 
 def of_body(error: "ValidationError") -> Complaint:
     """The complaint about a JSON body, whose text follows the name of the member that `pointer` leads to."""
-    pointer = tuple(error.absolute_path)
-    keyword: Any = error.validator
-    rule: Any = error.validator_value
-    value: Any = error.instance
-    schema = error.schema if isinstance(error.schema, dict) else {}
+    pointer, keyword, rule, value, schema = _parts(error)
     if _is_about_a_name(error):
         return Complaint((*pointer, value), "wrong-value", f"is a name that {_rule(keyword, rule, schema)}", True)
     match keyword:
@@ -83,7 +79,7 @@ def of_body(error: "ValidationError") -> Complaint:
         case "additionalProperties" | "unevaluatedProperties":
             name = next(_unknown(value, schema), None)
             if name is not None:
-                hint = did_you_mean(name, _known(schema))
+                hint = did_you_mean(name, _named(schema))
                 return Complaint((*pointer, name), "unknown-key", f"is not known there{hint}", True)
         case "anyOf" | "oneOf":
             needed = [name for branch in rule if isinstance(branch, dict) for name in branch.get("required", ())]
@@ -110,18 +106,14 @@ def _kind(value: Any) -> str:
 
 def of_file(error: "ValidationError") -> Iterator[Complaint]:
     """The complaints about a value in a file, which is shown and may be a slip of the pen."""
-    pointer = tuple(error.absolute_path)
-    keyword: Any = error.validator
-    rule: Any = error.validator_value
-    value: Any = error.instance
-    schema = error.schema if isinstance(error.schema, dict) else {}
+    pointer, keyword, rule, value, schema = _parts(error)
     if _is_about_a_name(error):
         what = f"the key {value} {_wrong(keyword, rule, value, schema)}"
         yield Complaint((*pointer, value), "wrong-value", what, True)
         return
     match keyword:
         case "additionalProperties" | "unevaluatedProperties":
-            names = _known(schema)
+            names = _named(schema)
             for key in _unknown(value, schema):
                 hint = did_you_mean(key, names - value.keys()) or _choices(names - value.keys())
                 yield Complaint((*pointer, key), "unknown-key", f"unknown key {key}{hint}", True)
@@ -151,23 +143,27 @@ def of_file(error: "ValidationError") -> Iterator[Complaint]:
             yield Complaint(pointer, "wrong-value", _wrong(keyword, rule, value, schema))
 
 
+def _parts(error: "ValidationError") -> tuple[tuple[str | int, ...], Any, Any, Any, dict[str, Any]]:
+    """The place of the value, the keyword and what it asks, the value, and the schema that they stand in."""
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    return tuple(error.absolute_path), error.validator, error.validator_value, error.instance, schema
+
+
 def _is_about_a_name(error: "ValidationError") -> bool:
     return "propertyNames" in list(error.schema_path)[:-1] and isinstance(error.instance, str)
 
 
 def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    names, patterns = _known(schema), schema.get("patternProperties", ())
+    names, patterns = _named(schema), schema.get("patternProperties", ())
     return (name for name in value if name not in names and not any(re.search(pattern, name) for pattern in patterns))
 
 
 def _branches(error: "ValidationError") -> Iterator[Complaint]:
     """The complaints of the branch that was probably meant; those of all others are noise."""
-    pointer = tuple(error.absolute_path)
-    value: Any = error.instance
-    rules: Any = error.validator_value
+    pointer, _, rules, value, schema = _parts(error)
     needs = [rule["required"][0] for rule in rules if isinstance(rule, dict) and set(rule) == {"required"}]
     if not error.context:
-        if needs and not isinstance(value, dict) and isinstance(error.schema, dict) and "type" in error.schema:
+        if needs and not isinstance(value, dict) and "type" in schema:
             return  # it has none of the keys and lacks none, as it is no mapping: that is told of
         both = [key for key in needs if isinstance(value, dict) and key in value]
         what = (
@@ -204,18 +200,18 @@ def _distance(branch: "Sequence[ValidationError]") -> tuple[int, int, int, int]:
     common: set[str] = set()
     for error in branch:
         if not error.relative_path and isinstance(error.instance, dict):
-            common |= _known(error.schema) & error.instance.keys()
+            common |= _named(error.schema) & error.instance.keys()
     return sum(map(_is_other, branch)), marks, -len(common), sum(1 for error in branch for _ in of_file(error))
 
 
-def _known(schema: Any) -> set[str]:
+def _named(schema: Any) -> set[str]:
     """The keys a schema speaks of, also in the schemas it is made of."""
     if not isinstance(schema, dict):
         return set()
     names = set(schema.get("properties", ()))
     for keyword in ("allOf", "anyOf", "oneOf"):
         for inner in schema.get(keyword, ()):
-            names |= _known(inner)
+            names |= _named(inner)
     return names
 
 
@@ -226,12 +222,12 @@ def _wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]
     if keyword == "pattern":
         return _unlike(rule, value, schema)
     is_shown = keyword == "format" or (keyword in _LIMITS and not isinstance(value, dict | list))
-    return f"{_rule(keyword, rule, schema)}{f', not {_found(value)}' if is_shown else ''}"
+    return f"{_rule(keyword, rule, schema)}{f', not {_shown(value)}' if is_shown else ''}"
 
 
 def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
     hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
-    return f"{_rule('pattern', pattern, schema)}, not {_found(value)}{hint}"
+    return f"{_rule('pattern', pattern, schema)}, not {_shown(value)}{hint}"
 
 
 def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
@@ -268,7 +264,7 @@ def _none_of(expected: Iterable[str], value: Any, words: Iterable[Any] = (), kin
     hint = did_you_mean(value, words) if isinstance(value, str) else ""
     if "string" in kinds and not isinstance(value, dict | list | None):
         hint = "; quote it to make it text"
-    return f"must be {_either(expected)}, not {_found(value)}{hint}"
+    return f"must be {_either(expected)}, not {_shown(value)}{hint}"
 
 
 def _listed(rule: Any) -> list[Any]:
@@ -291,10 +287,10 @@ def _inside(pointer: tuple[str | int, ...]) -> str:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else _found(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else _shown(value)
 
 
-def _found(value: Any) -> str:
+def _shown(value: Any) -> str:
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""From YAML text to plain values and their places: JSON's scalars, nothing that surprises, every mistake at once."""
+"""Reads YAML as plain values with their places: JSON's scalars, nothing that surprises, every mistake at once."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -193,7 +193,11 @@ class Loader:
         if not isinstance(event, yaml.ScalarEvent):
             if isinstance(event, yaml.MappingStartEvent) and at == (mapping[0], mapping[1] + 1):
                 self.complain(mapping, "unquoted-expression", _EXPRESSION)
-                self.quietly(event, depth)
+                problems = list(self.problems)  # its inside is one mistake, however many YAML sees in it
+                try:
+                    self.value(event, depth + 1)
+                finally:
+                    self.problems[:] = problems
             else:
                 self.complain(at, "key", "a key must be plain text")
                 self.value(event, depth + 1)
@@ -206,14 +210,6 @@ class Loader:
             self.complain(at, "merge-key", "merge keys (<<) are not supported; write the members out")
             return f"\0{at}"
         return str(event.value)
-
-    def quietly(self, event: Any, depth: int) -> None:
-        """Reads the inside of an unquoted expression, which is one mistake however many YAML sees in it."""
-        problems = list(self.problems)
-        try:
-            self.value(event, depth + 1)
-        finally:
-            self.problems[:] = problems
 
     def alias(self, name: str, place: tuple[int, int], depth: int) -> tuple[Any, Position]:
         if (anchored := self.anchors.get(name)) is None:

@@ -28,7 +28,7 @@ def yaml_text(value: Any) -> str:
 
 
 def yaml_line(value: Any) -> str:
-    """The same in one line, however long, without its line break."""
+    """The YAML of a value in one line, however long, without its line break."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_text(name)}: {yaml_line(inner)}" for name, inner in value.items()) + "}"
     return "[" + ", ".join(map(yaml_line, value)) + "]" if isinstance(value, list) else _scalar(value)
