@@ -3,7 +3,8 @@ from types import MappingProxyType
 
 import pytest
 
-from xs2a_sandbox.cassette.expressions import ENVIRONMENT, FILTERS, IN_ORDER, WEIGHED, is_missing, member, to_text
+from xs2a_sandbox.cassette.expressions import ENVIRONMENT, FILTERS, IN_ORDER, WEIGHED, is_missing, member
+from xs2a_sandbox.cassette.values import to_text
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, write
 from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
-from xs2a_sandbox.cassette.expressions import render, to_text
+from xs2a_sandbox.cassette.expressions import render
 from xs2a_sandbox.cassette.index import Index, Lookup, candidates
 from xs2a_sandbox.cassette.model import Behaviour
+from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import stranger
 from xs2a_sandbox.documents import Schemas

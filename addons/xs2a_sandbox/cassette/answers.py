@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 from xs2a_sandbox.cassette.expressions import (
     Render,
@@ -16,24 +16,21 @@ from xs2a_sandbox.cassette.expressions import (
     compile_text,
     compile_value,
     render,
-    to_text,
 )
+from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config.readers import LONGEST, seconds
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse
 from xs2a_sandbox.http import Response, to_json
+from xs2a_sandbox.state import Transaction
 
 _PATH = re.compile(
     r"""state\.(?P<collection>\w+)\[(?:(?P<quote>['"])(?P<text>(?:\{\{.*?\}\}|(?!(?P=quote)).)*)(?P=quote)|(?P<expression>[^'"].*))\](?P<members>(?:\.\w+)*)"""
 )
 
 
-class Writable(Protocol):
-    """The part of a transaction that an effect needs."""
-
-    def get(self, collection: str, id: str) -> dict[str, Any] | None: ...
-    def put(self, collection: str, id: str, document: dict[str, Any]) -> None: ...
-    def delete(self, collection: str, id: str) -> None: ...
+Report = Callable[[tuple[str | int, ...], str], None]
+"""Takes the place below the answer or effect, and what is wrong there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class Effect:
     value: Any
     deletes: bool
 
-    def apply(self, state: Writable, scope: Scope) -> None:
+    def apply(self, state: Transaction, scope: Scope) -> None:
         id = to_text(render(self.id, scope))
         if not id:
             raise BankError("internal", reason=f"an effect on {self.collection} has no id")
@@ -61,9 +58,7 @@ class Effect:
         state.put(self.collection, id, value)
 
 
-def compile_effect(
-    spec: Mapping[str, Any], roots: frozenset[str], report: Callable[[tuple[str | int, ...], str], None]
-) -> Effect | None:
+def compile_effect(spec: Mapping[str, Any], roots: frozenset[str], report: Report) -> Effect | None:
     key = "set" if "set" in spec else "delete"
     fits = _PATH.fullmatch(spec[key])
     if not fits:
@@ -91,9 +86,6 @@ def _with_member(document: Mapping[str, Any], members: tuple[str, ...], value: A
     return {**document, first: value}
 
 
-FAULTS = ("reset", "drop", "truncate", "malformed")
-
-
 @dataclass(frozen=True, slots=True)
 class Delay:
     """`median` in seconds; `sigma` 0 is always the median, else log-normal round it."""
@@ -114,9 +106,6 @@ def parse_delay(value: Any) -> Delay:
         return Delay(seconds(shape["median"]), float(Decimal(shape["sigma"])))
     return Delay(seconds(value))
 
-
-Report = Callable[[tuple[str | int, ...], str], None]
-"""Takes the place below the answer and what is wrong there."""
 
 JSON = "application/json"
 _NO_BODY = object()
@@ -163,12 +152,13 @@ def compile_answer(
     def compiled(value: Any, *pointer: str) -> Any:
         return value if raw else compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
 
-    when = None
-    if "when" in spec:
+    def tried[T](make: Callable[..., T], key: str, *more: Any) -> T | None:
         try:
-            when = compile_condition(spec["when"], roots)
-        except ExpressionError as error:
-            report(("when",), str(error))
+            return make(spec[key], *more) if key in spec else None
+        except (ExpressionError, ValueError) as error:
+            report((key,), str(error))
+            return None
+
     content: bytes | Render | str | None = compiled(spec.get("text"), "text")
     if "base64" in spec:
         try:
@@ -188,15 +178,9 @@ def compile_answer(
             Response(headers=((name, "" if callable(value) else to_text(value)),))
         except InvalidResponse as error:
             report(("headers", name), str(error))
-    delay = None
-    if "delay" in spec:
-        try:
-            delay = parse_delay(spec["delay"])
-        except ValueError as error:
-            report(("delay",), str(error))
     return Answer(
         status=_compile_status(spec.get("status", 200), roots, raw, report),
-        when=when,
+        when=tried(compile_condition, "when", roots),
         headers=headers,
         body=compiled(spec["body"], "body") if "body" in spec else _NO_BODY,
         content=content,
@@ -204,7 +188,7 @@ def compile_answer(
         schema=spec.get("schema"),
         error=spec.get("error"),
         values=compiled(spec.get("values", {}), "values"),
-        delay=delay,
+        delay=tried(parse_delay, "delay"),
         fault=spec.get("fault"),
     )
 
@@ -242,9 +226,8 @@ def write(
     content = render(answer.content, scope)
     if isinstance(content, bytes):
         return Response(status, with_content_type(headers, "application/octet-stream"), content, answer.fault)
-    return Response(
-        status, with_content_type(headers, "text/plain; charset=utf-8"), to_text(content).encode(), answer.fault
-    )
+    headers_of_text = with_content_type(headers, "text/plain; charset=utf-8")
+    return Response(status, headers_of_text, to_text(content).encode(), answer.fault)
 
 
 def render_headers(headers: Sequence[tuple[str, Any]], scope: Scope) -> list[tuple[str, str]]:

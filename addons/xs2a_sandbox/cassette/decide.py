@@ -1,4 +1,4 @@
-"""Who answers a request, decided once: the bank performs the decision, and `explain` shows it."""
+"""The decision who answers a request, taken once: the bank performs it, and `explain` shows it."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple

@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import Any
@@ -21,8 +20,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from xs2a_sandbox.cassette import work
-from xs2a_sandbox.cassette.work import WORK, Work, metered, spend, weighed
-from xs2a_sandbox.documents.formats import is_date_time
+from xs2a_sandbox.cassette.values import as_time, to_text
+from xs2a_sandbox.cassette.work import WORK, Work, metered, size, spend, weighed
 from xs2a_sandbox.errors import ExpressionError
 
 FILTERS = frozenset(
@@ -41,14 +40,6 @@ MAX_SIZE = 100_000
 MAX_POWER = 64
 MAX_BITS = 4096
 MAX_DIGITS = 1000
-
-
-def to_text(value: Any) -> str:
-    if is_missing(value):
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def member(value: Any, key: Any) -> Any:
@@ -76,7 +67,11 @@ class _Environment(ImmutableSandboxedEnvironment):
         weighed(right)
         if operator == "*":
             for sized, times in ((left, right), (right, left)):
-                if isinstance(sized, str | list | tuple) and isinstance(times, int) and _size(sized) * times > MAX_SIZE:
+                if (
+                    isinstance(sized, str | list | tuple)
+                    and isinstance(times, int)
+                    and size(sized, MAX_SIZE) * times > MAX_SIZE
+                ):
                     raise SecurityError(f"a product of more than {MAX_SIZE} characters or entries")
             if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
                 raise SecurityError(f"a product of more than {MAX_BITS} bits")
@@ -142,26 +137,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 def _in_order(first: Any, operators: Sequence[str], others: Sequence[Any]) -> bool:
     """`first < second <= third`. Of two times with an offset the earlier one is less, though as text it need not be."""
     for name, left, right in zip(operators, (first, *others), others, strict=False):
-        pair = (_time(left), _time(right)) if name in ORDERINGS else (None, None)
+        pair = (as_time(left), as_time(right)) if name in ORDERINGS else (None, None)
         if not (_OPERATORS[name](left, right) if None in pair else _OPERATORS[name](*pair)):
             return False
     return True
-
-
-def _time(value: Any) -> datetime | None:
-    return datetime.fromisoformat(value.upper()) if isinstance(value, str) and is_date_time(value) else None
-
-
-def _size(value: Any) -> int:
-    """Characters and entries, those inside included; the count ends above MAX_SIZE."""
-    total, found = 0, [value]
-    while found and total <= MAX_SIZE:
-        one = found.pop()
-        if isinstance(one, str | list | tuple | dict):
-            total += len(one)
-        if isinstance(one, list | tuple | dict):
-            found += one.values() if isinstance(one, dict) else one
-    return total
 
 
 def is_missing(value: Any) -> bool:
@@ -179,7 +158,7 @@ def _default(value: Any, default: Any = "", boolean: bool = False) -> Any:
 def _string(value: Any) -> str | None:
     if is_missing(value):
         return None
-    text = to_text(value) if _size(value) <= MAX_SIZE else None
+    text = to_text(value) if size(value, MAX_SIZE) <= MAX_SIZE else None
     if text is None or len(text) > MAX_SIZE:
         raise SecurityError(f"a text of more than {MAX_SIZE} characters")
     return text
@@ -187,10 +166,10 @@ def _string(value: Any) -> str | None:
 
 @pass_context
 def _map(context: Context, values: Iterable[Any], *args: Any, **named: Any) -> Iterator[Any]:
-    size = 0
+    total = 0
     for value in do_map(context, values, *args, **named):
-        size += _size(value)
-        if size > 10 * MAX_SIZE:
+        total += size(value, MAX_SIZE)
+        if total > 10 * MAX_SIZE:
             raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
         yield value
 
@@ -237,7 +216,7 @@ def _sum(values: Iterable[Any], attribute: str | None = None, start: Any = 0) ->
 
 def _join(values: Iterable[Any], d: str = "", attribute: str | None = None) -> str:
     entries = list(values) if attribute is None else [member(value, attribute) for value in values]
-    if _size(entries) + len(entries) * len(d) > MAX_SIZE:
+    if size(entries, MAX_SIZE) + len(entries) * len(d) > MAX_SIZE:
         raise SecurityError(f"a text of more than {MAX_SIZE} characters")
     return d.join(map(to_text, entries))
 
@@ -267,10 +246,10 @@ def mismatches() -> Iterator[list[tuple[str, str]]]:
 
     That null takes part in it is no such case: nobody need have sent what an expression looks at.
     """
-    found: list[tuple[str, str]] = []
-    before = _watching.set(found)
+    seen: list[tuple[str, str]] = []
+    before = _watching.set(seen)
     try:
-        yield found
+        yield seen
     finally:
         _watching.reset(before)
 
@@ -312,38 +291,12 @@ def compile_value(
     roots: frozenset[str],
     report: Callable[[tuple[str | int, ...], str], None],
     functions: frozenset[str] = FUNCTIONS,
+    pointer: tuple[str | int, ...] = (),
 ) -> Any:
     """A tree of YAML whose texts may hold expressions, as one render function, or the tree itself where none does.
 
     `report(pointer, text)` is called for every expression that cannot be compiled.
     """
-    return _compile_tree(value, roots, report, functions, ())
-
-
-def members(source: str, root: str) -> set[str]:
-    """The names that the expressions of a text, which can be compiled, read of this root: of `path.a`, `a`."""
-    found = set()
-    for part in _parse(source, source):
-        for node in (part, *part.find_all((nodes.Getattr, nodes.Getitem))):
-            if isinstance(node, nodes.Getattr | nodes.Getitem) and isinstance(node.node, nodes.Name):
-                key = node.attr if isinstance(node, nodes.Getattr) else node.arg
-                key = key.value if isinstance(key, nodes.Const) else key
-                if node.node.name == root and isinstance(key, str):
-                    found.add(key)
-    return found
-
-
-def render(compiled: Any, scope: Scope) -> Any:
-    return compiled(scope) if callable(compiled) else compiled
-
-
-def _compile_tree(
-    value: Any,
-    roots: frozenset[str],
-    report: Callable[[tuple[str | int, ...], str], None],
-    functions: frozenset[str],
-    pointer: tuple[str | int, ...],
-) -> Any:
     if isinstance(value, str):
         try:
             return compile_text(value, roots, functions)
@@ -351,21 +304,31 @@ def _compile_tree(
             report(pointer, str(error))
             return value
     if isinstance(value, dict):
-        members = {k: _compile_tree(v, roots, report, functions, (*pointer, k)) for k, v in value.items()}
-        if not _any_callable(members.values()):
-            return value
-        items = tuple(members.items())
-        return lambda scope: {k: v(scope) if callable(v) else v for k, v in items}
-    if isinstance(value, list):
-        entries = [_compile_tree(v, roots, report, functions, (*pointer, i)) for i, v in enumerate(value)]
-        if not _any_callable(entries):
-            return value
-        return lambda scope: [v(scope) if callable(v) else v for v in entries]
+        items = tuple((k, compile_value(v, roots, report, functions, (*pointer, k))) for k, v in value.items())
+        if any(callable(v) for _, v in items):
+            return lambda scope: {k: v(scope) if callable(v) else v for k, v in items}
+    elif isinstance(value, list):
+        entries = [compile_value(v, roots, report, functions, (*pointer, i)) for i, v in enumerate(value)]
+        if any(map(callable, entries)):
+            return lambda scope: [v(scope) if callable(v) else v for v in entries]
     return value
 
 
-def _any_callable(values: Any) -> bool:
-    return any(callable(v) for v in values)
+def members(source: str, root: str) -> set[str]:
+    """The names that the expressions of a text, which can be compiled, read of this root: of `path.a`, `a`."""
+    names = set()
+    for part in _parse(source, source):
+        looks: list[nodes.Getattr | nodes.Getitem] = [*_every(nodes.Getattr, part), *_every(nodes.Getitem, part)]
+        for node in looks:
+            key = node.attr if isinstance(node, nodes.Getattr) else node.arg
+            key = key.value if isinstance(key, nodes.Const) else key
+            if isinstance(node.node, nodes.Name) and node.node.name == root and isinstance(key, str):
+                names.add(key)
+    return names
+
+
+def render(compiled: Any, scope: Scope) -> Any:
+    return compiled(scope) if callable(compiled) else compiled
 
 
 def _parse(text: str, source: str) -> list[nodes.Expr]:
@@ -392,11 +355,11 @@ class _Exact(NodeTransformer):
     def visit_Const(self, node: nodes.Const) -> nodes.Expr:
         if not isinstance(node.value, float):
             return node
-        return nodes.Filter(nodes.Const(repr(node.value), lineno=1), "decimal", [], [], None, None, lineno=1)
+        return _filter(nodes.Const(repr(node.value), lineno=1), "decimal")
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:
         self.generic_visit(node)
-        return nodes.Filter(nodes.List(node.nodes, lineno=1), "join", [], [], None, None, lineno=1)
+        return _filter(nodes.List(node.nodes, lineno=1), "join")
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Expr:
         self.generic_visit(node)
@@ -405,21 +368,21 @@ class _Exact(NodeTransformer):
             others = [nodes.Operand(operand.op, _weighed(operand.expr)) for operand in node.ops]
             return nodes.Compare(_weighed(node.expr), others, lineno=1)
         values = nodes.List([operand.expr for operand in node.ops], lineno=1)
-        return nodes.Filter(node.expr, IN_ORDER, [nodes.Const(operators), values], [], None, None, lineno=1)
+        return _filter(node.expr, IN_ORDER, nodes.Const(operators), values)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:
         self.generic_visit(node)
-        return (
-            nodes.Getitem(_weighed(node.node), node.arg, node.ctx, lineno=1)
-            if isinstance(node.arg, nodes.Slice)
-            else node
-        )
+        if isinstance(node.arg, nodes.Slice):
+            node.node = _weighed(node.node)
+        return node
+
+
+def _filter(node: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Expr:
+    return nodes.Filter(node, name, list(arguments), [], None, None, lineno=1)
 
 
 def _weighed(node: nodes.Expr) -> nodes.Expr:
-    if isinstance(node, nodes.Const):
-        return node
-    return nodes.Filter(node, WEIGHED, [], [], None, None, lineno=1)
+    return node if isinstance(node, nodes.Const) else _filter(node, WEIGHED)
 
 
 def _compile(
@@ -448,9 +411,9 @@ def _compile(
         except (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError) as error:
             # Null, or another kind of value than the operator takes.
             if isinstance(error, TypeError) and "NoneType" not in str(error):
-                found = _watching.get()
-                if found is not None:
-                    found.append((source, str(error)))
+                seen = _watching.get()
+                if seen is not None:
+                    seen.append((source, str(error)))
             return None
         except TemplateRuntimeError as error:
             raise ExpressionError(f"{error} in {source!r}") from None
@@ -461,43 +424,43 @@ def _compile(
     return evaluate
 
 
-def _check(
-    expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
-) -> None:
-    known = (roots or frozenset()) | functions
-    for name in [expression, *expression.find_all(nodes.Name)]:
-        if isinstance(name, nodes.Name) and name.name in FUNCTIONS - functions:
+def _every[N: nodes.Node](kind: type[N], expression: nodes.Node) -> list[N]:
+    """The parts of that kind, the whole included."""
+    return [*([expression] if isinstance(expression, kind) else []), *expression.find_all(kind)]
+
+
+def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str]) -> None:
+    names, calls = (roots or frozenset()) | functions, _every(nodes.Call, expression)
+    called = {id(call.node) for call in calls}
+    for name in _every(nodes.Name, expression):
+        if name.name in FUNCTIONS - functions:
             instead = "a value in its place, or a date as today(days)"
             raise ExpressionError(
                 f"{name.name}() has no value before there is a request: write {instead}, in {source!r}"
             )
-        if roots is not None and isinstance(name, nodes.Name) and name.name not in known:
-            raise ExpressionError(f"unknown name {name.name!r} in {source!r}; there are {', '.join(sorted(known))}")
-    calls = [call for call in [expression, *expression.find_all(nodes.Call)] if isinstance(call, nodes.Call)]
-    called = {id(call.node) for call in calls}
-    for name in [expression, *expression.find_all(nodes.Name)]:
-        if isinstance(name, nodes.Name) and name.name in FUNCTIONS and id(name) not in called:
+        if roots is not None and name.name not in names:
+            raise ExpressionError(f"unknown name {name.name!r} in {source!r}; there are {', '.join(sorted(names))}")
+        if name.name in FUNCTIONS and id(name) not in called:
             raise ExpressionError(f"{name.name} is a function; write {name.name}() in {source!r}")
     for call in calls:
         if not (isinstance(call.node, nodes.Name) and call.node.name in FUNCTIONS):
             raise ExpressionError(f"only uuid(), now() and today(days) can be called, in {source!r}")
-    for used in [expression, *expression.find_all(nodes.Filter)]:
-        if isinstance(used, nodes.Filter) and used.name not in FILTERS:
+    for used in _every(nodes.Filter, expression):
+        if used.name not in FILTERS:
             raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
-        if isinstance(used, nodes.Filter):
-            _check_named(used, source)
+        _check_named(used, source)
 
 
 _NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
-"""Which argument names another filter or test."""
+"""Filters that take another filter or test by its name, and the position of that argument."""
 
 
 def _check_named(used: nodes.Filter, source: str) -> None:
     named = used.args[_NAMED[used.name] :][:1] if used.name in _NAMED else []
-    kind, known = ("filter", FILTERS) if used.name == "map" else ("test", ENVIRONMENT.tests.keys())
+    kind, names = ("filter", FILTERS) if used.name == "map" else ("test", ENVIRONMENT.tests.keys())
     for name in named:
-        if not isinstance(name, nodes.Const) or name.value not in known:
-            there = ", ".join(sorted(known))
+        if not isinstance(name, nodes.Const) or name.value not in names:
+            there = ", ".join(sorted(names))
             raise ExpressionError(f"{used.name} names no known {kind} in {source!r}; there are {there}")
 
 

@@ -80,12 +80,12 @@ class Handler:
 
 def places(text: str) -> Parts:
     """Parts of requests as declarations name them: `headers.psu-id query.page where.account-id body/access`."""
-    found = set()
+    parts = set()
     for word in text.split():
         part, slash, member = word.partition("/")
         kind, _, name = (part, "", f"/{member}") if slash else word.partition(".")
-        found.add(RequestPart(kind, name))  # type: ignore[arg-type]
-    return frozenset(found)
+        parts.add(RequestPart(kind, name))  # type: ignore[arg-type]
+    return frozenset(parts)
 
 
 def deeds(reads: str = "", raises: str = "") -> Deeds:

@@ -112,13 +112,13 @@ class _Paths:
                 unfit[own] = unfit.get(own) or candidate.otherwise.get(missed)
         buckets = [
             (bucket, values)
-            for (asked, bucket), values in (self._by_pattern.find(segments) if self._by_pattern.filled else ())
-            if asked is None or asked == method
+            for (only, bucket), values in self._by_pattern.find(segments)
+            if only is None or only == method
         ]
         if operation and (bucket := self._by_operation.get(operation.id)):
             buckets.append((bucket, parameters))
-        said = unfit[True] if True in unfit else unfit.get(False)
-        return Lookup(segments, parameters, operation, tuple(buckets), said, tuple(methods))
+        error = unfit[True] if True in unfit else unfit.get(False)
+        return Lookup(segments, parameters, operation, tuple(buckets), error, tuple(methods))
 
 
 class Bucket:
@@ -135,18 +135,18 @@ class Bucket:
 
     def candidates(self, values: Values) -> list[tuple[int, Rule]]:
         """Rules with their positions in the order of all rules, not sorted."""
-        found: list[tuple[int, Rule]] = []
+        rules: list[tuple[int, Rule]] = []
         for places, table in self._tables:
             if not places:
-                found += table[()]
+                rules += table[()]
                 continue
             choices = [{canonical(v, place.part != "body") for v in values(place)} for place in places]
             # A query may repeat each of its keys a thousand times: never more looking up than there are rules.
             many = prod(map(len, choices)) > len(table)
             for key in table if many else product(*choices):
                 if not many or all(value in choice for value, choice in zip(key, choices, strict=True)):
-                    found += table.get(key, ())
-        return found
+                    rules += table.get(key, ())
+        return rules
 
 
 def candidates(lookup: Lookup, values: Callable[[Parameters], Values]) -> Iterator[tuple[Rule, Parameters]]:
@@ -177,10 +177,6 @@ class _Node[T]:
     parameter: "_Node[T] | None" = None
     tail: "_Node[T] | None" = None
     ends: list[tuple[tuple[str, ...], T]] = field(default_factory=list)
-
-    @property
-    def filled(self) -> bool:
-        return bool(self.words or self.parameter or self.ends or self.tail)
 
     def add(self, pattern: Pattern, value: T) -> None:
         node = self

@@ -1,8 +1,10 @@
 """The bank's interface: cassettes in layers, put together and checked as one."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from xs2a_sandbox.cassette import handler, reader
 from xs2a_sandbox.cassette.answers import Answer
@@ -29,9 +31,6 @@ ENGINE_ERRORS = frozenset(
 """Errors that the engine itself raises; every dialect must say them."""
 
 _NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour")
-
-_FLAGS = {"testdata": "test data is named with --testdata FILE"}
-
 
 type Layer = Sequence[Path | Cassette]
 
@@ -77,12 +76,9 @@ def read(
     *,
     bank: bool = False,
 ) -> Interface:
-    """Each layer is some directories, files, or cassettes read before.
+    """Each layer is some directories, files, or cassettes read before; `bank` tells of a real one for `bank: true`.
 
-    `bank` says whether there is a real one for `bank: true`.
-
-    Raises:
-        Unreadable: with every problem of every file.
+    Raises Unreadable, with every problem of every file.
     """
     interface, problems = check(layers, schemas, handlers, bank=bank)
     if problems or interface is None:
@@ -99,7 +95,7 @@ def check(
 ) -> tuple[Interface | None, list[Problem]]:
     """The interface as far as it can be read, and every problem of every file."""
     problems: list[Problem] = []
-    parsed = [[c for path in layer for c in _read_path(path, schemas, problems)] for layer in layers]
+    parsed = _read_layers(layers, schemas, problems)
     readable = not problems
     operations: dict[str, Operation] = {}
     heights: dict[str, int] = {}
@@ -107,15 +103,15 @@ def check(
     errors: dict[str, ErrorAnswer] = {}
     every_request, every_answer, every_error = Requirement(), Answer(), None
     for number, layer in enumerate(parsed):
-        for found in (_unique(layer, lambda c: (*c.operations, *c.rules), problems), _unique_errors(layer, problems)):
-            for entry in found:
-                if isinstance(entry, Operation):
-                    operations[entry.id] = entry
-                    heights[entry.id] = number
-                elif isinstance(entry, Rule):
-                    rules[entry.id] = Layered(entry, number)
-                else:
-                    errors[entry.name] = entry
+        both: list[Operation | Rule] = []
+        for one in layer:
+            both += (*one.operations, *one.rules)
+        entries = _unique("id", ((entry.id, entry) for entry in both), problems)
+        own = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
+        operations |= own
+        heights |= dict.fromkeys(own, number)
+        rules |= {id: Layered(entry, number) for id, entry in entries.items() if isinstance(entry, Rule)}
+        errors |= _unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
         for one in layer:
             every_request = one.every_request or every_request
             every_answer = one.every_answer or every_answer
@@ -124,7 +120,7 @@ def check(
         id: replace(operation, require=operation.require.with_every(every_request))
         for id, operation in operations.items()
     }
-    dangling = _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank)
+    dangling = list(_dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank))
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not readable:
@@ -136,8 +132,8 @@ def check(
         what += [] if every_error else ["every_error, the body that errors are said in"]
         first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
         problems.append(Problem(first, 1, 1, "incomplete", f"the cassettes do not define {' and '.join(what)}"))
-    known = [r for r in rules.values() if not r.rule.operation or r.rule.operation in operations]
-    ordered = sorted(known, key=lambda r: (*_descending(r.rank(operations)), r.rule.id))
+    owned = [r for r in rules.values() if not r.rule.operation or r.rule.operation in operations]
+    ordered = sorted(owned, key=lambda r: (*_descending(r.rank(operations)), r.rule.id))
     problems += overlaps([(r.rule, r.rank(operations)) for r in ordered], operations)
     if every_error is None:
         return None, problems
@@ -157,10 +153,14 @@ def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, 
 def cassettes(layers: Sequence[Layer], schemas: Schemas) -> list[list[Cassette]]:
     """Each layer read once, for several interfaces. Raises Unreadable for what is wrong with a cassette by itself."""
     problems: list[Problem] = []
-    found = [[c for path in layer for c in _read_path(path, schemas, problems)] for layer in layers]
+    parsed = _read_layers(layers, schemas, problems)
     if problems:
         raise Unreadable(problems)
-    return found
+    return parsed
+
+
+def _read_layers(layers: Sequence[Layer], schemas: Schemas, problems: list[Problem]) -> list[list[Cassette]]:
+    return [[c for path in layer for c in _read_path(path, schemas, problems)] for layer in layers]
 
 
 def _read_path(path: Path | Cassette, schemas: Schemas, problems: list[Problem]) -> list[Cassette]:
@@ -176,7 +176,7 @@ def _read_path(path: Path | Cassette, schemas: Schemas, problems: list[Problem])
     else:
         problems.append(Problem(path, 1, 1, "unreadable", "there is no such file or directory"))
         return []
-    found = []
+    cassettes = []
     for file in files:
         try:
             if file.suffix == ".yml":
@@ -186,38 +186,30 @@ def _read_path(path: Path | Cassette, schemas: Schemas, problems: list[Problem])
         except Unreadable as error:
             problems += error.problems
         else:
-            found.append(reader.parse(one, schemas, problems))
-    return found
+            cassettes.append(reader.parse(one, schemas, problems))
+    return cassettes
 
 
 def _expect_cassette(one: yaml_reader.Document) -> None:
     first = next(iter(one.value), None) if isinstance(one.value, dict) else None
     if first == "cassette":
         return
-    hint = _FLAGS.get(str(first), "move other YAML files elsewhere")
+    hint = "test data is named with --testdata FILE" if first == "testdata" else "move other YAML files elsewhere"
     raise Unreadable([one.problem((), "no-cassette", f"the first key of a cassette is `cassette: 1`; {hint}")])
 
 
-def _unique(
-    layer: Iterable[Cassette], entries: Callable[[Cassette], tuple[Operation | Rule, ...]], problems: list[Problem]
-) -> list[Operation | Rule]:
-    seen: dict[str, Operation | Rule] = {}
-    for entry in [entry for one in layer for entry in entries(one)]:
-        other = seen.setdefault(entry.id, entry)
+def _unique[Entry: Operation | Rule | ErrorAnswer](
+    kind: str, entries: Iterable[tuple[str, Entry]], problems: list[Problem]
+) -> dict[str, Entry]:
+    """The entries of one layer by their ids or, where that is their `kind` of name, by that of an error."""
+    seen: dict[str, Entry] = {}
+    for name, entry in entries:
+        other = seen.setdefault(name, entry)
         if other is not entry:
-            text = f"the id {entry.id!r} stands already at {other.origin.place}, in the same layer"
-            problems.append(entry.origin.problem("duplicate-id", text, ("id",)))
-    return list(seen.values())
-
-
-def _unique_errors(layer: Iterable[Cassette], problems: list[Problem]) -> list[ErrorAnswer]:
-    seen: dict[str, ErrorAnswer] = {}
-    for entry in [entry for one in layer for entry in one.errors]:
-        other = seen.setdefault(entry.name, entry)
-        if other is not entry:
-            text = f"the error {entry.name!r} stands already at {other.origin.place}, in the same layer"
-            problems.append(entry.origin.problem("duplicate-id", text, key=True))
-    return list(seen.values())
+            text = f"the {kind} {name!r} stands already at {other.origin.place}, in the same layer"
+            below = ("id",) if kind == "id" else ()
+            problems.append(entry.origin.problem("duplicate-id", text, below, key=kind == "error"))
+    return seen
 
 
 def _dangling(
@@ -227,78 +219,40 @@ def _dangling(
     schemas: Schemas,
     handlers: Mapping[str, Handler],
     bank: bool,
-) -> list[Problem]:
-    problems: list[Problem] = []
-    for operation in operations.values():
-        problems += [
-            operation.origin.problem("unknown-error", _unknown("error", name, errors), ("otherwise", parameter))
-            for parameter, name in operation.otherwise.items()
-            if name not in errors
-        ]
-        problems += _unknown_schema(operation.require.schema, operation, operation.origin, schemas)
-        problems += _behaviour(operation, errors, schemas, handlers)
-        problems += handler.check(operation, operation, handlers, operations)
-        if operation.behaviour.handler and not operation.behaviour.respond:
-            text = "the handler's result needs a respond"
-            problems.append(operation.origin.problem("behaviour", text, ("handler",)))
-    for rule in rules:
-        owner = operations.get(rule.operation) if rule.operation else None
-        if rule.operation and owner is None:
-            text = _unknown("operation", rule.operation, operations)
-            problems.append(rule.origin.problem("unknown-operation", text, ("match", "operation")))
-        if owner:
-            problems += [
-                rule.origin.problem(
-                    "where", f"the path {owner.pattern.text} has no parameter {c.place.name}", ("match",)
-                )
-                for c in rule.constraints
-                if c.place.part == "where" and c.place.name not in owner.pattern.names
-            ]
-        if rule.require:
-            problems += _unknown_schema(rule.require.schema, owner, rule.origin, schemas)
-        problems += _behaviour(rule, errors, schemas, handlers)
-        problems += handler.check(rule, owner, handlers, operations) if owner or rule.pattern else []
-        if rule.behaviour.handler and not rule.behaviour.respond and not (owner and owner.behaviour.respond):
-            text = "the handler's result needs a respond, here or in the operation"
-            problems.append(rule.origin.problem("behaviour", text, ("handler",)))
-        if rule.behaviour.bank and not bank:
+) -> Iterator[Problem]:
+    """The problems with names of something that is not there, or not as it is used."""
+    everybody: list[Operation | Rule] = [*operations.values(), *rules]
+    for by in everybody:
+        origin, behaviour = by.origin, by.behaviour
+        owner = by if isinstance(by, Operation) else operations.get(by.operation or "")
+        if isinstance(by, Operation):
+            for parameter, name in by.otherwise.items():
+                yield from _unknown(origin, "error", name, errors, "otherwise", parameter)
+        elif by.operation:
+            yield from _unknown(origin, "operation", by.operation, operations, "match", "operation")
+            for place in (c.place for c in by.constraints if owner and c.place.part == "where"):
+                if owner and place.name not in owner.pattern.names:
+                    text = f"the path {owner.pattern.text} has no parameter {place.name}"
+                    yield origin.problem("where", text, ("match",))
+        for name in schema_names(by.require.schema, owner) if by.require else ():
+            yield from _unknown(origin, "schema", name, schemas, "require", "body", "schema")
+        if behaviour.handler:
+            yield from _unknown(origin, "handler", behaviour.handler, handlers, "handler")
+        for status, name in (behaviour.answers or {}).items():
+            yield from _unknown(origin, "schema", name, schemas, "answers", status)
+        for below, answer in answers(by):
+            if answer.error:
+                yield from _unknown(origin, "error", answer.error, errors, *below, "error")
+            if answer.schema:
+                yield from _unknown(origin, "schema", answer.schema, schemas, *below, "schema")
+        if owner or by.pattern:
+            yield from handler.check(by, owner, handlers, operations)
+        if behaviour.handler and not behaviour.respond and not (owner and owner.behaviour.respond):
+            where = "" if by is owner else ", here or in the operation"
+            yield origin.problem("behaviour", f"the handler's result needs a respond{where}", ("handler",))
+        if behaviour.bank and not bank:
             text = "no bank is configured, so bank: true could only answer 502; name it with --bank URL"
-            problems.append(rule.origin.problem("no-bank", text, ("bank",)))
-    return problems
-
-
-def _behaviour(
-    by: Operation | Rule, errors: Mapping[str, ErrorAnswer], schemas: Schemas, handlers: Mapping[str, Handler]
-) -> list[Problem]:
-    behaviour, origin = by.behaviour, by.origin
-    problems = []
-    if behaviour.handler and behaviour.handler not in handlers:
-        problems.append(
-            origin.problem("unknown-handler", _unknown("handler", behaviour.handler, handlers), ("handler",))
-        )
-    problems += [
-        origin.problem("unknown-schema", _unknown("schema", name, schemas.names()), ("answers", status))
-        for status, name in (behaviour.answers or {}).items()
-        if name not in schemas
-    ]
-    for below, answer in answers(by):
-        if answer.error and answer.error not in errors:
-            text = _unknown("error", answer.error, errors)
-            problems.append(origin.problem("unknown-error", text, (*below, "error")))
-        if answer.schema and answer.schema not in schemas:
-            text = _unknown("schema", answer.schema, schemas.names())
-            problems.append(origin.problem("unknown-schema", text, (*below, "schema")))
-    return problems
-
-
-def _unknown_schema(
-    name: str | None, operation: Operation | None, origin: SourcePlace, schemas: Schemas
-) -> list[Problem]:
-    return [
-        origin.problem("unknown-schema", _unknown("schema", one, schemas.names()), ("require", "body", "schema"))
-        for one in schema_names(name, operation)
-        if one not in schemas
-    ]
+            yield origin.problem("no-bank", text, ("bank",))
 
 
 def schema_names(name: str | None, operation: Operation | None) -> list[str]:
@@ -314,10 +268,13 @@ def schema_names(name: str | None, operation: Operation | None) -> list[str]:
     return sorted(names)
 
 
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    names = sorted(known)
+def _unknown(
+    origin: SourcePlace, kind: str, name: str, entries: Mapping[str, Any] | Schemas, *pointer: str | int
+) -> Iterator[Problem]:
+    """The problem that nothing of that kind has the name, if nothing has."""
+    if name in entries:
+        return
+    names = sorted(entries.names() if isinstance(entries, Schemas) else entries)
     close = get_close_matches(name, names, 1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
-    return f"there is no {kind} {name!r}; {hint}"
+    yield origin.problem(f"unknown-{kind}", f"there is no {kind} {name!r}; {hint}", pointer)

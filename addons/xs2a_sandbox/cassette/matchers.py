@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import re2
 
-from xs2a_sandbox.cassette.values import LEAST, apart, as_text, canonical, comparable, contains, gap, same, words_apart
+from xs2a_sandbox.cassette.values import LEAST, apart, canonical, comparable, contains, gap, same, to_text, words_apart
 from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, SAMPLES
 
 Part = Literal["headers", "query", "where", "body"]
@@ -72,7 +72,7 @@ class Operator:
     strength: int
     schema: Json
     test: Callable[[Any, Surroundings], Callable[[Any], bool]]
-    words: Callable[[Any], str]
+    words: Callable[[Any], str] | None = None
     looks_at_values: bool = True
     in_bodies_alone: bool = False
     sample: Callable[[Any], Any] = lambda operand: None
@@ -85,15 +85,11 @@ def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], Va
     """Raises ValueError with a text for the author of the cassette."""
     spec = long_form(matcher)
     textual = place.part != "body"
-    values: frozenset[Any] | None = None
-    if "equals" in spec:
-        values = frozenset([canonical(spec["equals"], textual)])
-    elif "in" in spec:
-        values = frozenset(canonical(value, textual) for value in spec["in"])
-    if values and None in values:
-        values = None
+    choices = [spec["equals"]] if "equals" in spec else spec.get("in", ())
+    values = frozenset(canonical(value, textual) for value in choices)
     strength = sum(OPERATORS[name].strength for name in spec)
-    return Constraint(place, spec, compile_matcher(spec, Surroundings(textual, check_schema)), strength, values)
+    test = compile_matcher(spec, Surroundings(textual, check_schema))
+    return Constraint(place, spec, test, strength, values if values and None not in values else None)
 
 
 def long_form(matcher: Any) -> Mapping[str, Any]:
@@ -124,7 +120,10 @@ def compile_matcher(matcher: Any, around: Surroundings) -> Test:
 
 def in_words(matcher: Any) -> str:
     """Says what a matcher takes."""
-    return " and ".join(OPERATORS[name].words(operand) for name, operand in long_form(matcher).items())
+    return " and ".join(
+        words(operand) if (words := OPERATORS[name].words) else f"something that fits {name} {operand}"
+        for name, operand in long_form(matcher).items()
+    )
 
 
 def sample(matcher: Any) -> Any:
@@ -158,7 +157,7 @@ def _one_of(operand: Any, around: Surroundings) -> ValueTest:
 def _text(name: str, operand: Any) -> str:
     if isinstance(operand, dict | list):
         raise ValueError(f"{name} compares with text here, not with a mapping or a list")
-    return as_text(operand)
+    return to_text(operand)
 
 
 def _regex(operand: str, around: Surroundings) -> ValueTest:
@@ -178,12 +177,9 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def _glob(operand: str, around: Surroundings) -> ValueTest:
-    return lambda value: isinstance(value, str) and fnmatch.fnmatchcase(value, operand)
-
-
-def _prefix(operand: str, around: Surroundings) -> ValueTest:
-    return lambda value: isinstance(value, str) and value.startswith(operand)
+def _on_text(fits: Callable[[str, str], bool]) -> Callable[[str, Surroundings], ValueTest]:
+    """Makes the test of a text, which comes first, with the operand."""
+    return lambda operand, around: lambda value: isinstance(value, str) and fits(value, operand)
 
 
 def _format(operand: str, around: Surroundings) -> ValueTest:
@@ -197,8 +193,8 @@ def _format_schema(operand: str) -> Json:
     return {"type": "string", "format": "uri" if operand == "redirect-uri" else operand}
 
 
-def _presence(wanted: bool) -> Test:
-    return lambda values: bool(values) is wanted
+def _presence(is_there: bool) -> Test:
+    return lambda values: bool(values) is is_there
 
 
 def _negation(operand: Any, around: Surroundings) -> Test:
@@ -206,8 +202,8 @@ def _negation(operand: Any, around: Surroundings) -> Test:
     return lambda values: not test(values)
 
 
-def _combination(wanted: bool) -> Callable[[Any, Surroundings], Test]:
-    """Makes the test that any of some matchers fits where that is wanted, else that all do."""
+def _combination(of_any: bool) -> Callable[[Any, Surroundings], Test]:
+    """Makes the test that any of some matchers fits, or else that all do."""
 
     def compiled(operand: Any, around: Surroundings) -> Test:
         tests = [compile_matcher(one, around) for one in operand]
@@ -215,9 +211,9 @@ def _combination(wanted: bool) -> Callable[[Any, Surroundings], Test]:
         def fits(values: Sequence[Any]) -> bool:
             # A loop, since every request comes by here.
             for test in tests:
-                if test(values) is wanted:
-                    return wanted
-            return not wanted
+                if test(values) is of_any:
+                    return of_any
+            return not of_any
 
         return fits
 
@@ -251,13 +247,12 @@ def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: st
         pair = comparable(value, operand)
         if pair is None:
             return 1.0, ""
-        found, bound = pair
-        if fits(found, bound):
+        if fits(*pair):
             return 0.0, ""
-        if found == bound:
+        if pair[0] == pair[1]:
             return LEAST, "just not"
-        cost, amount = gap(found, bound)
-        words = ("early", "late") if isinstance(found, date) else ("little", "much")
+        cost, amount = gap(*pair)
+        words = ("early", "late") if isinstance(pair[0], date) else ("little", "much")
         return cost, f"{amount} too {words[not is_floor]}"
 
     return Operator(
@@ -269,10 +264,6 @@ def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: st
         sample=lambda operand: operand,
         distance=distance,
     )
-
-
-def _whatever_fits(name: str) -> Callable[[Any], str]:
-    return lambda operand: f"something that fits {name} {operand}"
 
 
 _MATCHER = {"$ref": "#/$defs/matcher"}
@@ -317,8 +308,7 @@ OPERATORS = {
             "prefix",
             2,
             {"description": "The beginning of the text.", "type": "string"},
-            _prefix,
-            _whatever_fits("prefix"),
+            _on_text(str.startswith),
             sample=lambda operand: operand,
             is_typed=True,
             distance=lambda operand, value: (
@@ -335,7 +325,6 @@ OPERATORS = {
             2,
             {"description": "A part of the value: members of an object, entries of a list in any order."},
             lambda operand, around: lambda value: contains(value, operand),
-            _whatever_fits("contains"),
             in_bodies_alone=True,
             sample=lambda operand: operand,
             is_typed=True,
@@ -366,7 +355,6 @@ OPERATORS = {
                 "type": "string",
             },
             _regex,
-            _whatever_fits("regex"),
             sample=lambda operand: TEXT,
             text_schema=lambda operand: {"type": "string", "pattern": operand},
         ),
@@ -374,8 +362,7 @@ OPERATORS = {
             "glob",
             2,
             {"description": "Shell wildcards (*, ?, [abc]) that fit the whole text.", "type": "string"},
-            _glob,
-            _whatever_fits("glob"),
+            _on_text(fnmatch.fnmatchcase),
             sample=lambda operand: TEXT,
         ),
         Operator(
@@ -383,7 +370,6 @@ OPERATORS = {
             2,
             {"description": "The name of a JSON Schema that the value must satisfy.", "type": "string"},
             lambda operand, around: around.check_schema(operand),
-            _whatever_fits("schema"),
             in_bodies_alone=True,
         ),
         Operator(

@@ -63,7 +63,7 @@ class Requirement:
     optional: bool = False
 
     def with_every(self, every: "Requirement") -> "Requirement":
-        """And what every request must bring, where this one does not ask something of the same place itself."""
+        """Adds what every request must bring, where this one does not ask something of the same place itself."""
         places = {constraint.place for constraint in self.constraints}
         added = tuple(constraint for constraint in every.constraints if constraint.place not in places)
         return replace(self, constraints=self.constraints + added)
@@ -155,6 +155,6 @@ class Cassette:
 def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, Answer]]:
     """All that it can answer, each with its place below the operation or rule."""
     behaviour, written = by.behaviour, by.origin.written
-    for key, given in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
-        for position, answer in enumerate(given):
+    for key, entries in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
+        for position, answer in enumerate(entries):
             yield ((key, position) if isinstance(written[key], list) else (key,)), answer

@@ -21,7 +21,10 @@ _MAX_PROBLEMS = 50
 def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[Problem]:
     """`rules` with their ranks, strongest first. Later layers are meant to win, so each layer is looked at alone."""
     problems: list[Problem] = []
-    rules = [(_positional(rule, operations), rank) for rule, rank in rules]
+    rules = [
+        (replace(rule, constraints=_by_position(rule.constraints, _pattern(rule, operations))), rank)
+        for rule, rank in rules
+    ]
     for pair in _pairs(rules, operations):
         (stronger, rank), (weaker, weaker_rank) = pair
         if rank == weaker_rank:
@@ -60,10 +63,6 @@ def _apart(left: Operation, right: Operation) -> bool:
         for mine in (_by_position(alternative, left.pattern) for alternative in left.where)
         for theirs in (_by_position(alternative, right.pattern) for alternative in right.where)
     )
-
-
-def _positional(rule: Rule, operations: Mapping[str, Operation]) -> Rule:
-    return replace(rule, constraints=_by_position(rule.constraints, _pattern(rule, operations)))
 
 
 def _by_position(constraints: Sequence[Constraint], pattern: Pattern) -> tuple[Constraint, ...]:
@@ -106,14 +105,11 @@ def _near(rules: Sequence[tuple[Rule, Rank]], left: list[int], right: list[int])
 
 
 def _by_places(rules: Sequence[tuple[Rule, Rank]], positions: list[int]) -> dict[tuple[RequestPart, ...], list[int]]:
-    found: defaultdict[tuple[RequestPart, ...], list[int]] = defaultdict(list)
+    groups: defaultdict[tuple[RequestPart, ...], list[int]] = defaultdict(list)
     for position in positions:
-        found[_places(rules[position][0])].append(position)
-    return found
-
-
-def _places(rule: Rule) -> tuple[RequestPart, ...]:
-    return tuple(sorted((c.place for c in rule.constraints if c.values), key=str))
+        places = (c.place for c in rules[position][0].constraints if c.values)
+        groups[tuple(sorted(places, key=str))].append(position)
+    return groups
 
 
 def _keys(rule: Rule, places: tuple[RequestPart, ...]) -> Iterator[tuple[Any, ...]]:
@@ -195,12 +191,8 @@ def _implies(narrow: Constraint, wide: Constraint) -> bool:
         return True
     if narrow.values and wide.values and set(wide.spec) <= {"equals", "in"}:
         return narrow.values <= wide.values
-    if _only(wide, "exists", True) or _only(wide, "absent", False):
+    if wide.spec in ({"exists": True}, {"absent": False}):
         return _must_be_present(narrow)
     if narrow.values and "equals" in narrow.spec and not (set(wide.spec) & {"exists", "absent", "not"}):
         return wide.fits((narrow.spec["equals"],)) and canonical(narrow.spec["equals"]) is not None
     return False
-
-
-def _only(constraint: Constraint, operator: str, operand: bool) -> bool:
-    return constraint.spec == {operator: operand}

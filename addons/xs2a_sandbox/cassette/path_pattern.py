@@ -1,4 +1,4 @@
-""""""
+"""Paths as cassettes write them: words, parameters and a tail, and which of them are in each other's way."""
 
 import re
 from dataclasses import dataclass

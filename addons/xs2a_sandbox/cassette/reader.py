@@ -1,19 +1,18 @@
 """One YAML document read as a cassette, with every mistake in it."""
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
 from functools import cache
+from itertools import starmap
 from typing import Any
 
-from xs2a_sandbox.cassette.answers import Answer, Effect, compile_answer, compile_effect
+from xs2a_sandbox.cassette.answers import Answer, Report, compile_answer, compile_effect
 from xs2a_sandbox.cassette.expressions import (
     ERROR_ROOTS,
     RESULT_ROOTS,
     ROOTS,
-    Render,
-    Scope,
     compile_condition,
     compile_text,
     compile_value,
@@ -43,9 +42,9 @@ LARGEST_TOGETHER = 256 * 1024 * 1024
 
 def parse(document: Document, schemas: Schemas, problems: list[Problem]) -> Cassette:
     """Every mistake goes to `problems`; what is left of the cassette is returned."""
-    found = complaints(document, cassette_schema())
-    problems += found
-    if any(not problem.code.startswith("warning") for problem in found):
+    mistakes = complaints(document, cassette_schema())
+    problems += mistakes
+    if any(not problem.code.startswith("warning") for problem in mistakes):
         return Cassette(document.file, (), (), (), None, None, None)
     return _Reader(document, schemas, problems).cassette()
 
@@ -74,8 +73,8 @@ class _Reader:
         value = self.document.value
         return Cassette(
             self.document.file,
-            tuple(self.operation(spec, ("operations", i)) for i, spec in enumerate(value.get("operations", ()))),
-            tuple(self.rule(spec, ("rules", i)) for i, spec in enumerate(value.get("rules", ()))),
+            tuple(starmap(self.operation, _each(value, "operations"))),
+            tuple(starmap(self.rule, _each(value, "rules"))),
             tuple(self.error(name, spec) for name, spec in value.get("errors", {}).items()),
             self.requirement(value["every_request"], ("every_request",)) if "every_request" in value else None,
             self.answer(value["every_answer"], ("every_answer",), ROOTS) if "every_answer" in value else None,
@@ -96,11 +95,6 @@ class _Reader:
         return self.answer(spec, ("every_error",), ERROR_ROOTS)
 
     def operation(self, spec: Mapping[str, Any], pointer: Pointer) -> Operation:
-        where = spec.get("where", {})
-        alternatives = where if isinstance(where, list) else [where]
-        below = [
-            (*pointer, "where", i) if isinstance(where, list) else (*pointer, "where") for i in range(len(alternatives))
-        ]
         if "handler" not in spec and "respond" not in spec:
             self.note(pointer, "behaviour", "an operation needs a handler, a respond, or both")
         pattern = self.pattern(spec["path"], (*pointer, "path"))
@@ -108,7 +102,7 @@ class _Reader:
             id=spec["id"],
             method=spec["method"],
             pattern=pattern,
-            where=tuple(self.where(one, at, pattern) for one, at in zip(alternatives, below, strict=True)),
+            where=tuple(self.where(one, at, pattern) for one, at in _each({"where": {}, **spec}, "where", pointer)),
             otherwise=spec.get("otherwise", {}),
             require=self.requirement(spec.get("require", {}), (*pointer, "require")),
             behaviour=self.behaviour(spec, pointer),
@@ -126,10 +120,8 @@ class _Reader:
         if "respond" in spec and "handler" not in spec:
             kinds.append("respond")
         if len(kinds) != 1:
-            listed = " and ".join(kinds) or "none"
-            self.note(
-                pointer, "behaviour", f"a rule has exactly one of respond, sequence, handler and bank, not {listed}"
-            )
+            text = f"a rule has exactly one of respond, sequence, handler and bank, not {' and '.join(kinds) or 'none'}"
+            self.note(pointer, "behaviour", text)
         if "on_exhausted" in spec and "sequence" not in spec:
             self.note((*pointer, "on_exhausted"), "behaviour", "on_exhausted goes with a sequence")
         if "with" in spec and "handler" not in spec:
@@ -148,7 +140,7 @@ class _Reader:
             methods=frozenset([method] if isinstance(method, str) else method),
             pattern=pattern,
             constraints=constraints,
-            when=self.condition(match.get("when"), (*at, "when")),
+            when=self.tried((*at, "when"), "expression", compile_condition, match["when"]) if "when" in match else None,
             when_text=match.get("when"),
             require=self.requirement(require, (*pointer, "require")) if isinstance(require, dict) else None,
             skips_requirements=require == "none",
@@ -161,64 +153,48 @@ class _Reader:
 
     def error(self, name: str, spec: Mapping[str, Any]) -> ErrorAnswer:
         pointer: Pointer = ("errors", name)
-        text: Render | str = spec["text"]
-        try:
-            text = compile_text(spec["text"], None)
-        except ExpressionError as error:
-            self.note((*pointer, "text"), "expression", str(error))
+        text = self.tried((*pointer, "text"), "expression", compile_text, spec["text"], None)
         number = spec.get("number", "")
         return ErrorAnswer(
             name=name,
             status=spec["status"],
             code=spec["code"],
             numbers=number if isinstance(number, dict) else {"default": number},
-            text=text,
+            text=spec["text"] if text is None else text,
             headers=tuple(spec.get("headers", {}).items()),
-            body=self.error_body(spec.get("body"), (*pointer, "body")),
+            body=compile_value(spec.get("body"), ERROR_ROOTS, self.report((*pointer, "body"), "expression")),
             origin=SourcePlace(self.document, pointer),
         )
 
-    def error_body(self, spec: Any, pointer: Pointer) -> Any:
-        return compile_value(spec, ERROR_ROOTS, lambda below, text: self.note((*pointer, *below), "expression", text))
-
     def behaviour(self, spec: Mapping[str, Any], pointer: Pointer) -> Behaviour:
         roots = RESULT_ROOTS if "handler" in spec else ROOTS
-        respond = spec.get("respond", [])
-        answers = respond if isinstance(respond, list) else [respond]
-        places: list[Pointer] = [
-            (*pointer, "respond", i) if isinstance(respond, list) else (*pointer, "respond")
-            for i in range(len(answers))
-        ]
-        for answer, place in zip(answers[:-1], places[:-1], strict=True):
+        respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
+        for answer, place in respond[:-1]:
             if "when" not in answer:
                 self.note(place, "unreachable", "only the last answer of a list can be without a when")
-        if answers and "when" in answers[-1]:
-            text = "the last answer, or the only one, is for when no other holds; it has no when"
-            self.note((*places[-1], "when"), "behaviour", text, key=True)
-        for i, answer in enumerate(spec.get("sequence", ())):
+        for answer, place in respond[-1:]:
             if "when" in answer:
-                self.note((*pointer, "sequence", i, "when"), "behaviour", "a sequence answers in turn, without a when")
+                text = "the last answer, or the only one, is for when no other holds; it has no when"
+                self.note((*place, "when"), "behaviour", text, key=True)
+        for answer, place in sequence:
+            if "when" in answer:
+                self.note((*place, "when"), "behaviour", "a sequence answers in turn, without a when")
+        effects = (
+            compile_effect(one, roots, self.report(place, "effect")) for one, place in _each(spec, "effects", pointer)
+        )
         return Behaviour(
-            respond=tuple(self.answer(a, at, roots) for a, at in zip(answers, places, strict=True)),
-            sequence=tuple(
-                self.answer(a, (*pointer, "sequence", i), roots) for i, a in enumerate(spec.get("sequence", ()))
-            ),
+            respond=tuple(self.answer(answer, place, roots) for answer, place in respond),
+            sequence=tuple(self.answer(answer, place, roots) for answer, place in sequence),
             on_exhausted=spec.get("on_exhausted", "repeat_last"),
             handler=spec.get("handler"),
             options=spec.get("with"),
             bank=spec.get("bank", False),
             answers=spec.get("answers"),
-            effects=tuple(
-                effect
-                for i, one in enumerate(spec.get("effects", ()))
-                if (effect := self.effect(one, (*pointer, "effects", i), roots))
-            ),
+            effects=tuple(filter(None, effects)),
         )
 
     def answer(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Answer:
-        return compile_answer(
-            spec, roots, self.content, lambda below, text: self.note((*pointer, *below), "answer", text)
-        )
+        return compile_answer(spec, roots, self.content, self.report(pointer, "answer"))
 
     def content(self, name: str) -> bytes:
         """The bytes of a file in the cassette's own folder; several answers share it. Raises OSError."""
@@ -231,24 +207,8 @@ class _Reader:
                 raise OSError(errno.EFBIG, text, name)
         return self.contents[name]
 
-    def effect(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Effect | None:
-        return compile_effect(spec, roots, lambda below, text: self.note((*pointer, *below), "effect", text))
-
-    def condition(self, text: str | None, pointer: Pointer) -> Callable[[Scope], bool] | None:
-        if text is None:
-            return None
-        try:
-            return compile_condition(text)
-        except ExpressionError as error:
-            self.note(pointer, "expression", str(error))
-            return None
-
     def pattern(self, text: str, pointer: Pointer) -> Pattern:
-        try:
-            return Pattern.parse(text)
-        except ValueError as error:
-            self.note(pointer, "path", str(error))
-            return Pattern(text, ())
+        return self.tried(pointer, "path", Pattern.parse, text) or Pattern(text, ())
 
     def requirement(self, spec: Mapping[str, Any], pointer: Pointer) -> Requirement:
         body = dict(spec.get("body", {}))
@@ -270,40 +230,54 @@ class _Reader:
         for position, name in enumerate(spec):
             if name.lower() in names[:position]:
                 self.note((*pointer, name), "duplicate-key", f"the header {name} is named twice", key=True)
-        return tuple(
-            constraint
+        return self.made(
+            (RequestPart(part, name.lower() if part == "headers" else name), matcher, (*pointer, name))
             for name, matcher in spec.items()
-            if (
-                constraint := self.constraint(
-                    RequestPart(part, name.lower() if part == "headers" else name), matcher, (*pointer, name)
-                )
-            )
         )
 
     def body(self, spec: Mapping[str, Any], pointer: Pointer) -> tuple[Constraint, ...]:
-        found: list[Constraint | None] = []
+        specs: list[tuple[RequestPart, Any, Pointer]] = []
         for name, matcher in spec.items():
             whole = name in OPERATORS and OPERATORS[name].in_bodies_alone
             if not whole:
-                try:
-                    parse_pointer(name)
-                except ValueError as error:
-                    self.note((*pointer, name), "pointer", str(error), key=True)
+                self.tried((*pointer, name), "pointer", parse_pointer, name, key=True)
             place = RequestPart("body", "" if whole else name)
-            found.append(self.constraint(place, {name: matcher} if whole else matcher, (*pointer, name)))
-        return tuple(filter(None, found))
+            specs.append((place, {name: matcher} if whole else matcher, (*pointer, name)))
+        return self.made(specs)
 
-    def constraint(self, place: RequestPart, matcher: Any, pointer: Pointer) -> Constraint | None:
-        try:
-            return constrain(place, matcher, self.schema_check)
-        except ValueError as error:
-            self.note(pointer, "matcher", str(error))
-            return None
+    def made(self, specs: Iterable[tuple[RequestPart, Any, Pointer]]) -> tuple[Constraint, ...]:
+        constraints = (
+            self.tried(pointer, "matcher", constrain, place, matcher, self.schema_check)
+            for place, matcher, pointer in specs
+        )
+        return tuple(filter(None, constraints))
 
     def schema_check(self, name: str) -> Callable[[Any], bool]:
         if name not in self.schemas:
             raise ValueError(f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}")
         return lambda value: self.schemas[name].accepts(value)
 
+    def tried[T](
+        self, pointer: Pointer, code: str, make: Callable[..., T], *arguments: Any, key: bool = False
+    ) -> T | None:
+        """The thing made of the arguments; None where they are wrong, which is noted."""
+        try:
+            return make(*arguments)
+        except (ExpressionError, ValueError) as error:
+            self.note(pointer, code, str(error), key=key)
+            return None
+
+    def report(self, pointer: Pointer, code: str) -> Report:
+        """Notes what is wrong below a place."""
+        return lambda below, text: self.note((*pointer, *below), code, text)
+
     def note(self, pointer: Sequence[str | int], code: str, text: str, *, key: bool = False) -> None:
         self.problems.append(self.document.problem(pointer, code, text, key=key))
+
+
+def _each(spec: Mapping[str, Any], key: str, pointer: Pointer = ()) -> list[tuple[Any, Pointer]]:
+    """The entries of a list, or the one that stands in place of a list, each with its place."""
+    value = spec.get(key, [])
+    if isinstance(value, list):
+        return [(entry, (*pointer, key, i)) for i, entry in enumerate(value)]
+    return [(value, (*pointer, key))]

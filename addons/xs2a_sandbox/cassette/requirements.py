@@ -1,4 +1,4 @@
-"""What a request must bring before anything answers; what it lacks is said as a bank would."""
+"""Requirements: a request must meet them before anything answers; the first that it misses is told as a bank would."""
 
 from collections.abc import Mapping
 
@@ -72,9 +72,9 @@ def header_name(name: str) -> str:
 def _check_media_type(call: Call) -> None:
     if (encoding := call.headers.get("content-encoding", "identity").strip().lower()) != "identity":
         raise BankError("media-type", expected=f"Content-Encoding {encoding} is not accepted; send the body as it is")
-    given = call.headers.get("content-type")
-    if given is None:
+    content_type = call.headers.get("content-type")
+    if content_type is None:
         return
-    media = media_type(given)
+    media = media_type(content_type)
     if not (media.startswith("application/") and is_json(media)):
         raise BankError("media-type", expected=f"Content-Type must be application/json, not {media or 'empty'}")

@@ -10,10 +10,10 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any
 
-from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents.formats import is_date, is_date_time
 
 LEAST = 0.01
-"""What does not fit is never as near as what fits."""
+"""The distance that keeps a value which does not fit behind those which do."""
 _OTHER_CASE = 0.05
 _LONGEST = 100
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,6})?")
@@ -23,7 +23,7 @@ _SCALARS = (str, int, Decimal, bool, type(None))
 def canonical(value: Any, textual: bool = False) -> Any:
     """A hashable stand-in: equal exactly where the values are. None for lists and objects, which have none."""
     if textual:
-        return as_text(value)
+        return to_text(value)
     if isinstance(value, bool):
         return ("boolean", value)
     if isinstance(value, int | Decimal):
@@ -55,7 +55,7 @@ def contains(whole: Any, part: Any) -> bool:
 
 def comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
     """Both as decimals, else both as ISO dates or times, else nothing that could be ordered."""
-    for read in (_as_decimal, _as_date, _as_time):
+    for read in (_as_decimal, _as_date, as_time):
         pair = read(left), read(right)
         if None not in pair:
             return pair
@@ -99,7 +99,7 @@ def gap(left: Any, right: Any) -> tuple[float, str]:
     return min(1.0, difference / timedelta(days=365)), amount
 
 
-def as_text(value: Any) -> str:
+def to_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
@@ -118,12 +118,9 @@ def _as_decimal(value: Any) -> Decimal | None:
 
 
 def _as_date(value: Any) -> date | None:
-    if not isinstance(value, str) or not FORMATS["date"](value):
-        return None
-    return date.fromisoformat(value)
+    return date.fromisoformat(value) if isinstance(value, str) and is_date(value) else None
 
 
-def _as_time(value: Any) -> datetime | None:
-    if not isinstance(value, str) or not FORMATS["date-time"](value):
-        return None
-    return datetime.fromisoformat(value.upper())
+def as_time(value: Any) -> datetime | None:
+    """The time that a text says, with its offset; None for anything else."""
+    return datetime.fromisoformat(value.upper()) if isinstance(value, str) and is_date_time(value) else None

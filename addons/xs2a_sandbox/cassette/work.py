@@ -1,4 +1,4 @@
-"""How much work the expressions of one answer may do, counted while they do it.
+"""A limit to the work that the expressions of one answer may do, counted while they do it.
 
 Nothing from outside can interrupt a filter, and the sandbox answers nobody else meanwhile. So what goes into every
 filter, test and operator is weighed before, and whatever is taken one by one is counted.
@@ -62,7 +62,7 @@ def weighed(value: Any) -> Any:
     if type(value) is str:
         spend(1 + len(value) // _CHARACTERS)
     elif isinstance(value, list | tuple | Mapping):
-        spend(_weight(value, _current.work.left))
+        spend(size(value, _current.work.left, 1, _CHARACTERS))
     return value
 
 
@@ -74,10 +74,10 @@ def metered(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def paid(*arguments: Any, **named: Any) -> Any:
         spend(_CALL)
-        given = [_counted(value) if isinstance(value, Iterator) else weighed(value) for value in arguments[first:]]
+        values = [_counted(value) if isinstance(value, Iterator) else weighed(value) for value in arguments[first:]]
         for value in named.values():
             weighed(value)
-        return function(*arguments[:first], *given, **named)
+        return function(*arguments[:first], *values, **named)
 
     return paid
 
@@ -88,14 +88,17 @@ def _counted(values: Iterator[Any]) -> Iterator[Any]:
         yield value
 
 
-def _weight(value: Any, most: int) -> int:
-    """The count ends above `most`."""
+def size(value: Any, most: int, each: int = 0, characters: int = 1) -> int:
+    """Entries and characters, those inside included, `each` more for every value; the count ends above `most`.
+
+    As many `characters` count as one.
+    """
     total, rest = 0, [value]
     while rest and total <= most:
         one = rest.pop()
-        total += 1
-        if type(one) is str:
-            total += len(one) // _CHARACTERS
+        total += each
+        if isinstance(one, str):
+            total += len(one) // characters
         elif isinstance(one, list | tuple | dict):
             entries: Iterable[Any] = one.values() if isinstance(one, dict) else one
             total += len(one)

@@ -42,22 +42,13 @@ class Calls:
         query: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> list[Journaled]:
-        """Asserts that it came at least once, or as often as `times` says.
+        """Asserts that it came at least once, or as often as `times` says. Gives the exchanges that were found.
 
         `*` in a path is anything; `body` is JSON that is contained.
-
-        Gives the exchanges that were found.
         """
         __tracebackhide__ = True
         search = Search(
-            method=method,
-            path=path,
-            status=status,
-            rule=rule,
-            source=source,
-            headers=headers,
-            query=query,
-            body=body,
+            method=method, path=path, status=status, rule=rule, source=source, headers=headers, query=query, body=body
         )
         expected = times if isinstance(times, Times) else Times() if times is None else Times(times, times)
         verdict = verify(self._journal.entries(), search, expected)

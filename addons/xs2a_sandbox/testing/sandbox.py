@@ -2,7 +2,8 @@
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,9 @@ import msgspec
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.signing import Family
 from xs2a_sandbox.bank.handlers.table import HANDLERS
-from xs2a_sandbox.cassette import Interface, reader
-from xs2a_sandbox.cassette import layers as interface
-from xs2a_sandbox.cassette.expressions import to_text
+from xs2a_sandbox.cassette import Interface, layers, reader
 from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas, yaml_reader
@@ -51,16 +51,16 @@ class Blueprint:
         files = build.read(settings)
         if files.problems or files.interface is None or files.testdata is None:
             raise Unreadable(files.problems)
-        layers = interface.cassettes(files.layers, files.schemas)
-        return cls(settings, layers, files.interface, files.schemas, files.testdata)
+        cassettes = layers.cassettes(files.layers, files.schemas)
+        return cls(settings, cassettes, files.interface, files.schemas, files.testdata)
 
-    def extended(self, layers: Sequence[Sequence[Cassette]]) -> Interface:
+    def extended(self, more: Sequence[Sequence[Cassette]]) -> Interface:
         """The interface with more layers over those of the files. Raises Unreadable."""
-        return interface.read([*self.layers, *layers], self.schemas, HANDLERS)
+        return layers.read([*self.layers, *more], self.schemas, HANDLERS)
 
-    def engine(self, said: Interface, store: Store, journal: Journal) -> Engine:
+    def engine(self, interface: Interface, store: Store, journal: Journal) -> Engine:
         settings = self.settings
-        bank = Bank(said, self.schemas, RealBank(hosts=settings.hosts), base_path=settings.base_path)
+        bank = Bank(interface, self.schemas, RealBank(hosts=settings.hosts), base_path=settings.base_path)
         return Engine(
             Banks(bank),
             store,
@@ -106,40 +106,11 @@ def _as_cassette(written: yaml_reader.Document, name: str) -> yaml_reader.Docume
 
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.testing.httpx_transport import HttpxTransport
-    from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
-
-
-def httpx_transport(answer: Answer, loop: LoopThread) -> "HttpxTransport":
-    """A transport for `httpx.Client` and `httpx.AsyncClient`. Raises UserMistake without httpx."""
-    try:
-        from xs2a_sandbox.testing.httpx_transport import HttpxTransport
-    except ImportError as error:
-        raise _missing("httpx", error) from None
-    return HttpxTransport(answer, loop)
-
-
-def requests_adapter(answer: Answer, loop: LoopThread) -> "RequestsAdapter":
-    """The adapter for `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
-    try:
-        from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
-    except ImportError as error:
-        raise _missing("requests", error) from None
-    return RequestsAdapter(answer, loop)
-
-
-def _missing(package: str, error: ImportError) -> UserMistake:
-    name = (error.name or "").partition(".")[0]
-    if name not in (package, "urllib3", "httpcore"):
-        raise error
-    return UserMistake(f"{package} is not installed here: install it where the tests run, or use another client")
-
-
-if TYPE_CHECKING:
     import httpx
     import requests
 
     from xs2a_sandbox.testing.httpx_transport import HttpxTransport
+    from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
 
 BASE_URL = "https://bank.example"
 NO_BODY: Any = object()
@@ -244,12 +215,12 @@ class Sandbox:
         if json is not NO_BODY:
             usual["Content-Type"] = "application/json"
             body = to_json(json)
-        given = {name.lower() for name in headers or ()}
-        fields = {**{n: v for n, v in usual.items() if n.lower() not in given}, **(headers or {})}
-        asked = urlencode({name: to_text(value) for name, value in (query or {}).items() if value is not None})
+        own = {name.lower() for name in headers or ()}
+        fields = {**{n: v for n, v in usual.items() if n.lower() not in own}, **(headers or {})}
+        parameters = urlencode({name: to_text(value) for name, value in (query or {}).items() if value is not None})
         request = Request(
             method=method,
-            target=f"{path}{'&' if '?' in path else '?'}{asked}" if asked else path,
+            target=f"{path}{'&' if '?' in path else '?'}{parameters}" if parameters else path,
             headers=Headers((name, value) for name, value in fields.items() if value is not None),
             body=body,
             host="bank.example",
@@ -271,8 +242,8 @@ class Sandbox:
             read_rules(rule, self._directory / f"<rule {number}>", self._blueprint.schemas, f"added-{number}")
             for number, rule in enumerate(rules, first)
         ]
-        said = self._blueprint.extended([*self._added, layer])
-        self._engine = self._blueprint.engine(said, self._store, self._journal)
+        extended = self._blueprint.extended([*self._added, layer])
+        self._engine = self._blueprint.engine(extended, self._store, self._journal)
         self._engine.admin_token = self._token
         self._added.append(layer)
         return [rule.id for cassette in layer for rule in cassette.rules]
@@ -304,17 +275,43 @@ class Sandbox:
 
     def _begin(self, family: Family, id: str, document: Document) -> None:
         """Asks the bank's own operation, whose refusal is a UserMistake. It is no request of the app: no journal."""
-        said = self._engine.interface
+        interface = self._engine.interface
         values = {"service": document.get("service"), "product": document.get("product"), f"{family.name}Id": id}
-        for operation in said.operations.values():
+        for operation in interface.operations.values():
             started = (operation.behaviour.options or {}).get("family")
             if operation.behaviour.handler != "authorisations.start" or started != family.name:
                 continue
             words = [quote(values.get(s.text) or s.text, safe="") for s in operation.pattern.segments]
             headers = Headers([("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.1")])
             path = "/".join([self._blueprint.settings.base_path, *words])
-            aside = self._blueprint.engine(said, self._store, Journal())
+            aside = self._blueprint.engine(interface, self._store, Journal())
             response = self._loop.run(aside.answer(Request(operation.method, path, headers)))
             if response.status >= 300:
                 refusal = ": ".join([f"the bank starts no authorisation of {id}", *messages(read_json(response.body))])
                 raise UserMistake(refusal)
+
+
+def httpx_transport(answer: Answer, loop: LoopThread) -> "HttpxTransport":
+    """A transport for `httpx.Client` and `httpx.AsyncClient`. Raises UserMistake without httpx."""
+    with _installed("httpx"):
+        from xs2a_sandbox.testing.httpx_transport import HttpxTransport
+    return HttpxTransport(answer, loop)
+
+
+def requests_adapter(answer: Answer, loop: LoopThread) -> "RequestsAdapter":
+    """The adapter for `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
+    with _installed("requests"):
+        from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
+    return RequestsAdapter(answer, loop)
+
+
+@contextmanager
+def _installed(package: str) -> Iterator[None]:
+    """Imports what a client library is needed for. Raises UserMistake where it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in (package, "urllib3", "httpcore"):
+            raise
+        text = f"{package} is not installed here: install it where the tests run, or use another client"
+        raise UserMistake(text) from None
