@@ -99,6 +99,11 @@ class Refused(SandboxError):
         self.more = more
 
 
+def body_invalid(text: str) -> Refused:
+    """The refusal of a body that the control interface was sent."""
+    return Refused(400, "body-invalid", text)
+
+
 class InvalidResponse(SandboxError):
     """Refused before it could desynchronise a connection or split an answer."""
 

@@ -1,4 +1,4 @@
-"""Who may control the sandbox, or use its way to a bank: no web page of another site, nor one under a borrowed name."""
+"""Guards the control of the sandbox, and its way to a bank, against web pages of other sites and borrowed names."""
 
 import hmac
 import re
@@ -64,11 +64,11 @@ class Guard:
             raise Refused(403, "origin-refused", "web pages of other sites cannot control the sandbox")
         if self.token is None:
             raise Refused(403, "no-token", "this sandbox was started without an admin token, so nobody controls it")
-        scheme, _, given = (request.headers.get("Authorization") or "").partition(" ")
+        scheme, _, token = (request.headers.get("Authorization") or "").partition(" ")
         if scheme.lower() != "bearer":
             text = "send the header `Authorization: Bearer TOKEN`; the token is in the file admin-token of --confdir"
             raise Refused(401, "token-missing", text, ("WWW-Authenticate", _REALM))
-        if not hmac.compare_digest(given.strip().encode(), self.token.encode()):
+        if not hmac.compare_digest(token.strip().encode(), self.token.encode()):
             text = "the token is not this sandbox's; that is in the file admin-token of its --confdir"
             raise Refused(401, "token-wrong", text, ("WWW-Authenticate", f'{_REALM}, error="invalid_token"'))
 

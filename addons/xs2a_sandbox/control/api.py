@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.answers import JSON
 from xs2a_sandbox.cassette.call import parse_json
 from xs2a_sandbox.control import clock, sca
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
+from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable, body_invalid
 from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.explain.explanation import Explanation, described
-from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.messages import NOT_KEPT, json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.state import Store
@@ -37,14 +37,13 @@ class ControlRequest:
         try:
             value = parse_json(self.call.request.body, warnings)
         except BankError as error:
-            raise Refused(400, "body-invalid", error.values["expected"]) from None
+            raise body_invalid(error.values["expected"]) from None
         if not isinstance(value, dict):
-            raise Refused(400, "body-invalid", f"the body must be a JSON object, not {kind(value)}")
+            raise body_invalid(f"the body must be a JSON object, not {kind(value)}")
         if warnings:
-            raise Refused(400, "body-invalid", warnings[0])
+            raise body_invalid(warnings[0])
         if members and (unknown := sorted(value.keys() - set(members))):
-            text = f"the body has a member {unknown[0]!r}; known here: {', '.join(members)}"
-            raise Refused(400, "body-invalid", text)
+            raise body_invalid(f"the body has a member {unknown[0]!r}; known here: {', '.join(members)}")
         return value
 
 
@@ -59,7 +58,7 @@ _NAMES = frozenset({"state", "clock", "sessions", "reset", "sca", "status", "exp
 
 
 def is_control(request: Request, segments: Sequence[str]) -> bool:
-    """Never through the proxy or the TLS door: what is a control request here is an unknown path there."""
+    """Tells if it controls the sandbox: never through the proxy or the TLS door, where it is an unknown path."""
     return len(segments) > 1 and segments[0] == ROOT and segments[1] in _NAMES and request.door in ("direct", "process")
 
 
@@ -89,7 +88,11 @@ class Control:
             ("state", 0): {"GET": self._collections},
             ("state", 1): {"GET": self._collection},
             ("state", 2): {"GET": self._document, "PUT": self._put, "DELETE": self._delete},
-            ("clock", 0): {"GET": self._clock, "PUT": self._set_clock, "POST": self._move_clock},
+            ("clock", 0): {
+                "GET": lambda request: (200, clock.described(request.call.clock)),
+                "PUT": lambda request: (200, clock.put(request.call, request.body("shift", "frozen", "real"))),
+                "POST": lambda request: (200, clock.move(request.call, request.body("move"))),
+            },
             ("sessions", 0): {"GET": self._sessions},
             ("sessions", 1): {"GET": self._session, "DELETE": self._forget},
             ("reset", 0): {"POST": self._reset},
@@ -107,7 +110,7 @@ class Control:
                 "GET": lambda request: (200, journal_view.one(journal, request.call, request.names[0])),
                 "POST": lambda request: (
                     200,
-                    journal_view.posted(journal, request.call, request.names[0], request.body),
+                    journal_view.asserted(journal, request.call, request.names[0], request.body),
                 ),
             },
         }
@@ -127,7 +130,8 @@ class Control:
                     keep(call.state)
                 return answer
 
-            return _said(*await kept(attempt))
+            status, value = await kept(attempt)
+            return Response(status, NOT_KEPT) if value is None else json_answer(value, status)
         except BankError as error:
             refused = Refused(409, error.name, f"the bank's logic refuses this: {error.name}")
         except StoreUnavailable as error:
@@ -135,7 +139,7 @@ class Control:
         except Refused as error:
             refused = error
         value = {"error": refused.error, "message": str(refused), **refused.more}
-        return _said(refused.status, value, *refused.headers)
+        return json_answer(value, refused.status, *refused.headers)
 
     def _endpoint(self, method: str, segments: Sequence[str]) -> Callable[[ControlRequest], _Answer]:
         path = "/" + "/".join(segments)
@@ -178,17 +182,6 @@ class Control:
         request.call.state.delete(collection, id)
         return 204, None
 
-    # -- clock
-
-    def _clock(self, request: ControlRequest) -> _Answer:
-        return 200, clock.described(request.call.clock)
-
-    def _set_clock(self, request: ControlRequest) -> _Answer:
-        return 200, clock.put(request.call, request.body("shift", "frozen", "real"))
-
-    def _move_clock(self, request: ControlRequest) -> _Answer:
-        return 200, clock.move(request.call, request.body("move"))
-
     # -- sessions
 
     def _sessions(self, request: ControlRequest) -> _Answer:
@@ -207,7 +200,7 @@ class Control:
         body = request.body("all") if request.call.request.body.strip() else {}
         everything = body.get("all", False)
         if not isinstance(everything, bool):
-            raise Refused(400, "body-invalid", f"all must be true or false, not {kind(everything)}")
+            raise body_invalid(f"all must be true or false, not {kind(everything)}")
         if not everything:
             self._forget_one(request.call.session.id)
             return 200, {"reset": [request.call.session.id]}
@@ -256,10 +249,3 @@ def _no_document(request: ControlRequest) -> Refused:
 
 def _counted(counts: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in sorted(counts.items()) if not _own(name)}
-
-
-def _said(status: int, value: Any, *headers: tuple[str, str]) -> Response:
-    fields = (*headers, ("Cache-Control", "no-store"))
-    if value is None:
-        return Response(status, fields)
-    return Response(status, (("Content-Type", JSON), *fields), to_json(value))

@@ -50,9 +50,15 @@ class Remote:
         value = self._read(status, content)
         if status < 300:
             return value
-        if status == 401:
-            raise UserMistake(self._strange(token))
-        raise UserMistake(_message(value))
+        if status != 401:
+            raise UserMistake(_message(value))
+        file = self.settings.confdir / FILE
+        if token is None:
+            text = f"there is no admin token {file}: name the --confdir that the sandbox at {self.url} was started with"
+        else:
+            text = f"the sandbox at {self.url} does not accept the admin token {file}"
+            text += ": name the --confdir that it was started with"
+        raise UserMistake(text)
 
     def _exchange(self, method: str, target: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         host = reachable(self.settings.host)
@@ -87,15 +93,6 @@ class Remote:
     def _not_ours(self) -> UserMistake:
         return UserMistake(
             f"what answers at {self.url} is not the sandbox's base URL: say with --host and --port where that is"
-        )
-
-    def _strange(self, token: str | None) -> str:
-        file = self.settings.confdir / FILE
-        if token is None:
-            return f"there is no admin token {file}: name the --confdir that the sandbox at {self.url} was started with"
-        return (
-            f"the sandbox at {self.url} does not accept the admin token {file}: "
-            "name the --confdir that it was started with"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import BANK_ZONE, EXPECTED_TIME, TOO_FAR, Clock, can_show, read_time
 from xs2a_sandbox.config.readers import EXPECTED, parse_duration
-from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.state.session import keep_clock
 
 
@@ -23,7 +23,7 @@ def described(clock: Clock) -> dict[str, Any]:
 
 
 def put(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Whatever the clock was before; just one of `shift`, `frozen` and `real: true`. Raises Refused."""
+    """Sets the clock, whatever it was before, by just one of `shift`, `frozen` and `real: true`. Raises Refused."""
     match dict(body):
         case {"shift": shift, **rest} if not rest:
             return _keep(call, Clock(_span("shift", shift)))
@@ -31,13 +31,13 @@ def put(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
             return _keep(call, Clock(frozen=_moment(frozen)))
         case {"real": True, **rest} if not rest:
             return _keep(call, Clock())
-    raise _wrong('the body must be one of {"shift": …}, {"frozen": …} and {"real": true}')
+    raise body_invalid('the body must be one of {"shift": …}, {"frozen": …} and {"real": true}')
 
 
 def move(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Time passes: at once for a clock that runs, and for a frozen one only so. Raises Refused."""
+    """Lets time pass: at once for a clock that runs, and for a frozen one only so. Raises Refused."""
     if "move" not in body:
-        raise _wrong('the body must be {"move": …}')
+        raise body_invalid('the body must be {"move": …}')
     clock, span = call.clock, _span("move", body["move"])
     try:
         frozen = clock.frozen and (clock.frozen.astimezone(UTC) + span).astimezone(BANK_ZONE)
@@ -68,24 +68,20 @@ def _span(member: str, value: Any) -> timedelta:
         if isinstance(value, int) and not isinstance(value, bool):
             return timedelta(seconds=value)
     except ValueError as error:
-        raise _wrong(f"{member}: {error}") from None
+        raise body_invalid(f"{member}: {error}") from None
     except OverflowError:
         raise _too_far() from None
-    raise _wrong(f"{member} must be a whole number of seconds or {EXPECTED}")
+    raise body_invalid(f"{member} must be a whole number of seconds or {EXPECTED}")
 
 
 def _moment(value: Any) -> datetime:
     try:
         return read_time(value)
     except (TypeError, ValueError):
-        raise _wrong(f"frozen must be {EXPECTED_TIME}") from None
+        raise body_invalid(f"frozen must be {EXPECTED_TIME}") from None
     except OverflowError:
         raise _too_far() from None
 
 
 def _too_far() -> Refused:
-    return _wrong(TOO_FAR)
-
-
-def _wrong(message: str) -> Refused:
-    return Refused(400, "body-invalid", message)
+    return body_invalid(TOO_FAR)

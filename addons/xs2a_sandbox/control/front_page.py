@@ -1,4 +1,4 @@
-"""What the sandbox says of itself to who opens its base URL: what it is, where its doors are, what to trust."""
+"""The page at the base URL, on which the sandbox says what it is, where its doors are, and what to trust."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,12 @@ from typing import Any
 
 from xs2a_sandbox import __version__
 from xs2a_sandbox.bank.sca_pages.html import Page, show
-from xs2a_sandbox.cassette.answers import JSON
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.media_type import split_parameters
+from xs2a_sandbox.http.messages import json_answer
 
 CA = "/_sandbox/ca.pem"
-_READ_ON = (
-    ("quickstart.md", "the first journey, from a consent to a payment"),
-    ("clients.md", "proxy and certificates in curl, Java, Node, Python, .NET, Go, browsers and containers"),
-    ("testdata.md", "the customers, accounts, consents and payments that are there"),
-    ("cassettes.md", "making it answer differently: a case is one YAML file"),
-    ("control.md", "the time, the state, the last exchanges, resets"),
-    ("index.md", "everything else"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +40,11 @@ class FrontPage:
     def answer(self, request: Request) -> Response:
         """HTML for who asks for it, else JSON."""
         if asks_for_html(request):
-            asked = [bank for bank in self.banks if bank.can_be_asked]
-            page = Page("front", {**self._facts(), "asked": asked, "read_on": _READ_ON})
-            return show(page).with_headers(("Vary", "Accept"))
-        fields = (("Content-Type", JSON), ("Cache-Control", "no-store"), ("Vary", "Accept"))
-        return Response(headers=fields, body=to_json(self._facts()))
+            banks = [bank for bank in self.banks if bank.can_be_asked]
+            answer = show(Page("front", {**self._facts(), "asked": banks}))
+        else:
+            answer = json_answer(self._facts())
+        return answer.with_headers(("Vary", "Accept"))
 
     def _facts(self) -> dict[str, Any]:
         at = self.addresses

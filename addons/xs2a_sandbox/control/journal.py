@@ -6,14 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.http import Headers, to_json
-from xs2a_sandbox.journal.assertions import FILTERS, Search, Times, Verdict, candidates, select, verify
+from xs2a_sandbox.journal.assertions import FILTERS, Search, Times, candidates, select, verify
 from xs2a_sandbox.journal.journal import Journal, Journaled, read_json
 from xs2a_sandbox.state.session import DEFAULT
 
 LIMIT = 50
 _PLAIN = "plain"
+_AS_SHOWN = "number session method target status source rule milliseconds fault cut reason".split()
+"""Members of an exchange that are shown as they are."""
 
 
 def listed(journal: Journal, call: Call) -> dict[str, Any]:
@@ -30,11 +32,11 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
         if one.name in query
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
-    fitting = select(journal, _search(call, values))
+    entries = select(journal, _search(call, values))
     plain = _plain(query)
     return {
-        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in fitting[-limit:]] if limit else [],
-        "found": len(fitting),
+        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in entries[-limit:]] if limit else [],
+        "found": len(entries),
         "kept": len(journal),
     }
 
@@ -51,36 +53,28 @@ def emptied(journal: Journal, call: Call) -> dict[str, Any]:
     return {"forgotten": journal.clear(_session(call))}
 
 
-def posted(journal: Journal, call: Call, name: str, body: Callable[..., Mapping[str, Any]]) -> dict[str, Any]:
-    """An assertion, under its name. Raises Refused."""
-    if name != "assert":
-        text = "exchanges are only read; what is posted is /_sandbox/journal/assert"
-        raise Refused(405, "method-not-offered", text, ("Allow", "GET, HEAD"))
-    return asserted(journal, call, body("match", "times"))
-
-
-def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The exchanges that were asserted.
+def asserted(journal: Journal, call: Call, name: str, read: Callable[..., Mapping[str, Any]]) -> dict[str, Any]:
+    """The exchanges that were asserted; `read` gives the members of the body.
 
     Raises Refused, with 409 and what was there instead where the assertion does not hold.
     """
+    if name != "assert":
+        text = "exchanges are only read; what is posted is /_sandbox/journal/assert"
+        raise Refused(405, "method-not-offered", text, ("Allow", "GET, HEAD"))
+    body = read("match", "times")
     match = body.get("match", {})
     if not isinstance(match, dict):
-        raise _wrong("match must be an object")
+        raise body_invalid("match must be an object")
     if unknown := sorted(match.keys() - {one.name for one in FILTERS}):
-        raise _wrong(f"match has a member {unknown[0]!r}; known here: {', '.join(one.name for one in FILTERS)}")
+        raise body_invalid(f"match has a member {unknown[0]!r}; known here: {', '.join(one.name for one in FILTERS)}")
     for one in FILTERS:
         takes, what = _KINDS[one.kind]
         if one.name in match and not takes(match[one.name]):
-            raise _wrong(f"match.{one.name} must be {what}")
+            raise body_invalid(f"match.{one.name} must be {what}")
     verdict = verify(select(journal, _search(call, {})), _search(call, match), _times(body.get("times")))
-    if not verdict.holds:
-        raise _mismatch(journal, verdict)
-    return {"found": len(verdict.fitting), "numbers": [entry.number for entry in verdict.fitting]}
-
-
-def _mismatch(journal: Journal, verdict: Verdict) -> Refused:
-    return Refused(
+    if verdict.holds:
+        return {"found": len(verdict.fitting), "numbers": [entry.number for entry in verdict.fitting]}
+    raise Refused(
         409,
         "journal-mismatch",
         f"expected {verdict.times}, found {len(verdict.fitting)}: {verdict.search}",
@@ -130,24 +124,14 @@ def read(shown: Mapping[str, Any]) -> Journaled:
     """The exchange that `whole` has shown. A body of JSON is written anew: its spaces are lost."""
     request, answer = shown["request"], shown["answer"]
     return Journaled(
-        number=shown["number"],
         time=datetime.fromisoformat(shown["time"]),
-        session=shown["session"],
         bank=shown["origin"],
-        method=shown["method"],
-        target=shown["target"],
         headers=_headers(request),
         body=_bytes(request),
-        status=shown["status"],
         answer_headers=_headers(answer),
         answer_body=_bytes(answer),
-        source=shown["source"],
-        rule=shown["rule"],
-        milliseconds=shown["milliseconds"],
         warnings=tuple(shown["warnings"]),
-        fault=shown["fault"],
-        cut=shown["cut"],
-        reason=shown["reason"],
+        **{name: shown[name] for name in _AS_SHOWN},
     )
 
 
@@ -199,21 +183,20 @@ def _times(value: Any) -> Times:
         return Times(value, value)
     if isinstance(value, dict) and value and value.keys() <= {"min", "max"} and all(map(_is_count, value.values())):
         return Times(value.get("min", 0), value.get("max"))
-    raise _wrong('times must be a number, or {"min": …, "max": …} with one or both')
+    raise body_invalid('times must be a number, or {"min": …, "max": …} with one or both')
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(inner, str) for inner in value.values())
-
-
 _KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "text"),
     "number": (_is_count, "a whole number"),
-    "texts": (_is_texts, "an object of texts"),
+    "texts": (
+        lambda value: isinstance(value, dict) and all(isinstance(v, str) for v in value.values()),
+        "an object of texts",
+    ),
     "json": (lambda value: True, "JSON"),
 }
 
@@ -222,7 +205,3 @@ def _number(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise Refused(400, "query-invalid", f"{name} must be a whole number")
     return int(text)
-
-
-def _wrong(message: str) -> Refused:
-    return Refused(400, "body-invalid", message)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.bank import Banks
-from xs2a_sandbox.cassette.answers import JSON
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import RecordingFailed, StoreUnavailable
-from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.messages import json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.state import Store
@@ -33,7 +33,7 @@ class Pages:
             return None
         match segments[1:]:
             case ("health",):
-                return _json({"status": "up"})
+                return json_answer({"status": "up"})
             case ("ready",):
                 return self._ready()
             case ("ca.pem",) if self._ca_file.is_file():
@@ -49,12 +49,8 @@ class Pages:
                 self._recording.check()
         except (StoreUnavailable, RecordingFailed) as error:
             what = "state" if isinstance(error, StoreUnavailable) else "recording"
-            return _json({"status": "not ready", "error": f"{what}-unusable", "message": str(error)}, 503)
-        return _json({"status": "ready"})
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(status, (("Content-Type", JSON), ("Cache-Control", "no-store")), to_json(value))
+            return json_answer({"status": "not ready", "error": f"{what}-unusable", "message": str(error)}, 503)
+        return json_answer({"status": "ready"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.errors import body_invalid
 from xs2a_sandbox.http import Headers, Request, to_json
 from xs2a_sandbox.state.session import is_session_name
 
@@ -24,9 +24,9 @@ def read(value: Mapping[str, Any], session: str | None = None) -> Request:
     """
     method, session = value.get("method"), value.get("session", session)
     if not isinstance(method, str) or not _TOKEN.fullmatch(method):
-        raise _wrong("method must be an HTTP method such as GET")
+        raise body_invalid("method must be an HTTP method such as GET")
     if session is not None and not (isinstance(session, str) and is_session_name(session)):
-        raise _wrong("session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+        raise body_invalid("session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
     scheme, host, port, target = _url(value.get("url"))
     return Request(
         method=method,
@@ -54,20 +54,20 @@ def _url(url: Any) -> tuple[str, str, int | None, str]:
         if host and parts.scheme in ("http", "https"):
             target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
             return parts.scheme, host, port, quote(target, safe=_AS_SENT)
-    raise _wrong("url must be a path such as /v1/accounts, or begin with http:// or https://")
+    raise body_invalid("url must be a path such as /v1/accounts, or begin with http:// or https://")
 
 
 def _headers(headers: Any) -> Iterator[tuple[str, str]]:
     if headers is None:
         return
     if not isinstance(headers, dict):
-        raise _wrong("headers must be an object of texts, or of lists of texts for a header that is repeated")
+        raise body_invalid("headers must be an object of texts, or of lists of texts for a header that is repeated")
     for name, values in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise _wrong(f"{name!r} is no header name")
+            raise body_invalid(f"{name!r} is no header name")
         for one in values if isinstance(values, list) else [values]:
             if not isinstance(one, str):
-                raise _wrong(f"the header {name} must be a text, or a list of texts")
+                raise body_invalid(f"the header {name} must be a text, or a list of texts")
             yield name, one
 
 
@@ -75,7 +75,3 @@ def _body(body: Any) -> bytes:
     if body is None:
         return b""
     return body.encode(errors="replace") if isinstance(body, str) else to_json(body)
-
-
-def _wrong(text: str) -> Refused:
-    return Refused(400, "body-invalid", text)

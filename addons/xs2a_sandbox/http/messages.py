@@ -150,6 +150,14 @@ def html(text: str, status: int = 200, *headers: tuple[str, str]) -> Response:
     return Response(status, (("Content-Type", "text/html; charset=utf-8"), *headers), text.encode())
 
 
+NOT_KEPT = (("Cache-Control", "no-store"),)
+
+
+def json_answer(value: Any, status: int = 200, *headers: tuple[str, str]) -> Response:
+    """JSON of the sandbox itself, which no cache keeps."""
+    return Response(status, (("Content-Type", "application/json"), *headers, *NOT_KEPT), to_json(value))
+
+
 def to_json(value: Any) -> bytes:
     """JSON as UTF-8; decimals keep their digits."""
     return _encode(value)
