@@ -1,7 +1,7 @@
 """Account information with a consent (spec 2.6 to 2.8, 4.1)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -104,13 +104,7 @@ def balances(call: Call) -> dict[str, Any]:
 def transactions(call: Call) -> dict[str, Any]:
     """An account's transactions in lists, by their booking date."""
     iban, account = _covered(call)
-    since, until = period(call)
-    shown = lists(call)
-    found = _entries(call, iban, account)
-    filled = {
-        name: [t for t in found[name] if within(t.get("bookingDate"), since, until)] if name in shown else None
-        for name in ("booked", "pending", "information")
-    }
+    filled = lists(call, _entries(call, iban, account))
     following = None
     if (size := call.options.get("page_size")) is not None and filled["booked"] is not None:
         filled["booked"], following = _page(call, filled["booked"], size)
@@ -140,21 +134,26 @@ def transaction(call: Call) -> dict[str, Any]:
     raise BankError("resource-not-covered", id=id)
 
 
-def lists(call: Call) -> Sequence[str]:
-    """The lists that the request's bookingStatus shows. Raises BankError `format-error`."""
-    shown: Sequence[str] | None = call.options["lists"].get(call.query.get("bookingStatus"))
-    if shown is None:
-        wanted = ", ".join(call.options["lists"])
-        raise BankError("format-error", expected=f"the query parameter bookingStatus must be one of {wanted}")
-    return shown
+def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, list[Document] | None]:
+    """The lists that the request's bookingStatus shows, of the days that it names; null for the others.
 
-
-def period(call: Call) -> tuple[str | None, str | None]:
-    """The days from which and to which transactions are asked for. Raises BankError `period-invalid`."""
+    Entries without a booking date are not booked yet and always shown. Raises BankError.
+    """
     since, until = call.query.get("dateFrom"), call.query.get("dateTo")
     if since and until and since > until:
         raise BankError("period-invalid", expected="dateFrom must not be after dateTo")
-    return since, until
+    shown = call.options["lists"].get(call.query.get("bookingStatus"))
+    if shown is None:
+        choices = ", ".join(call.options["lists"])
+        raise BankError("format-error", expected=f"the query parameter bookingStatus must be one of {choices}")
+
+    def is_shown(day: str | None) -> bool:
+        return day is None or ((not since or since <= day) and (not until or day <= until))  # ISO: compares as text
+
+    return {
+        name: [one for one in listed if is_shown(one.get("bookingDate"))] if name in shown else None
+        for name, listed in entries.items()
+    }
 
 
 def _page(call: Call, entries: list[Document], size: int) -> tuple[list[Document], str | None]:
@@ -205,15 +204,14 @@ def _covered(call: Call) -> tuple[str, Document]:
 
 def _record(call: Call, iban: str, account: Document, path: str) -> dict[str, Any]:
     """An account as it is shown (spec 2.6)."""
-    links = call.options["links"]
     record: dict[str, Any] = {"resourceId": iban, "iban": iban}
     record |= {name: account[name] for name in ("currency", "name", "product", "bic") if name in account}
     if call.query.get("withBalance") == "true":
         record["balances"] = bookings.balances(account, bookings.movements(call, iban, account))
-    record[links["container"]] = {name: {"href": path + suffix} for name, suffix in links["members"].items()}
-    return record
+    return record | linked(call, path)
 
 
-def within(day: str | None, since: str | None, until: str | None) -> bool:
-    """ISO dates compare as text; entries without a booking date are not booked yet and always shown."""
-    return day is None or ((not since or since <= day) and (not until or day <= until))
+def linked(call: Call, path: str) -> dict[str, Any]:
+    """The links of an account or card account, in their container."""
+    links = call.options["links"]
+    return {links["container"]: {name: {"href": path + suffix} for name, suffix in links["members"].items()}}

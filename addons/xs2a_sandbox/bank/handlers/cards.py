@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.accounts import LINKS, UNUSABLE, lists, period, shown_lists, usable_consent, within
+from xs2a_sandbox.bank.handlers.accounts import LINKS, UNUSABLE, linked, lists, shown_lists, usable_consent
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
 from xs2a_sandbox.errors import BankError
@@ -65,18 +65,11 @@ def balances(call: Call) -> dict[str, Any]:
 def transactions(call: Call) -> dict[str, Any]:
     """A card account's transactions in lists, by their booking date."""
     _, card = _covered(call)
-    since, until = period(call)
-    shown = lists(call)
     kept = card.get("transactions", {})
     return {
         **_referred(card),
         "self": call.self_path.removesuffix("/transactions"),
-        **{
-            name: [t for t in kept.get(name, ()) if within(t.get("bookingDate"), since, until)]
-            if name in shown
-            else None
-            for name in ("booked", "pending")
-        },
+        **lists(call, {name: kept.get(name, ()) for name in ("booked", "pending")}),
     }
 
 
@@ -98,9 +91,7 @@ def _referred(card: Document) -> dict[str, Any]:
 
 def _record(call: Call, id: str, card: Document, path: str) -> dict[str, Any]:
     """A card account as it is shown."""
-    links = call.options["links"]
     record: dict[str, Any] = {"resourceId": id, **{name: card[name] for name in _SHOWN if name in card}}
     if call.query.get("withBalance") == "true":
         record["balances"] = card["balances"]
-    record[links["container"]] = {name: {"href": path + suffix} for name, suffix in links["members"].items()}
-    return record
+    return record | linked(call, path)
