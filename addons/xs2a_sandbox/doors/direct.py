@@ -167,8 +167,6 @@ async def _fail(
     if response.fault == "reset":
         door.reset(transport)
     elif response.fault == "truncate":
-        fields = [pair for pair in fields if pair[0] != b"Content-Length"]
-        fields.append((b"Content-Length", str(len(response.body) or 1).encode()))
         await send({"type": "http.response.start", "status": response.status, "headers": fields})
         await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
     elif response.fault == "malformed":

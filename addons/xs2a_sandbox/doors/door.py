@@ -192,6 +192,9 @@ def is_ending(error: BaseException) -> bool:
 def framed_headers(response: Response, method: str) -> list[tuple[str, str]]:
     """The headers to send, with the one right `Content-Length`."""
     headers = [pair for pair in response.headers if pair[0].lower() not in _SET_BY_DOORS]
+    if response.fault == "truncate":
+        # At least a byte more than there is.
+        return [*headers, ("Content-Length", str(len(response.body) or 1))]
     if response.status in (204, 304):
         return headers
     if response.rest is not None or (method == "HEAD" and not response.body):

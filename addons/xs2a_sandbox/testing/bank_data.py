@@ -55,10 +55,8 @@ class BankData:
         for id, payment in self.payments.items():
             if status in (None, payment["transactionStatus"]) and product in (None, payment["product"]):
                 return id
-        asked = " and ".join(word for word in (status, product) if word)
-        raise UserMistake(
-            f"the test data have no payment that is {asked}" if asked else "the test data have no payment"
-        )
+        words = " and ".join(word for word in (status, product) if word)
+        raise UserMistake(f"the test data have no payment{f' that is {words}' if words else ''}")
 
     def _all(self, collection: str) -> Mapping[str, Mapping[str, Any]]:
         return self._collections.get(collection, {})

@@ -1,4 +1,4 @@
-"""What a test does to a sandbox beside asking it: the time, the state, the payment user's decisions.
+"""A test's hand on a sandbox, beside asking it: the time, the state, the payment user's decisions.
 
 All of it goes through the control interface, so that it is the same for a sandbox in this process and in another.
 """

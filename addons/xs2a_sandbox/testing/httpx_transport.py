@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import httpx
 
-from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.doors.door import Answer, framed_headers
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, framed, sent
+from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 
 
 class HttpxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
@@ -18,16 +18,16 @@ class HttpxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._loop = loop
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        asked = _request(request, request.read())
+        coming = ask(self._answer, _request(request, request.read()))
         try:
-            response = self._loop.run(ask(self._answer, asked), _patience(request))
+            response = self._loop.run(coming, _patience(request))
         except TimeoutError:
             raise _late(request) from None
         return _response(request, response)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        asked = _request(request, await request.aread())
-        future = asyncio.wrap_future(self._loop.submit(ask(self._answer, asked)))
+        coming = ask(self._answer, _request(request, await request.aread()))
+        future = asyncio.wrap_future(self._loop.submit(coming))
         try:
             response = await asyncio.wait_for(future, _patience(request))
         except TimeoutError:
@@ -76,7 +76,7 @@ def _response(request: httpx.Request, response: Response) -> httpx.Response:
         raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
     if response.fault == "malformed":
         raise httpx.RemoteProtocolError(f"illegal status line: {bytearray(NOT_HTTP)!r}", request=request)
-    headers = framed(response, request.method)
+    headers = framed_headers(response, request.method)
     body = sent(response)
     stream: httpx.ByteStream | _Cut = httpx.ByteStream(body)
     if response.fault == "truncate":

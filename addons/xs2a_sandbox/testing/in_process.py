@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.door import Answer
 from xs2a_sandbox.http import Request, Response
 
@@ -64,7 +63,7 @@ async def _end() -> None:
 
 
 NOT_HTTP = b"This is not HTTP"
-"""What the fault `malformed` sends."""
+"""The bytes that the fault `malformed` sends."""
 
 
 async def ask(answer: Answer, request: Request) -> Response:
@@ -79,15 +78,6 @@ async def ask(answer: Answer, request: Request) -> Response:
     finally:
         await response.rest.aclose()
     return replace(response, body=bytes(body), rest=None)
-
-
-def framed(response: Response, method: str) -> list[tuple[str, str]]:
-    """The headers as a door sends them. A truncated answer promises at least a byte more than there is."""
-    headers = door.framed_headers(response, method)
-    if response.fault == "truncate":
-        headers = [pair for pair in headers if pair[0] != "Content-Length"]
-        headers.append(("Content-Length", str(len(response.body) or 1)))
-    return headers
 
 
 def sent(response: Response) -> bytes:

@@ -46,12 +46,12 @@ def _xs2a_sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
     confdir = tmp_path_factory.getbasetemp() / "xs2a"
     loop = LoopThread()
 
-    def make(given: dict[str, Any], directory: Path) -> Sandbox:
+    def make(settings: dict[str, Any], directory: Path) -> Sandbox:
         # Cassettes of the working directory are the bank's, too, as they are for `serve`.
-        key = (Path.cwd(), *sorted(given.items()))
+        key = (Path.cwd(), *sorted(settings.items()))
         if key not in blueprints:
             try:
-                blueprints[key] = Blueprint.read(_settings(given, confdir))
+                blueprints[key] = Blueprint.read(_settings(settings, confdir))
             except UserMistake as mistake:
                 raise pytest.fail.Exception(str(mistake), pytrace=False) from None
         return Sandbox(blueprints[key], loop, directory)
@@ -63,7 +63,7 @@ def _xs2a_sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
 @pytest.fixture
 def xs2a(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> "Sandbox":
     """A bank of the test's own, in its process: without sockets, and gone with the test."""
-    sandbox = _xs2a_sandboxes(_given(request), request.path.parent)
+    sandbox = _xs2a_sandboxes(_settings_of(request), request.path.parent)
     request.node.stash[_SANDBOX] = sandbox
     return sandbox
 
@@ -77,12 +77,12 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
     processes: dict[object, Process] = {}
     with ExitStack() as started:
 
-        def make(given: dict[str, Any], session: str) -> Served:
-            key = (Path.cwd(), *sorted(given.items()))
+        def make(settings: dict[str, Any], session: str) -> Served:
+            key = (Path.cwd(), *sorted(settings.items()))
             if key not in processes:
-                flags = [flag for folder in given.get("cassettes", ()) for flag in ("--cassettes", str(folder))]
-                named = [name for name in _MEMBERS[1:] if name in given]
-                flags += [word for name in named for word in (f"--{name.replace('_', '-')}", str(given[name]))]
+                flags = [flag for folder in settings.get("cassettes", ()) for flag in ("--cassettes", str(folder))]
+                named = [name for name in _MEMBERS[1:] if name in settings]
+                flags += [word for name in named for word in (f"--{name.replace('_', '-')}", str(settings[name]))]
                 process = Process(tmp_path_factory.mktemp("xs2a-server"), flags)
                 try:
                     process.start()
@@ -99,7 +99,7 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureRequest) -> "Served":
     """A session of the test's own, of a sandbox that listens on the loopback address."""
     name = re.sub("[^A-Za-z0-9._-]+", "-", request.node.name)[:48]
-    return _xs2a_servers(_given(request), f"{name}-{uuid4().hex[:8]}")
+    return _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -111,31 +111,31 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def _given(request: pytest.FixtureRequest) -> dict[str, Any]:
+def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
     """All that ini file and markers say, the nearest marker last: cassettes add up, of the others the last counts.
 
     Relative paths begin at the folder of the ini file, or at the root folder.
     """
     config = request.config
-    given: dict[str, Any] = {"cassettes": tuple(config.getini("xs2a_cassettes"))}
-    given |= {name: value for name in _MEMBERS[1:] if (value := config.getini(f"xs2a_{name}"))}
+    settings: dict[str, Any] = {"cassettes": tuple(config.getini("xs2a_cassettes"))}
+    settings |= {name: value for name in _MEMBERS[1:] if (value := config.getini(f"xs2a_{name}"))}
     for marker in reversed(list(request.node.iter_markers(MARKER))):
         if marker.args or (unknown := sorted(marker.kwargs.keys() - set(_MEMBERS))):
             what = "no positional arguments" if marker.args else f"no {unknown[0]}"
             pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(_MEMBERS)}", pytrace=False)
         more = marker.kwargs.get("cassettes", ())
         folders = [more] if isinstance(more, str | Path) else more
-        given = {**given, **marker.kwargs, "cassettes": (*given["cassettes"], *folders)}
+        settings = {**settings, **marker.kwargs, "cassettes": (*settings["cassettes"], *folders)}
     root = config.inipath.parent if config.inipath else config.rootpath
-    given["cassettes"] = tuple(root / folder for folder in given["cassettes"])
-    if "testdata" in given:
-        given["testdata"] = root / given["testdata"]
-    if isinstance(given.get("frozen_at"), datetime):
-        given["frozen_at"] = given["frozen_at"].isoformat()
-    return given
+    settings["cassettes"] = tuple(root / folder for folder in settings["cassettes"])
+    if "testdata" in settings:
+        settings["testdata"] = root / settings["testdata"]
+    if isinstance(settings.get("frozen_at"), datetime):
+        settings["frozen_at"] = settings["frozen_at"].isoformat()
+    return settings
 
 
-def _settings(given: dict[str, Any], confdir: Path) -> "Settings":
+def _settings(settings: dict[str, Any], confdir: Path) -> "Settings":
     """Raises UserMistake."""
     from xs2a_sandbox.config import Settings
     from xs2a_sandbox.config.readers import hint
@@ -143,10 +143,10 @@ def _settings(given: dict[str, Any], confdir: Path) -> "Settings":
     from xs2a_sandbox.errors import UserMistake
     from xs2a_sandbox.testing.sandbox import BASE_URL
 
-    if "frozen_at" in given:
+    if "frozen_at" in settings:
         setting = BY_NAME["frozen_at"]
         try:
-            given = {**given, "frozen_at": setting.kind.read(given["frozen_at"], confdir)}
+            settings = {**settings, "frozen_at": setting.kind.read(settings["frozen_at"], confdir)}
         except (TypeError, ValueError) as error:
             raise UserMistake(f"xs2a: frozen_at must be {setting.kind.expected}{hint(error)}") from None
-    return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **given)
+    return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **settings)

@@ -3,6 +3,7 @@
 import http.client
 import io
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,9 +12,9 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import ProtocolError
 
-from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.doors.door import Answer, framed_headers
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, framed, sent
+from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 
 
 class RequestsAdapter(HTTPAdapter):
@@ -42,7 +43,7 @@ class RequestsAdapter(HTTPAdapter):
         if why := _broken(response):
             raise requests.ConnectionError(ProtocolError("Connection aborted.", why), request=request)
         wire = io.BytesIO(sent(response))
-        pairs = framed(response, request.method or "GET")
+        pairs = framed_headers(response, request.method or "GET")
         answered = HTTPResponse(
             body=wire,
             headers=HTTPHeaderDict(pairs),
@@ -50,26 +51,19 @@ class RequestsAdapter(HTTPAdapter):
             version=11,
             reason=http.client.responses.get(response.status, ""),
             preload_content=False,
-            original_response=_WithHeaders(pairs),  # type: ignore[arg-type]
+            original_response=_original(pairs),
             request_method=request.method,
             enforce_content_length=True,
         )
         return self.build_response(request, answered)
 
 
-class _WithHeaders:
-    """The message that requests looks for cookies in."""
-
-    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        self.msg = http.client.HTTPMessage()
-        for name, value in pairs:
-            self.msg[name] = value
-
-    def isclosed(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        pass
+def _original(pairs: Iterable[tuple[str, str]]) -> Any:
+    """The response of http.client, in whose message requests looks for cookies."""
+    message = http.client.HTTPMessage()
+    for name, value in pairs:
+        message[name] = value
+    return SimpleNamespace(msg=message, isclosed=lambda: True, close=lambda: None)
 
 
 def _request(request: requests.PreparedRequest) -> Request:
