@@ -55,8 +55,9 @@ def _policy(leads: tuple[str, ...]) -> str:
     schemes = dict.fromkeys(urlsplit(url).scheme for url in leads)
     web = [] if not schemes else ["http:", "https:"]
     targets = " ".join(dict.fromkeys(["'self'", *web, *(f"{scheme}:" for scheme in schemes)]))
+    style = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src '{_style_hash()}'; form-action {targets}; base-uri 'none'; "
+        f"default-src 'none'; style-src 'sha256-{style}'; form-action {targets}; base-uri 'none'; "
         "frame-ancestors 'none'"
     )
 
@@ -77,8 +78,3 @@ def _environment() -> Environment:
 @cache
 def _style() -> str:
     return (_TEMPLATES / "sca.css").read_text()
-
-
-@cache
-def _style_hash() -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()

@@ -114,14 +114,14 @@ def _log_in(visit: Visit, form: Form) -> Shown:
     if psu_id in allowed and psu_id not in visit.customers:
         return _step(visit, "You have signed already. Somebody else has yet to sign.", field="psuId", typed=psu_id)
     try:
-        known = check_password(visit.call, visit.id, visit.authorisation, psu_id, password)
-        if methods_of(visit.call, known):
-            known = authenticate(visit.call, visit.id, visit.authorisation, psu_id, password)
+        identified = check_password(visit.call, visit.id, visit.authorisation, psu_id, password)
+        if methods_of(visit.call, identified):
+            identified = authenticate(visit.call, visit.id, visit.authorisation, psu_id, password)
     except BankError as error:
         if error.name != "credentials-invalid":
             raise
         return _wrong(visit, error, "PSU-ID or password is wrong, or this customer may not sign here.", "psuId", psu_id)
-    visit.note(**known, signedIn=True)
+    visit.note(**identified, signedIn=True)
     return _again(visit)
 
 
@@ -178,7 +178,7 @@ def _wrong(visit: Visit, error: BankError, text: str, field: str, typed: str = "
 
 
 def _decide(visit: Visit, decision: str) -> Shown:
-    """Everything at once, for tests without a browser."""
+    """Takes all steps at once, for tests without a browser."""
     if decision != "approve":
         fail(visit.call, visit.id, visit.authorisation)
         visit.note(ending=decision)
@@ -217,22 +217,12 @@ def _leave(visit: Visit) -> Shown:
 
 def _turn_away(call: Call, to: Destination, *, at_once: bool) -> Shown:
     """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
-    addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"]}
+    addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"], "scaStatus": "failed"}
     back = return_address(addresses, good=False)
     if back and at_once:
         return redirect(back, *PRIVATE)
-    values = {
-        "asked": asked(call, to.family, to.resource),
-        "family": to.family.name,
-        "outcome": "funds",
-        "good": False,
-        "code": None,
-        "back": back,
-        "unusable": _unusable(addresses),
-        "status": None,
-        "state": to.resource["transactionStatus"],
-    }
-    return Page("end", values)
+    values = {"asked": asked(call, to.family, to.resource), "family": to.family.name, "status": None}
+    return Page("end", {**_ending(addresses, "funds"), **values, "state": to.resource["transactionStatus"]})
 
 
 def _over(visit: Visit) -> Page:
@@ -249,24 +239,21 @@ def _over(visit: Visit) -> Page:
 
 
 def _final(visit: Visit, outcome: str, *, code: str | None = None, error: BankError | None = None) -> Page:
-    authorisation = visit.authorisation
+    state = visit.resource.get(visit.family.status, "valid")
+    return Page("end", {**_common(visit), **_ending(visit.authorisation, outcome, code), "state": state}, error)
+
+
+def _ending(authorisation: Mapping[str, Any], outcome: str, code: str | None = None) -> dict[str, Any]:
+    """The values of the last page; `unusable` where the app registered addresses, and none that browsers may go to."""
     good = authorisation["scaStatus"] != "failed"
-    values = {
-        **_common(visit),
+    return {
         "outcome": outcome,
         "good": good,
         "code": code,
         "back": return_address(authorisation, good=good),
-        "unusable": _unusable(authorisation),
+        "unusable": bool(authorisation["ok"] or authorisation["nok"]) and not registered(authorisation),
         "status": authorisation["scaStatus"],
-        "state": visit.resource.get(visit.family.status, "valid"),
     }
-    return Page("end", values, error)
-
-
-def _unusable(authorisation: Mapping[str, Any]) -> bool:
-    """Tells if the app registered an address, and none that a browser may be sent to."""
-    return bool(authorisation["ok"] or authorisation["nok"]) and not registered(authorisation)
 
 
 def _again(visit: Visit) -> Response:

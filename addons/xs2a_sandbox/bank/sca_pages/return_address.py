@@ -1,4 +1,4 @@
-"""Where the payment user's browser goes in the end: only where the TPP has registered, and only where that is safe."""
+"""The address that the payment user's browser goes to in the end: one that the TPP has registered, and a safe one."""
 
 from collections.abc import Mapping
 from typing import Any

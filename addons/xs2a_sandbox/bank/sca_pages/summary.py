@@ -1,4 +1,4 @@
-"""What the payment user is asked for, in words: rows of a label and lines."""
+"""The question to the payment user in words: rows of a label and lines."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,10 +132,10 @@ def _when(payment: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[str, 
         text = _FREQUENCIES.get(frequency.lower(), frequency)
         end = f"until {_day(request['endDate'])}" if request.get("endDate") else "until you cancel it"
         return f"{text[:1].upper()}{text[1:]}, from {_day(request['startDate'])}", end
-    wanted = request.get("requestedExecutionDate")
-    if wanted and not payment["product"].startswith("instant-"):
-        return _day(wanted), ""
-    return ("Within seconds", "") if payment["product"].startswith("instant-") else ("As soon as possible", "")
+    if payment["product"].startswith("instant-"):
+        return "Within seconds", ""
+    day = request.get("requestedExecutionDate")
+    return _day(day) if day else "As soon as possible", ""
 
 
 def _money(amount: Mapping[str, str] | None) -> str | None:

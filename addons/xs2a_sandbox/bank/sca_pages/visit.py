@@ -72,7 +72,7 @@ class Visit:
 
     @property
     def may_choose(self) -> bool:
-        """Once somebody has signed, what a consent covers is settled."""
+        """Tells if the customer chooses accounts: what a consent covers is settled once somebody has signed."""
         resource = self.resource
         return (
             self.family.name == "consent"
@@ -127,11 +127,10 @@ def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Destina
 
 def arrive(call: Call, to: Destination, form: Form) -> Visit:
     """Raises BankError."""
-    given = form.get("authorisation")
-    if given is None:
-        id = _authorisation(call, to.family, to.id, to.resource)
+    if "authorisation" in form:
+        id = _of_form(call, to.family, to.resource, form["authorisation"][0], form.get("nonce", [""])[0])
     else:
-        id = _of_form(call, to.family, to.resource, given[0], form.get("nonce", [""])[0])
+        id = _authorisation(call, to.family, to.id, to.resource)
     visit = Visit(call, to.family, to.id, id, to.link)
     if visit.step != ENDED:
         check_open(call, to.family, to.id, to.resource)
