@@ -152,7 +152,7 @@ def compile_answer(
     def compiled(value: Any, *pointer: str) -> Any:
         return value if raw else compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
 
-    def tried[T](make: Callable[..., T], key: str, *more: Any) -> T | None:
+    def attempt[T](make: Callable[..., T], key: str, *more: Any) -> T | None:
         try:
             return make(spec[key], *more) if key in spec else None
         except (ExpressionError, ValueError) as error:
@@ -172,6 +172,11 @@ def compile_answer(
             report(("file",), f"{spec['file']} cannot be read: {error.strerror}")
     if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):
         report(("status",), f"an answer with status {spec['status']} has no body")
+    status = spec.get("status", 200)
+    if isinstance(status, str):
+        status = spec["status"] if raw else attempt(compile_text, "status", roots)
+        if isinstance(status, str):
+            report(("status",), f"{status!r} is no status: write a number or one {{{{ expression }}}}")
     headers = tuple((n, compiled(value, "headers", n)) for n, value in spec.get("headers", {}).items())
     for name, value in headers:
         try:
@@ -179,8 +184,8 @@ def compile_answer(
         except InvalidResponse as error:
             report(("headers", name), str(error))
     return Answer(
-        status=_compile_status(spec.get("status", 200), roots, raw, report),
-        when=tried(compile_condition, "when", roots),
+        status=status,
+        when=attempt(compile_condition, "when", roots),
         headers=headers,
         body=compiled(spec["body"], "body") if "body" in spec else _NO_BODY,
         content=content,
@@ -188,7 +193,7 @@ def compile_answer(
         schema=spec.get("schema"),
         error=spec.get("error"),
         values=compiled(spec.get("values", {}), "values"),
-        delay=tried(parse_delay, "delay"),
+        delay=attempt(parse_delay, "delay"),
         fault=spec.get("fault"),
     )
 
@@ -248,20 +253,6 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [without_nulls(entry) for entry in value]
     return value
-
-
-def _compile_status(value: int | str, roots: frozenset[str], raw: bool, report: Report) -> int | Render:
-    if isinstance(value, int):
-        return value
-    try:
-        compiled = value if raw else compile_text(value, roots)
-    except ExpressionError as error:
-        report(("status",), str(error))
-        return 500
-    if isinstance(compiled, str):
-        report(("status",), f"{value!r} is no status: write a number or one {{{{ expression }}}}")
-        return 500
-    return compiled
 
 
 def _status(value: Any) -> int:

@@ -227,24 +227,24 @@ def _dangling(
         owner = by if isinstance(by, Operation) else operations.get(by.operation or "")
         if isinstance(by, Operation):
             for parameter, name in by.otherwise.items():
-                yield from _unknown(origin, "error", name, errors, "otherwise", parameter)
+                yield from _unknown(origin, "unknown-error", name, errors, "otherwise", parameter)
         elif by.operation:
-            yield from _unknown(origin, "operation", by.operation, operations, "match", "operation")
+            yield from _unknown(origin, "unknown-operation", by.operation, operations, "match", "operation")
             for place in (c.place for c in by.constraints if owner and c.place.part == "where"):
                 if owner and place.name not in owner.pattern.names:
                     text = f"the path {owner.pattern.text} has no parameter {place.name}"
                     yield origin.problem("where", text, ("match",))
         for name in schema_names(by.require.schema, owner) if by.require else ():
-            yield from _unknown(origin, "schema", name, schemas, "require", "body", "schema")
+            yield from _unknown(origin, "unknown-schema", name, schemas, "require", "body", "schema")
         if behaviour.handler:
-            yield from _unknown(origin, "handler", behaviour.handler, handlers, "handler")
+            yield from _unknown(origin, "unknown-handler", behaviour.handler, handlers, "handler")
         for status, name in (behaviour.answers or {}).items():
-            yield from _unknown(origin, "schema", name, schemas, "answers", status)
+            yield from _unknown(origin, "unknown-schema", name, schemas, "answers", status)
         for below, answer in answers(by):
             if answer.error:
-                yield from _unknown(origin, "error", answer.error, errors, *below, "error")
+                yield from _unknown(origin, "unknown-error", answer.error, errors, *below, "error")
             if answer.schema:
-                yield from _unknown(origin, "schema", answer.schema, schemas, *below, "schema")
+                yield from _unknown(origin, "unknown-schema", answer.schema, schemas, *below, "schema")
         if owner or by.pattern:
             yield from handler.check(by, owner, handlers, operations)
         if behaviour.handler and not behaviour.respond and not (owner and owner.behaviour.respond):
@@ -269,12 +269,13 @@ def schema_names(name: str | None, operation: Operation | None) -> list[str]:
 
 
 def _unknown(
-    origin: SourcePlace, kind: str, name: str, entries: Mapping[str, Any] | Schemas, *pointer: str | int
+    origin: SourcePlace, code: str, name: str, entries: Mapping[str, Any] | Schemas, *pointer: str | int
 ) -> Iterator[Problem]:
-    """The problem that nothing of that kind has the name, if nothing has."""
+    """The problem that nothing of the kind has the name, if nothing has."""
     if name in entries:
         return
+    kind = code.removeprefix("unknown-")
     names = sorted(entries.names() if isinstance(entries, Schemas) else entries)
     close = get_close_matches(name, names, 1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
-    yield origin.problem(f"unknown-{kind}", f"there is no {kind} {name!r}; {hint}", pointer)
+    yield origin.problem(code, f"there is no {kind} {name!r}; {hint}", pointer)

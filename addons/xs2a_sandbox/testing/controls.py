@@ -70,19 +70,34 @@ class State:
         self._ask("DELETE", ("state", collection, id))
 
 
-class Decisions:
-    """The payment user's. `begin` starts an authorisation where none waits: of a family, for a document and its id."""
+class Controls:
+    """The clock, the state and the payment user's decisions of one session.
+
+    `begin` starts an authorisation where none waits: of a family, for a document and its id.
+    """
 
     def __init__(self, ask: Ask, begin: Callable[[Family, str, Document], None]) -> None:
         self._ask = ask
         self._begin = begin
+        self.clock = Hand(ask)
+        self.state = State(ask)
 
-    def decide(self, id: str, decision: str) -> str:
-        """Decides an authorisation, or what waits for one. Gives its status then. Raises UserMistake."""
+    def approve(self, id: str) -> str:
+        """Approves as a payment user would: a consent, payment, basket or authorisation. Gives its status then.
+
+        Raises UserMistake where there is no such thing, or nothing that could be approved.
+        """
+        return self._decide(id, "approve")
+
+    def decline(self, id: str) -> str:
+        """Like `approve`."""
+        return self._decide(id, "decline")
+
+    def _decide(self, id: str, decision: str) -> str:
         id = id.lower()
         if id in self._ask("GET", ("state", AUTHORISATIONS)):
             return str(self._decided(id, decision)["scaStatus"])
-        family, document = self._found(id)
+        family, document = self._document(id)
         waiting = self._waiting(id, family.collection)
         if waiting is None:
             if decision == "approve" and family.name == "consent" and _is_valid(document):
@@ -93,7 +108,7 @@ class Decisions:
             raise UserMistake(f"nothing about the {family.name} {id} waits for its payment user")
         return str(self._decided(waiting, decision)["resourceStatus"])
 
-    def _found(self, id: str) -> tuple[Family, Document]:
+    def _document(self, id: str) -> tuple[Family, Document]:
         for name in ("consent", "payment", "basket"):
             family = FAMILIES[name]
             if document := self._ask("GET", ("state", family.collection)).get(id):

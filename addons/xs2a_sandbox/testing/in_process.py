@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -71,13 +72,9 @@ async def ask(answer: Answer, request: Request) -> Response:
     response = await answer(request)
     if response.rest is None:
         return response
-    body = bytearray(response.body)
-    try:
-        async for piece in response.rest:
-            body += piece
-    finally:
-        await response.rest.aclose()
-    return replace(response, body=bytes(body), rest=None)
+    async with aclosing(response.rest) as rest:
+        pieces = [piece async for piece in rest]
+    return replace(response, body=b"".join([response.body, *pieces]), rest=None)
 
 
 def sent(response: Response) -> bytes:

@@ -31,7 +31,7 @@ from xs2a_sandbox.journal.journal import Journal, read_json
 from xs2a_sandbox.state import Document, MemoryStore, Store
 from xs2a_sandbox.testing.bank_data import BankData
 from xs2a_sandbox.testing.calls import Calls
-from xs2a_sandbox.testing.controls import Decisions, Hand, State
+from xs2a_sandbox.testing.controls import Controls
 from xs2a_sandbox.testing.in_process import LoopThread, ask
 
 
@@ -137,13 +137,14 @@ class SandboxResponse:
         return f"<Answered {self.status} {self.text[:200]}>"
 
 
-class Sandbox:
+class Sandbox(Controls):
     """A bank of its own: no other sandbox sees its state, its clock, its rules or its journal.
 
     Files that added rules name are looked for in `directory`.
     """
 
     def __init__(self, blueprint: Blueprint, loop: LoopThread, directory: Path | None = None) -> None:
+        super().__init__(self._control, self._start_authorisation)
         self._blueprint = blueprint
         self._loop = loop
         self._directory = directory or Path()
@@ -154,10 +155,7 @@ class Sandbox:
         self._token = self._engine.admin_token = secrets.token_urlsafe(16)
         self.base_url = BASE_URL + blueprint.settings.base_path
         self.journal = Calls(self._journal)
-        self.clock = Hand(self._control)
-        self.state = State(self._control)
         self.testdata = BankData(blueprint.testdata, blueprint.settings.clock.today())
-        self._decisions = Decisions(self._control, self._begin)
 
     async def answer(self, request: Request) -> Response:
         return await self._engine.answer(request)
@@ -248,18 +246,6 @@ class Sandbox:
         self._added.append(layer)
         return [rule.id for cassette in layer for rule in cassette.rules]
 
-    def approve(self, id: str) -> str:
-        """Approves as a payment user would: a consent, payment, basket or authorisation. Gives its status then.
-
-        Raises:
-            UserMistake: there is no such thing, or nothing that could be approved.
-        """
-        return self._decisions.decide(id, "approve")
-
-    def decline(self, id: str) -> str:
-        """Like `approve`."""
-        return self._decisions.decide(id, "decline")
-
     def __repr__(self) -> str:
         return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"
 
@@ -273,7 +259,7 @@ class Sandbox:
             raise UserMistake(value["message"])
         return value
 
-    def _begin(self, family: Family, id: str, document: Document) -> None:
+    def _start_authorisation(self, family: Family, id: str, document: Document) -> None:
         """Asks the bank's own operation, whose refusal is a UserMistake. It is no request of the app: no journal."""
         interface = self._engine.interface
         values = {"service": document.get("service"), "product": document.get("product"), f"{family.name}Id": id}

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,7 +16,7 @@ from xs2a_sandbox.control.client import Remote
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.state import Document
 from xs2a_sandbox.state.session import is_session_name
-from xs2a_sandbox.testing.controls import Decisions, Hand, State
+from xs2a_sandbox.testing.controls import Controls
 
 _SECONDS = 20.0
 
@@ -70,16 +69,17 @@ class Process:
             reader.join()
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Controls):
     """One session of a sandbox with sockets. `ca_file` is what its clients trust behind `proxies` and `tls_url`."""
 
-    process: Process
-    session: str
-
-    def __post_init__(self) -> None:
-        if not is_session_name(self.session):
-            raise UserMistake(f"{self.session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+    def __init__(self, process: Process, session: str) -> None:
+        if not is_session_name(session):
+            raise UserMistake(f"{session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+        where = urlsplit(process.direct)
+        settings = Settings(host=where.hostname or "", port=where.port or 0, confdir=process.confdir, state="memory:")
+        super().__init__(Remote(settings, session).ask, _begin)
+        self.process = process
+        self.session = session
 
     @property
     def base_url(self) -> str:
@@ -103,30 +103,6 @@ class Served:
     @property
     def ca_file(self) -> str:
         return str(self.process.ca_file)
-
-    @property
-    def clock(self) -> Hand:
-        return Hand(self._remote.ask)
-
-    @property
-    def state(self) -> State:
-        return State(self._remote.ask)
-
-    def approve(self, id: str) -> str:
-        """Approves an authorisation, or what waits for one, as a user would. Gives its status. Raises UserMistake."""
-        return Decisions(self._remote.ask, _begin).decide(id, "approve")
-
-    def decline(self, id: str) -> str:
-        """Like `approve`."""
-        return Decisions(self._remote.ask, _begin).decide(id, "decline")
-
-    @property
-    def _remote(self) -> Remote:
-        where = urlsplit(self.process.direct)
-        settings = Settings(
-            host=where.hostname or "", port=where.port or 0, confdir=self.process.confdir, state="memory:"
-        )
-        return Remote(settings, self.session)
 
 
 def _begin(family: Family, id: str, document: Document) -> None:
