@@ -1,9 +1,15 @@
 """What is slow beyond the tests that are marked: cases that take turns, and the many examples of hypothesis."""
 
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
 from tests.support.turns import take_turns
+from xs2a_sandbox.bank import TestData, testdata
+from xs2a_sandbox.bundled import bundled
 
 # No deadline: a machine that is busy with other tests is not what is tried.
 settings.register_profile("quick", max_examples=25, deadline=None)
@@ -18,3 +24,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             turning.setdefault(marker.args, []).append(item)
     for names, turned in turning.items():
         take_turns(turned, *names)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _bundled_testdata_is_read_once() -> Iterator[None]:
+    """It never changes, and reading it is most of the time that an engine takes to build."""
+    file, load = bundled("cassettes") / "testdata.yaml", testdata.load
+    known = cache(lambda: load([file]))
+
+    def loaded(files: Sequence[Path]) -> TestData:
+        return known() if list(files) == [file] else load(files)
+
+    testdata.load = loaded
+    yield
+    testdata.load = load

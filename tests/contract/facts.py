@@ -36,7 +36,7 @@ def testdata() -> Mapping[str, Any]:
 @cache
 def as_of(day: date) -> Mapping[str, Any]:
     """The test data of a session that begins on that day."""
-    return _filled(yaml.load((ROOT / "cassettes" / "testdata.yaml").read_text(), yaml.BaseLoader), day)
+    return _filled(yaml.load((ROOT / "cassettes" / "testdata.yaml").read_text(), yaml.CBaseLoader), day)
 
 
 def _filled(value: Any, day: date) -> Any:

@@ -341,9 +341,10 @@ def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> No
     ("name", "option"),
     [
         *(
-            ("mitmdump", option)
-            for option in ("stream_large_bodies=1k", "allow_hosts=x", "tcp_hosts=.*", "map_local=|.*|/tmp")
+            pytest.param("mitmdump", option, marks=pytest.mark.slow)
+            for option in ("stream_large_bodies=1k", "allow_hosts=x", "map_local=|.*|/tmp")
         ),
+        ("mitmdump", "tcp_hosts=.*"),
         ("mitmweb", "ignore_hosts=.*"),
     ],
 )

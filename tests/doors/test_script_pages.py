@@ -16,20 +16,27 @@ from tests.support.far_bank import FarBank, ok
 from xs2a_sandbox.doors import mitmproxy_addon
 
 
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def set_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The script in the folder, where nothing else is used."""
     monkeypatch.setenv("XS2A_SANDBOX_STATE", "memory:")
-    monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path / "confdir"))
-    shim = tmp_path / "xs2a.py"
+    monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(folder / "confdir"))
+    shim = folder / "xs2a.py"
     shim.write_bytes((Path(mitmproxy_addon.__file__).parents[2] / "xs2a.py").read_bytes())
     return shim
 
 
 @pytest.fixture
-def mitmdump(script: Path) -> Iterator[tuple[str, Path]]:
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return set_up(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def mitmdump(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The URL of its proxy, and its CA."""
-    with tool("mitmdump", script) as (_, said):
-        yield f"http://127.0.0.1:{proxy_port(said)}", script.parent / "mitmproxy" / "mitmproxy-ca-cert.pem"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        script = set_up(tmp_path_factory.mktemp("script"), monkeypatch)
+        with tool("mitmdump", script) as (_, said):
+            yield f"http://127.0.0.1:{proxy_port(said)}", script.parent / "mitmproxy" / "mitmproxy-ca-cert.pem"
 
 
 @pytest.mark.parametrize("session", [None, "ci-42"])

@@ -159,7 +159,7 @@ def every_warning(tmp_path_factory: pytest.TempPathFactory) -> str:
         return serving.warnings
 
 
-@pytest.mark.parametrize(("number", "call"), enumerate(calls()), ids=lambda value: getattr(value, "place", ""))
+@pytest.mark.parametrize(("number", "call"), list(enumerate(calls())), ids=lambda value: getattr(value, "place", ""))
 def test_every_warning_of_the_code_reaches_the_standard_error(every_warning: str, number: int, call: Call) -> None:
     assert call.level >= logging.WARNING, "what is less than a warning is shown to nobody"
     level = logging.getLevelName(call.level).lower()

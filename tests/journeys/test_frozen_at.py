@@ -50,32 +50,40 @@ def agreed(session: Served, valid_until: date) -> httpx.Response:
 # -- a served one
 
 
-def test_the_first_request_of_every_session_is_answered_by_that_clock(tmp_path: Path) -> None:
-    with serving(tmp_path, "--frozen-at", TIME) as process:
-        for name in ("default", "ci"):
-            session = Served(process, name)
-            assert agreed(session, TODAY - timedelta(days=1)).status_code == 400
-            made = agreed(session, TODAY).json()["consentId"]
-            assert told(session, f"/v1/consents/{made}")["lastActionDate"] == TODAY.isoformat()
-            assert told(session, STATUS) == {"consentStatus": "valid"}
-            assert session.clock.now.isoformat() == SHOWN
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    with serving(tmp_path_factory.mktemp("conf"), "--frozen-at", TIME) as process:
+        yield process
 
 
-def test_a_set_clock_is_the_sessions_own_until_a_reset(tmp_path: Path) -> None:
-    with serving(tmp_path, "--frozen-at", TIME) as process:
-        session, other = Served(process, "one"), Served(process, "two")
-
-        assert session.clock.move(days=400).isoformat() == "2032-06-09T07:08:09+02:00"
-        assert told(session, STATUS) == {"consentStatus": "expired"}
-        assert other.clock.now.isoformat() == SHOWN
-        assert abs(session.clock.real() - REAL.now()) < timedelta(minutes=5)
-
-        headers = {"Authorization": f"Bearer {(tmp_path / 'admin-token').read_text().strip()}"}
-        httpx.post(f"{session.base_url}/_sandbox/reset", headers=headers, trust_env=False).raise_for_status()
-        assert session.clock.now.isoformat() == SHOWN
-        assert told(session, STATUS) == {"consentStatus": "valid"}
+def of_admin(process: Process) -> dict[str, str]:
+    return {"Authorization": f"Bearer {(process.confdir / 'admin-token').read_text().strip()}"}
 
 
+@pytest.mark.parametrize("name", ["default", "ci"])
+def test_the_first_request_of_every_session_is_answered_by_that_clock(process: Process, name: str) -> None:
+    session = Served(process, name)
+    assert agreed(session, TODAY - timedelta(days=1)).status_code == 400
+    made = agreed(session, TODAY).json()["consentId"]
+    assert told(session, f"/v1/consents/{made}")["lastActionDate"] == TODAY.isoformat()
+    assert told(session, STATUS) == {"consentStatus": "valid"}
+    assert session.clock.now.isoformat() == SHOWN
+
+
+def test_a_set_clock_is_the_sessions_own_until_a_reset(process: Process) -> None:
+    session, other = Served(process, "one"), Served(process, "two")
+
+    assert session.clock.move(days=400).isoformat() == "2032-06-09T07:08:09+02:00"
+    assert told(session, STATUS) == {"consentStatus": "expired"}
+    assert other.clock.now.isoformat() == SHOWN
+    assert abs(session.clock.real() - REAL.now()) < timedelta(minutes=5)
+
+    httpx.post(f"{session.base_url}/_sandbox/reset", headers=of_admin(process), trust_env=False).raise_for_status()
+    assert session.clock.now.isoformat() == SHOWN
+    assert told(session, STATUS) == {"consentStatus": "valid"}
+
+
+@pytest.mark.slow
 def test_kept_state_under_another_time(tmp_path: Path) -> None:
     """Sessions that set no clock go by the new one; their test data stay where they were, but for `default`."""
     state = ("--state", f"sqlite:{tmp_path / 'state.db'}")
@@ -105,12 +113,10 @@ def test_kept_state_under_another_time(tmp_path: Path) -> None:
         assert Served(process, "own").clock.now.isoformat() == "2040-01-01T00:00:00+01:00"
 
 
-def test_the_status_shows_it(tmp_path: Path) -> None:
-    with serving(tmp_path, "--frozen-at", "2031-01-01") as process:
-        token = {"Authorization": f"Bearer {(tmp_path / 'admin-token').read_text().strip()}"}
-        status = httpx.get(f"{process.direct}/_sandbox/status", headers=token, trust_env=False).json()
+def test_the_status_shows_it(process: Process) -> None:
+    status = httpx.get(f"{process.direct}/_sandbox/status", headers=of_admin(process), trust_env=False).json()
 
-    assert status["frozen_at"] == "2031-01-01T00:00:00+01:00"
+    assert status["frozen_at"] == SHOWN
 
 
 # -- the commands

@@ -15,6 +15,7 @@ from tests.support.far_bank import FarBank, ok
 from tests.support.program import program
 from tests.support.recorded_bank.process import SandboxProcess, stopping
 from tests.support.small_disk import small_disk
+from tests.support.turns import few
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.har_log import raw_files, read_raw
 
@@ -60,7 +61,7 @@ def fill(file: Path) -> None:
             opened.write(bytes(4096))
 
 
-@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize("at_once", few([1, 8], [8]))
 def test_what_went_to_the_bank_is_written_down(tmp_path: Path, at_once: int) -> None:
     with small_disk(tmp_path / "disk", 1024) as disk, recorder(tmp_path, disk / "rec") as one:
         with ThreadPoolExecutor(at_once) as clients:
@@ -87,6 +88,7 @@ def test_it_goes_on_once_there_is_room(tmp_path: Path) -> None:
         assert [entry.target[-17:-13] for entry in written(disk / "rec")] == ["0000", "0001", "0003"]
 
 
+@pytest.mark.slow
 def test_an_exchange_larger_than_what_is_reserved_waits_and_holds_up_all_others(tmp_path: Path) -> None:
     large = ok(json.dumps({"x": "y" * 900_000}).encode(), b"Content-Type: application/json")
     with small_disk(tmp_path / "disk", 1024) as disk, recorder(tmp_path, disk / "rec") as one:
@@ -104,6 +106,7 @@ def test_an_exchange_larger_than_what_is_reserved_waits_and_holds_up_all_others(
         assert "0000" in written(disk / "rec")[0].target
 
 
+@pytest.mark.slow
 def test_what_is_lost_at_the_end_is_said(tmp_path: Path) -> None:
     large = ok(json.dumps({"x": "y" * 900_000}).encode(), b"Content-Type: application/json")
     with small_disk(tmp_path / "disk", 512) as disk, recorder(tmp_path, disk / "rec") as one:

@@ -1,6 +1,7 @@
-"""Turns: of cases that are alike but for a door or a road, `make test` takes one and `make test-slow` the others."""
+"""Parts: of cases that are much alike `make test` takes some, and `make test-slow` the others."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -18,3 +19,8 @@ def take_turns(items: Iterable[pytest.Item], *names: str) -> None:
         chosen = crc32(group[0].nodeid.encode()) % len(group)
         for item in group[:chosen] + group[chosen + 1 :]:
             item.add_marker(pytest.mark.slow)
+
+
+def few(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
+    """All of them as parameters; those that are not `quick` are slow."""
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -2,7 +2,8 @@
 
 import ast
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,12 +29,14 @@ class Call(NamedTuple):
     text: str
 
 
-def calls() -> list[Call]:
-    return [call for file in sorted(PACKAGE.rglob("*.py")) for call in _calls(file)]
+@cache
+def calls() -> Sequence[Call]:
+    texts = {file: file.read_text() for file in sorted(PACKAGE.rglob("*.py"))}
+    return [call for file, text in texts.items() if "logging" in text for call in _calls(file, text)]
 
 
-def _calls(file: Path) -> Iterator[Call]:
-    tree = ast.parse(file.read_text())
+def _calls(file: Path, text: str) -> Iterator[Call]:
+    tree = ast.parse(text)
     module = ".".join(("xs2a_sandbox", *file.relative_to(PACKAGE).with_suffix("").parts))
     loggers = dict(_loggers(tree, module))
     for node in ast.walk(tree):

@@ -331,6 +331,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", (DOCS / "pytest.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_guide_does_as_it_says(pytester: pytest.Pytester) -> None:
     count = 0
     for number, example in enumerate(EXAMPLES):

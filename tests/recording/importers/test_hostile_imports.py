@@ -17,6 +17,7 @@ from mitmproxy.test import tflow
 
 from tests.attack.imports import HOSTILE, collection, document, dump, mapping, nested, refused, run, written
 from tests.support.taping import START
+from tests.support.turns import few
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import har
 from xs2a_sandbox.recording.importers import mitmproxy, postman, wiremock
@@ -25,7 +26,7 @@ from xs2a_sandbox.recording.importers.har import read_har, read_json
 
 @pytest.mark.parametrize(
     "name",
-    [name if number % 6 == 0 else pytest.param(name, marks=pytest.mark.slow) for number, name in enumerate(HOSTILE)],
+    few(HOSTILE, [*HOSTILE][::9]),
 )
 def test_a_hostile_file(name: str, tmp_path: Path) -> None:
     assert not list(refused(name, tmp_path))
@@ -45,6 +46,7 @@ BOMBS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.by_turns("kind")
 @pytest.mark.parametrize("encoding", BOMBS)
 @pytest.mark.parametrize("kind", ["HAR", "dump"])
 def test_a_body_that_grows_is_said_and_not_unpacked(encoding: str, kind: str, tmp_path: Path) -> None:
