@@ -13,8 +13,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import h2.connection
-import h2.events
 import httpx
 import pytest
 import requests
@@ -27,7 +25,7 @@ from tests.support.roads import proxy_doors
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http import Request, Response
 
 
 @pytest.fixture(scope="module")
@@ -511,42 +509,3 @@ def test_ssl_is_verified(doors: ProxyDoors) -> None:
     with pytest.raises(requests.exceptions.SSLError):
         requests.get(f"https://localhost:{doors.tls_port}/v1", timeout=DEADLINE)
     assert ssl.HAS_ALPN
-
-
-def test_http_2_keeps_no_more_of_a_body(doors: ProxyDoors, ca_file: Path) -> None:
-    with httpx.Client(verify=trusting(ca_file, "h2"), http2=True, trust_env=False) as http:
-        seen = http.post(f"https://localhost:{doors.tls_port}/v1", content=b"a" * 3 * USUAL.body).json()
-    assert len(seen["body"]) == USUAL.body + 1
-
-
-def test_http_2_refuses_a_body_that_is_announced_as_too_large(doors: ProxyDoors, ca_file: Path) -> None:
-    client = h2.connection.H2Connection()
-    client.initiate_connection()
-    fields = {":method": "POST", ":path": "/v1", ":scheme": "https", ":authority": "b", "content-length": "99999999999"}
-    client.send_headers(1, list(fields.items()))
-    status, body = b"", b""
-    context = trusting(ca_file)
-    context.set_alpn_protocols(["h2"])
-    with (
-        socket.create_connection(("127.0.0.1", doors.tls_port or 0), timeout=DEADLINE) as raw,
-        context.wrap_socket(raw, server_hostname="localhost") as connection,
-    ):
-        ended = False
-        while not ended:
-            connection.sendall(client.data_to_send())
-            received = connection.recv(65536)
-            assert received
-            for event in client.receive_data(received):
-                if isinstance(event, h2.events.ResponseReceived):
-                    status = dict(event.headers)[b":status"]
-                elif isinstance(event, h2.events.DataReceived):
-                    body += event.data
-                ended = ended or isinstance(event, h2.events.StreamEnded)
-    assert status == b"413"
-    assert is_refusal(body)
-
-
-def test_http_2_headers_that_are_too_large_reach_the_engine(doors: ProxyDoors, ca_file: Path) -> None:
-    with httpx.Client(verify=trusting(ca_file, "h2"), http2=True, trust_env=False) as http:
-        seen = http.get(f"https://localhost:{doors.tls_port}/v1", headers={"X-Large": "a" * (USUAL.headers + 1)}).json()
-    assert USUAL.excess(Request("GET", "/v1", Headers(tuple(pair) for pair in seen["headers"])))

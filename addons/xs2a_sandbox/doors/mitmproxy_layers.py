@@ -267,8 +267,12 @@ class Http2(Http2Server):
     def handle_h2_event(self, event: h2.events.Event) -> CommandGenerator[bool]:
         if isinstance(event, h2.events.DataReceived):
             length = self._lengths.get(event.stream_id, 0)
-            self._lengths[event.stream_id] = length + len(event.data)
+            whole = self._lengths[event.stream_id] = length + len(event.data)
             event.data = event.data[: max(self._limits.body + 1 - length, 0)]
+            if length <= self._limits.swallowed < whole:
+                yield from self._handle_event(ResponseProtocolError(event.stream_id, "", ErrorCode.REQUEST_TOO_LARGE))
+                error = RequestProtocolError(event.stream_id, "refused", ErrorCode.GENERIC_CLIENT_ERROR)
+                yield ReceiveHttp(error)
         elif isinstance(event, h2.events.StreamEnded | h2.events.StreamReset):
             self._lengths.pop(event.stream_id, None)
         return (yield from super().handle_h2_event(event))
