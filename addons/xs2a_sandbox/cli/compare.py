@@ -4,7 +4,7 @@ import asyncio
 import sys
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,8 @@ from xs2a_sandbox.recording.importers.har import read_har, read_json
 from xs2a_sandbox.state.session import HEADER
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.compare.comparison import Result, Step
+    from xs2a_sandbox.compare.comparison import Result
     from xs2a_sandbox.compare.difference import Severity
-    from xs2a_sandbox.compare.masking import Ignoring
     from xs2a_sandbox.compare.reports.report import Report
     from xs2a_sandbox.engine import Engine
 
@@ -36,19 +35,6 @@ _RECORDED = (".har", ".jsonl")
 _FLOORS: "dict[str, Severity | None]" = {"high": "high", "medium": "medium", "low": "low", "none": None}
 _DIFFERS, _NOT_COMPARED = 1, 2
 _SENT_ANEW = FRAMING | {"accept-encoding"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """An order to compare: the steps, the bank (None: its recorded answers), and whether they are redacted already."""
-
-    steps: "Sequence[Step]"
-    bank: "RealBank | None"
-    shown: str
-    url: str
-    redacted: bool
-    noise_reads: int
-    allow_writes: bool
 
 
 def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
@@ -169,14 +155,13 @@ def compare(
     shown = bank or str(offline)
     # A live bank's answers are never redacted yet; a recording says whether it is.
     redacted = bank is None and all(is_redacted for _, is_redacted in read)
-    order = _Order(steps, real if bank else None, shown, url, redacted, noise_reads, allow_writes)
     if not steps:
         raise ConfigError("there is nothing to compare: no example and no recorded exchange")
     redact = None if no_redact or redacted else redactor_of(settings, engine.banks).entry
     if redacted and not any(rule.tape for rule in engine.interface.rules):
         click.echo(_PSEUDONYMS, err=True)
-    result = asyncio.run(_play(order, engine, ignoring))
-    made = report(result, shown, redact)
+    options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
+    made = report(asyncio.run(_play(steps, engine, real if bank else None, **options)), shown, redact)
     made = replace(made, redacted=made.redacted or redacted)
     floor = _FLOORS[fail_on]
     _tell(made, reports, patch, suggest_ignores, floor)
@@ -191,12 +176,13 @@ _PSEUDONYMS = """note: the recording is redacted; its pseudonyms are no accounts
 """
 
 
-async def _play(order: _Order, engine: "Engine", ignoring: "Ignoring") -> "Result":
+async def _play(steps: Sequence[Step], engine: "Engine", real: RealBank | None, **options: Any) -> "Result":
+    """The result of the steps at the bank `real`, or of its recorded answers; the options are those of `Comparison`."""
     from xs2a_sandbox.compare.comparison import Comparison
     from xs2a_sandbox.http import Request, Response
 
     upstream = bank = None
-    if real := order.bank:
+    if real:
         from xs2a_sandbox.upstream.client import Upstream
 
         upstream = Upstream()
@@ -210,14 +196,11 @@ async def _play(order: _Order, engine: "Engine", ignoring: "Ignoring") -> "Resul
         engine.schemas,
         engine.answer,
         bank,
-        bank_url=order.url,
         sandbox_url=engine.public_url,
-        ignoring=ignoring,
-        noise_reads=order.noise_reads,
-        allow_writes=order.allow_writes,
+        **options,
     )
     try:
-        return await comparison.play(order.steps, _progress())
+        return await comparison.play(steps, _progress())
     finally:
         if upstream:
             await upstream.close()

@@ -1,6 +1,7 @@
-"""The flags of the commands: one for each setting that has one."""
+"""The flags of the commands, one for each setting that has one; and how they show a file."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -26,3 +27,8 @@ def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., 
         return command
 
     return decorate
+
+
+def near(file: Path) -> Path:
+    """The file as it is called from here, where it is below."""
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.cli.flags import near, setting_flags
 from xs2a_sandbox.config import RealBank, Settings, load_settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
@@ -180,19 +180,8 @@ class Run:
         unused = [rule for rule in recorded.values() if rule.id not in self._used]
         if unused:
             yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
-            yield from (f"  {_near(rule.origin.place)}  {rule.id}" for rule in unused)
+            yield from (f"  {near(Path(rule.origin.place))}  {rule.id}" for rule in unused)
 
-
-def _near(place: str) -> str:
-    with suppress(ValueError):
-        return str(Path(place).relative_to(Path.cwd()))
-    return place
-
-
-if TYPE_CHECKING:
-    from xs2a_sandbox.control.front_page import Addresses, FrontPage
-    from xs2a_sandbox.engine import Engine
-    from xs2a_sandbox.journal.log_line import LogEntry
 
 logger = logging.getLogger("xs2a_sandbox")
 
@@ -246,7 +235,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     standing_log = ServingLog(settings.log_format, say)
     introduce: Callable[[FrontPage], None] | None = None
 
-    def built(engine: "Engine") -> None:
+    def built(engine: Engine) -> None:
         nonlocal introduce
         introduce = engine.introduce
         standing_log.redact = engine.shown_text
@@ -265,7 +254,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             logger.warning("%s", exposed)
         click.echo(announcement(settings, addresses, state, consent))
 
-    def log(exchange: "LogEntry") -> None:
+    def log(exchange: LogEntry) -> None:
         nonlocal clear
         run.add(exchange)
         tally.add(exchange)

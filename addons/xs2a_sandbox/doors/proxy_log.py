@@ -15,10 +15,12 @@ LOGGER = "mitmproxy.proxy.server"
 """It speaks of every connection; of one that is refused at the level of information, as of one that opens."""
 
 _HANDSHAKE = r"Client TLS handshake failed\. "
-_DISTRUST = re.compile(_HANDSHAKE + r"The client (?:does|may) not trust the proxy's certificate for (\S+)")
+_DISTRUST = re.compile(
+    _HANDSHAKE + r"The client (?:does|may) not trust the proxy's certificate for (\S+)"
+    r"|TLS Error: .*alert (?:unknown ca|bad certificate|certificate unknown)"
+)
 _LEFT = re.compile(_HANDSHAKE + r"The client disconnected during the handshake\..* consistently for (\S+),")
 _VERSION = re.compile(_HANDSHAKE + r"Client and mitmproxy cannot agree on a TLS version")
-_ALERT = re.compile(r"TLS Error: .*alert (?:unknown ca|bad certificate|certificate unknown)")
 _NO_TLS = re.compile(_HANDSHAKE + r"Cannot parse ClientHello")
 _BROKEN = re.compile(r"HTTP/\d protocol error: (.+)", re.DOTALL)
 _HTTP_2 = re.compile(r"\S+: (HTTP/2 protocol error: .+)", re.DOTALL)
@@ -34,9 +36,6 @@ class ProxyLog(logging.Filter):
             _DISTRUST: lambda who, match: (
                 f"{who} does not trust the sandbox's certificate{_for(match[1])}: "
                 f"let it trust {ca_file} (docs/clients.md says how)"
-            ),
-            _ALERT: lambda who, match: (
-                f"{who} does not trust the sandbox's certificate: let it trust {ca_file} (docs/clients.md says how)"
             ),
             _LEFT: lambda who, match: (
                 f"{who} left in the middle of the TLS handshake{_for(match[1])}; "
@@ -72,6 +71,6 @@ def unquoted(text: str) -> str:
     return _QUOTED.sub("", text)
 
 
-def _for(name: str) -> str:
-    """Words for the name that a client asked for; none where mitmproxy names the nowhere behind the TLS door."""
-    return "" if name.endswith(":9") else f" for {name}"
+def _for(name: str | None) -> str:
+    """Words for the name that a client asked for, if mitmproxy names one, and not the nowhere behind the TLS door."""
+    return "" if name is None or name.endswith(":9") else f" for {name}"

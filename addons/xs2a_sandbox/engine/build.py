@@ -59,14 +59,14 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
     Raises UserMistake, for all mistakes at once.
     """
     banks, data = read_all(settings)
-    asked = [bank.real for bank in banks.all if bank.real.can_be_asked]
-    for real in asked:
+    real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
+    for real in real_banks:
         client.check(real)
     if settings.on_expiry == "fail":
         outdated = [line for b in banks.all for line in replay.outdated(b.interface, Clock().now(), settings.max_age)]
         if outdated:
             raise ConfigError("\n".join([*outdated, "record again, or let max_age be longer"]))
-    redactor = redactor_of(settings, banks) if asked else None
+    redactor = redactor_of(settings, banks) if real_banks else None
     store = open_store(settings)
     if settings.reset:
         store.reset()
@@ -76,7 +76,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         data,
         limits=USUAL,
         clock=settings.clock,
-        passage=_passage(settings, asked, redactor, redact),
+        passage=_passage(settings, real_banks, redactor, redact),
         display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
@@ -112,8 +112,8 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
 
 def check(settings: Settings, paths: Sequence[Path]) -> list[Problem]:
     """Every problem of the configured files, and of `paths`: directories of cassettes, cassettes or test data."""
-    found = [problem for real in settings.real_banks() for problem in read(settings, paths, real).problems]
-    return list(dict.fromkeys(found))
+    problems = [problem for real in settings.real_banks() for problem in read(settings, paths, real).problems]
+    return list(dict.fromkeys(problems))
 
 
 def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None = None) -> LoadedFiles:
@@ -122,20 +122,19 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     schemas = _schemas()
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
     all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
-    said, problems = interface.check(all_layers, schemas, HANDLERS, bank=_has_bank(settings))
+    checked, problems = interface.check(all_layers, schemas, HANDLERS, bank=_has_bank(settings))
     data, read_data = data_files(settings, more), None
     try:
         read_data = testdata.load(data)
     except Unreadable as error:
         problems += error.problems
     problems.sort(key=lambda p: (str(p.file), p.line, p.column))
-    return LoadedFiles(said, read_data, schemas, all_layers, data, problems)
+    return LoadedFiles(checked, read_data, schemas, all_layers, data, problems)
 
 
 def interface_of(settings: Settings) -> Interface:
     """The interface of the configured cassettes. Raises Unreadable."""
-    real = settings.real_banks()[-1]
-    return interface.read(layers(settings, real), _schemas(), HANDLERS, bank=_has_bank(settings))
+    return interface.read(layers(settings), _schemas(), HANDLERS, bank=_has_bank(settings))
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:
@@ -149,8 +148,8 @@ def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]
     dialect = _own_or_bundled(name)
     if not dialect.is_dir():
         others = (CASES, SCENARIOS)
-        known = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name not in others)
-        raise ConfigError(f"there is no dialect {name!r}; there are {', '.join(known)}")
+        dialects = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name not in others)
+        raise ConfigError(f"there is no dialect {name!r}; there are {', '.join(dialects)}")
     # Nobody's but the user's: in a checkout those beside the bundled dialect are for this folder alone.
     cases = Path.cwd() / OWN / CASES
     own = [cases] if cases.exists() else []
@@ -182,20 +181,20 @@ def open_store(settings: Settings) -> Store:
 
 def warnings(settings: Settings, engine: Engine) -> list[str]:
     """Lines about recordings that answer, and are not as they should be."""
-    found: list[str] = []
-    for said in [bank.interface for bank in engine.banks.all]:
-        found += replay.left_out(said)
-        found += replay.outdated(said, Clock().now(), settings.max_age)
-        if any(rule.tape for rule in said.rules):
-            found += replay.of_another_key(said, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)))
-    return list(dict.fromkeys(found))
+    lines: list[str] = []
+    for spoken in [bank.interface for bank in engine.banks.all]:
+        lines += replay.left_out(spoken)
+        lines += replay.outdated(spoken, Clock().now(), settings.max_age)
+        if any(rule.tape for rule in spoken.rules):
+            lines += replay.of_another_key(spoken, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)))
+    return list(dict.fromkeys(lines))
 
 
 def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> None:
     """Lets exchanges be shown by files that were read anew."""
     # Where a bank is asked, it is redacted by one who remembers what it was sent before.
-    asked = any(bank.real.can_be_asked for bank in banks.all)
-    display.use(None if asked else _personal(settings, banks, None), _typed(settings, banks, data))
+    asks_bank = any(bank.real.can_be_asked for bank in banks.all)
+    display.use(None if asks_bank else _personal(settings, banks, None), _typed(settings, banks, data))
 
 
 def _personal(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
@@ -212,15 +211,15 @@ def _typed(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Red
     return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, secrets.token_bytes(32))
 
 
-def _passage(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None, redact: bool) -> Passage:
-    records = any("record" in real.all_modes for real in asked)
-    comparing = _comparing(settings, asked, redactor if redact else None)
+def _passage(settings: Settings, real_banks: Sequence[RealBank], redactor: Redactor | None, redact: bool) -> Passage:
+    records = any("record" in real.all_modes for real in real_banks)
+    comparing = _comparing(settings, real_banks, redactor if redact else None)
     if redactor is None or not (records or settings.to):
         return Passage(settings.forward_host, None, comparing)
     # Relative to where the sandbox was started, as all that is named on the command line.
     directory = settings.to or Path.cwd() / RECORDINGS
     head = {
-        "banks": [real.url for real in asked],
+        "banks": [real.url for real in real_banks],
         "redacted": pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)) if redact else False,
     }
     recording = Recording(directory, redactor.entry if redact else None, head)
@@ -233,9 +232,9 @@ def _passage(settings: Settings, asked: Sequence[RealBank], redactor: Redactor |
     )
 
 
-def _comparing(settings: Settings, asked: Sequence[RealBank], redactor: Redactor | None) -> LiveComparison | None:
+def _comparing(settings: Settings, real_banks: Sequence[RealBank], redactor: Redactor | None) -> LiveComparison | None:
     """Raises Unreadable for ignore rules that cannot be used."""
-    urls = [real.url for real in asked if real.url and "compare" in real.all_modes]
+    urls = [real.url for real in real_banks if real.url and "compare" in real.all_modes]
     if not urls:
         return None
     # Imported when the bank is first asked, it would hold up the answers of that moment.
@@ -253,7 +252,7 @@ def _comparing(settings: Settings, asked: Sequence[RealBank], redactor: Redactor
 def redactor_of(
     settings: Settings,
     banks: Banks,
-    known: frozenset[str] = frozenset(),
+    unchanged: frozenset[str] = frozenset(),
     kind: type[Redactor] = Redactor,
     key: bytes | None = None,
 ) -> Redactor:
@@ -263,19 +262,19 @@ def redactor_of(
         url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url
     }
     key = key or pseudonyms.ensure_key(settings.confdir)
-    return kind(key, _rules(settings), words=words, banks=urls, unchanged=known)
+    return kind(key, _rules(settings), words=words, banks=urls, unchanged=unchanged)
 
 
-def _replay(settings: Settings, said: Interface, real: RealBank) -> Replay | None:
-    tapes = [rule.tape for rule in said.rules if rule.tape]
+def _replay(settings: Settings, spoken: Interface, real: RealBank) -> Replay | None:
+    tapes = [rule.tape for rule in spoken.rules if rule.tape]
     if not tapes:
         return None
     redact = None
     if any(tape.redacted for tape in tapes):
-        key, known = pseudonyms.ensure_key(settings.confdir), replay.recorded_texts(said)
+        key, texts = pseudonyms.ensure_key(settings.confdir), replay.recorded_texts(spoken)
         urls = {tape.bank for tape in tapes}
-        redact = Redactor(key, _rules(settings), words=replay.words(said), banks=urls, unchanged=known).request
-    return Replay(said, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
+        redact = Redactor(key, _rules(settings), words=replay.words(spoken), banks=urls, unchanged=texts).request
+    return Replay(spoken, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
 
 
 def _rules(settings: Settings) -> RedactionRules:

@@ -123,11 +123,10 @@ class Passage:
         try:
             async with recording.room(len(request.body)):
                 started, clock = Clock().now(), time.perf_counter()
-                asked = replace(request, headers=readable(request.headers))
-                response = await self._send(bank, asked, target)
+                response = await self._send(bank, replace(request, headers=readable(request.headers)), target)
                 milliseconds = (time.perf_counter() - clock) * 1000
-                sent = replace(request, target=target)
-                exchange = Exchange.of(sent, _decoded(response), bank.url or "", started, milliseconds)
+                plain = replace(request, target=target)
+                exchange = Exchange.of(plain, _decoded(response), bank.url or "", started, milliseconds)
                 await self._write(recording, exchange)
                 return response
         except RecordingFailed as error:
@@ -151,7 +150,7 @@ def _of_no_sandbox(response: Response) -> Response:
 
 
 def _decoded(response: Response) -> Response:
-    """As it is written down: its body before any Content-Encoding, if that can be undone."""
+    """The response as it is written down: its body before any Content-Encoding, if that can be undone."""
     headers = Headers(response.headers)
     if response.rest is not None or (body := decode(headers, response.body)) is None:
         return response

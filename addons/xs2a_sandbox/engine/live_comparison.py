@@ -58,11 +58,17 @@ class _Answered:
     """An answer that the app got, and how both sides are asked; `request` has the target at the real bank."""
 
     to_bank: BankRequest
+    journey: "_Journey"
     request: Request
     answer: Response
     source: Source
     sandbox: Ask
     bank: Ask
+
+    def keep_write(self) -> None:
+        """Remembers that the other side has not been asked to write the same."""
+        if not self.to_bank.is_read:
+            self.journey.keep(self.request, self.answer, self.source)
 
 
 class LiveComparison:
@@ -73,9 +79,9 @@ class LiveComparison:
         report: LiveReport,
         ignoring: Ignoring,
         *,
-        answer_from: Source = "sandbox",
-        allow_writes: bool = False,
-        noise_reads: int = 1,
+        answer_from: Source,
+        allow_writes: bool,
+        noise_reads: int,
     ) -> None:
         self.report = report
         self._ignoring = ignoring
@@ -117,7 +123,7 @@ class LiveComparison:
             return await simulate(replace(request, target=before + request.target))
 
         def begin(answer: Response, source: Source) -> None:
-            self._begin(_Answered(to_bank, plain, answer, source, sandbox, bank), journey)
+            self._begin(_Answered(to_bank, journey, plain, answer, source, sandbox, bank))
 
         if not self.is_answered_by_bank(to_bank) or journey.side_of(plain) == "sandbox":
             return Turn(request, beside=lambda answer: begin(answer, "sandbox"))
@@ -128,8 +134,8 @@ class LiveComparison:
             self.report.add(failed, self.report.show(failed))
             if not to_bank.is_read:
                 raise
-            known = journey.counterparts.to_right(plain)
-            return Turn(replace(known, target=before + known.target))
+            renamed = journey.counterparts.to_right(plain)
+            return Turn(replace(renamed, target=before + renamed.target))
         begin(raw, "bank")
         if real.url and real.rewrite_links:
             return Turn(request, links.rewrite(raw, real.url, client_url(request, len(to_bank.lookup.segments))))
@@ -146,7 +152,7 @@ class LiveComparison:
         await asyncio.gather(*late, return_exceptions=True)
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, answered: _Answered, journey: "_Journey") -> None:
+    def _begin(self, answered: _Answered) -> None:
         to_bank, answer = answered.to_bank, answered.answer
         if answered.source == "sandbox" and not (self._allow_writes or to_bank.is_read):
             why = SPARED
@@ -157,27 +163,26 @@ class LiveComparison:
         elif len(self._tasks) >= UNDER_WAY:
             why = f"{UNDER_WAY} others were under way"
         else:
-            task = asyncio.create_task(self._compare(answered, journey))
+            task = asyncio.create_task(self._compare(answered))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             return
         self.report.skip(why, to_bank.operation)
-        if not to_bank.is_read and answer.rest is None:
-            journey.keep(answered.request, answered.answer, answered.source)
+        if answer.rest is None:
+            answered.keep_write()
 
-    async def _compare(self, answered: _Answered, journey: "_Journey") -> None:
-        to_bank = answered.to_bank
+    async def _compare(self, answered: _Answered) -> None:
+        to_bank, journey = answered.to_bank, answered.journey
         try:
             async with journey.lock:
                 if journey.side_of(answered.request):
                     self.report.skip("about what only one side has", to_bank.operation)
-                    if not to_bank.is_read:
-                        journey.keep(answered.request, answered.answer, answered.source)
+                    answered.keep_write()
                     return
                 comparison = self._comparison(to_bank).on_journey(journey.counterparts, answered.sandbox, answered.bank)
                 compared = await comparison.beside(answered.request, answered.answer, answered.source, self._worker)
-                if compared and compared.trouble and not to_bank.is_read:
-                    journey.keep(answered.request, answered.answer, answered.source)
+                if compared and compared.trouble:
+                    answered.keep_write()
             if compared:
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))

@@ -93,12 +93,12 @@ def decode(headers: Headers, body: bytes) -> bytes | None:
 
 def readable(headers: Headers) -> Headers:
     """The same request, which asks for no encoding that is not known here."""
-    asked = _listed(headers, "Accept-Encoding")
-    if all(split_parameters(one)[0] in _ASKED for one in asked):
+    encodings = _listed(headers, "Accept-Encoding")
+    kept = [encoding for encoding in encodings if split_parameters(encoding)[0] in _READABLE]
+    if kept == encodings:
         return headers
-    kept = [one for one in asked if split_parameters(one)[0] in _ASKED] or ["identity"]
     pairs = [pair for pair in headers if pair[0].lower() != "accept-encoding"]
-    return Headers([*pairs, ("Accept-Encoding", ", ".join(kept))])
+    return Headers([*pairs, ("Accept-Encoding", ", ".join(kept or ["identity"]))])
 
 
 def _listed(headers: Headers, name: str) -> list[str]:
@@ -161,4 +161,4 @@ _DECODERS: Mapping[str, Callable[[bytes], bytes | None]] = {
     "br": _brotli,
     "zstd": _zstd,
 }
-_ASKED = {*_DECODERS, "identity", ""}
+_READABLE = {*_DECODERS, "identity", ""}

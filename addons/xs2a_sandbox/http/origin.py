@@ -79,10 +79,10 @@ def named(request: Request) -> frozenset[Origin | None]:
     if request.tunnel:
         origins.add(Origin.of(request.scheme, request.tunnel))
     host = f"[{request.host}]" if ":" in request.host else request.host
-    asked = Origin.of(request.scheme, host if request.port is None else f"{host}:{request.port}")
+    target = Origin.of(request.scheme, host if request.port is None else f"{host}:{request.port}")
     # Without a port of its own it is the one of that `Host`.
-    if request.port is not None or not any(origin and asked and origin.host == asked.host for origin in origins):
-        origins.add(asked)
+    if request.port is not None or not any(origin and target and origin.host == target.host for origin in origins):
+        origins.add(target)
     return frozenset(origins)
 
 
