@@ -81,10 +81,11 @@ def serving(home, monkeypatch):
     served.serve = serve
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", served)
     monkeypatch.setattr("xs2a_sandbox.doors.serving", served, raising=False)
-    monkeypatch.setattr(cli, "_testdata", lambda settings: (DATA, ["unknown-id"]))
-    bank = types.SimpleNamespace(at=lambda today: DATA)
-    monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: bank)
+    monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: LOADED)
     return served
+
+
+LOADED = types.SimpleNamespace(at=lambda today: DATA, unknown_consents=["unknown-id"])
 
 
 class TestServe:
@@ -200,7 +201,7 @@ class TestMistakes:
 class TestTestdata:
     @pytest.fixture(autouse=True)
     def data(self, home, monkeypatch):
-        monkeypatch.setattr(cli, "_testdata", lambda settings: (DATA, ["unknown-id"]))
+        monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: LOADED)
 
     def test_json(self):
         assert json.loads(run("testdata", "--json").stdout) == {

@@ -10,8 +10,7 @@ import click
 
 from xs2a_sandbox import __version__
 from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve
-from xs2a_sandbox.cli.authoring import init, lint
-from xs2a_sandbox.config import Settings, load_settings
+from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
 from xs2a_sandbox.upstream import tls
 
@@ -54,6 +53,8 @@ for _command in (
     compare.compare,
     authoring.new_case,
     authoring.coverage,
+    authoring.lint,
+    authoring.init,
     recordings.derive_,
     recordings.import_,
     recordings.export_,
@@ -74,7 +75,11 @@ def main() -> None:
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def testdata(as_json: bool) -> None:
     """The preconfigured consents, accounts, payments and customers."""
-    listed = _listed(*_testdata(load_settings()))
+    from xs2a_sandbox.engine.build import load_testdata
+
+    settings = load_settings()
+    data = load_testdata(settings)
+    listed = _listed(data.at(settings.clock.today()), data.unknown_consents)
     if as_json:
         click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
         return
@@ -93,16 +98,11 @@ def testdata(as_json: bool) -> None:
         console.print(table)
 
 
-def _testdata(settings: Settings) -> tuple[Collections, Sequence[str]]:
-    """The documents as a session begins with them, and the ids of the consents that the bank does not know."""
-    from xs2a_sandbox.engine.build import load_testdata
-
-    data = load_testdata(settings)
-    return data.at(settings.clock.today()), data.unknown_consents
-
-
 def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """The part of the test data that a client needs to know; an account's balance is the forwardAvailable one."""
+    """The part of the test data that a client needs to know, as a session begins with it.
+
+    An account's balance is the forwardAvailable one; the bank does not know the `unknown_consents`.
+    """
     consents = [
         {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}
         for id, consent in collections.get("consents", {}).items()
@@ -135,7 +135,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(str(v["authenticationMethodId"]) if isinstance(v, dict) else str(v) for v in value)
     return "" if value is None else str(value)
-
-
-cli.add_command(lint)
-cli.add_command(init)

@@ -15,7 +15,6 @@ from xs2a_sandbox.errors import ConfigError, RecordingFailed, UserMistake
 
 if TYPE_CHECKING:
     from xs2a_sandbox.http.exchange import Exchange
-    from xs2a_sandbox.recording.derive import Derived
     from xs2a_sandbox.recording.importers.har import Foreign
 
 _DUMP = re.compile(rb"-?\d+:")
@@ -36,7 +35,8 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
 
     settings = load_settings(flags)
     foreign = _read(source)
-    _list(foreign.left_out)
+    for line in foreign.left_out:
+        click.echo(f"left out: {line}", err=True)
     if not foreign.entries:
         raise ConfigError(f"{source}: there is no exchange in it that could be imported")
     redact, redacted = (None, foreign.redacted or False) if no_redact or foreign.redacted else _redaction(settings)
@@ -45,7 +45,7 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
     banks = sorted({entry.bank for entry in entries})
     asyncio.run(_write(directory, entries, {"banks": banks, "redacted": redacted}))
     click.echo(f"{counted(len(entries), 'exchange')} imported into {directory}")
-    _tell(_derived(directory, settings), directory)
+    _derive(directory, settings)
 
 
 @click.command("derive")
@@ -53,7 +53,7 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
 @_where
 def derive_(directory: Path, **flags: Any) -> None:
     """Make cassettes of the recording in DIR, anew: rules that were edited by hand are kept."""
-    _tell(_derived(directory, load_settings(flags)), directory)
+    _derive(directory, load_settings(flags))
 
 
 @click.command("export")
@@ -126,20 +126,9 @@ async def _write(directory: Path, entries: Sequence["Exchange"], head: dict[str,
         recording.close()
 
 
-def _derived(directory: Path, settings: Settings) -> "Derived":
+def _derive(directory: Path, settings: Settings) -> None:
     from xs2a_sandbox.engine import build
-    from xs2a_sandbox.recording.derive import derive
+    from xs2a_sandbox.recording.derive import derive, told
 
-    return derive(directory, build.interface_of(settings))
-
-
-def _tell(derived: "Derived", directory: Path) -> None:
-    from xs2a_sandbox.recording.derive import told
-
-    for line in told(derived, directory):
+    for line in told(derive(directory, build.interface_of(settings)), directory):
         click.echo(line)
-
-
-def _list(left_out: Sequence[str]) -> None:
-    for line in left_out:
-        click.echo(f"left out: {line}", err=True)

@@ -112,7 +112,7 @@ def existing_file(written: Any, directory: Path) -> Path:
 def directories(written: Any, directory: Path) -> tuple[Path, ...]:
     bundled = {f"{SCENARIOS}/{name}": folder for name, folder in scenarios().items()}
     folders = []
-    for name in _names(written):
+    for name in _listed(written, os.pathsep):
         own = path(name, directory)
         folder = own if own.is_dir() else bundled.get(name.removesuffix("/"), own)
         if not folder.is_dir():
@@ -147,13 +147,13 @@ def url(written: Any, directory: Path) -> str:
 
 
 def hosts(written: Any, directory: Path) -> tuple[str, ...]:
-    names = written.split(",") if isinstance(written, str) else written
-    return tuple(text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")(name, directory).lower().strip("[]") for name in names)
+    read = text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")
+    return tuple(read(name, directory).lower().strip("[]") for name in _listed(written, ","))
 
 
 def named_hosts(written: Any, directory: Path) -> tuple[str, ...]:
     """Host names, some with a port."""
-    return tuple(_named_host(name) for name in (written.split(",") if isinstance(written, str) else written))
+    return tuple(_named_host(name) for name in _listed(written, ","))
 
 
 def _named_host(written: str) -> str:
@@ -167,8 +167,7 @@ def _named_host(written: str) -> str:
 
 def origins(written: Any, directory: Path) -> tuple[Origin, ...]:
     """Origins as browsers write them, without a path."""
-    texts = written.split(",") if isinstance(written, str) else written
-    read = [Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in texts]
+    read = [Origin.parse(one) if re.fullmatch(r"\w+://[^/?#]+/?", one) else None for one in _listed(written, ",")]
     if None in read:
         raise ValueError
     return tuple(origin for origin in read if origin)
@@ -205,16 +204,17 @@ def noise_reads(written: Any, directory: Path) -> int:
 
 
 def existing_files(written: Any, directory: Path) -> tuple[Path, ...]:
-    return tuple(existing_file(name, directory) for name in _names(written))
+    return tuple(existing_file(name, directory) for name in _listed(written, os.pathsep))
 
 
 def reports(written: Any, directory: Path) -> tuple[Path, ...]:
-    files = tuple(path(name, directory) for name in _names(written))
+    files = tuple(path(name, directory) for name in _listed(written, os.pathsep))
     if not all(file.suffix in REPORTS and file.parent.is_dir() for file in files):
         raise ValueError
     return files
 
 
-def _names(written: Any) -> Sequence[str]:
-    names: Sequence[str] = written.split(os.pathsep) if isinstance(written, str) else written
-    return names
+def _listed(written: Any, separator: str) -> Sequence[str]:
+    """The texts of a list, which the environment and flags write as one."""
+    texts: Sequence[str] = written.split(separator) if isinstance(written, str) else written
+    return texts

@@ -34,31 +34,29 @@ def is_field_value(text: str) -> bool:
 
 
 class Headers:
-    """Header fields in the order received; names compare without case."""
+    """Header fields in the order received; names compare without case.
 
-    __slots__ = ("_first", "pairs")
+    `first` has the first value sent under each name, which it has in lower case.
+    """
+
+    __slots__ = ("first", "pairs")
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self.pairs = tuple(pairs)
         first: dict[str, str] = {}
         for name, value in self.pairs:
             first.setdefault(name.lower(), value)
-        self._first = first
-
-    @property
-    def first(self) -> Mapping[str, str]:
-        """Lower-case name to the first value sent under it."""
-        return self._first
+        self.first: Mapping[str, str] = first
 
     def get(self, name: str) -> str | None:
-        return self._first.get(name.lower())
+        return self.first.get(name.lower())
 
     def all(self, name: str) -> list[str]:
         name = name.lower()
-        if name not in self._first:
+        if name not in self.first:
             return []
-        if len(self._first) == len(self.pairs):
-            return [self._first[name]]
+        if len(self.first) == len(self.pairs):
+            return [self.first[name]]
         return [value for other, value in self.pairs if other.lower() == name]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:

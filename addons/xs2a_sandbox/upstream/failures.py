@@ -113,6 +113,4 @@ def _handshake(reason: str, bank: RealBank) -> str:
 
 
 def _words(reason: str) -> str:
-    return (
-        reason.partition("ALERT_")[2].replace("_", " ").lower() or reason.replace("_", " ").lower() or "no reason given"
-    )
+    return (reason.partition("ALERT_")[2] or reason).replace("_", " ").lower() or "no reason given"

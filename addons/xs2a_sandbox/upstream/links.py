@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum, auto
 
@@ -11,23 +11,22 @@ from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.origin import Origin
 
 HEADERS = frozenset({"location", "content-location"})
+_CONTAINERS = frozenset({"_links", "_Left"})
 _URL = re.compile(r"(https?)://([^/?#\\]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]')
 _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
 
 
-def rewrite(
-    response: Response, bank_url: str, client_url: str, containers: Collection[str] = ("_links", "_Left")
-) -> Response:
+def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
     """Absolute links that begin with `bank_url` begin with `client_url` instead.
 
-    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in one of `containers`.
+    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in one of `_CONTAINERS`.
     A body that was compressed goes out as it is without, when there was such a link in it. The same object comes back
     when there was none at all.
     """
     move = _Move(bank_url.rstrip("/"), client_url.rstrip("/"))
     headers = tuple((name, move.apply(text) if name.lower() in HEADERS else text) for name, text in response.headers)
-    body = None if response.rest else _moved(response, move, containers)
+    body = None if response.rest else _moved(response, move)
     if body is not None:
         changed = {"content-length", "content-encoding"}
         headers = tuple(pair for pair in headers if pair[0].lower() not in changed)
@@ -61,7 +60,7 @@ def _split(url: str) -> tuple[Origin | None, str]:
     return (Origin.of(match[1], match[2]), match[3]) if match else (None, url)
 
 
-def _moved(response: Response, move: _Move, containers: Collection[str]) -> bytes | None:
+def _moved(response: Response, move: _Move) -> bytes | None:
     """The body with its links moved; None when that is no other."""
     headers = Headers(response.headers)
     if "json" not in (headers.get("Content-Type") or "").lower():
@@ -78,7 +77,7 @@ def _moved(response: Response, move: _Move, containers: Collection[str]) -> byte
         return None
     pieces: list[str] = []
     done = 0
-    for start, end in _links(text, containers):
+    for start, end in _links(text):
         pieces += (text[done:start], _literal(text[start:end], move))
         done = end
     changed = "".join([*pieces, text[done:]])
@@ -100,7 +99,7 @@ class _Role(Enum):
     HREF = auto()
 
 
-def _links(text: str, containers: Collection[str]) -> Iterator[tuple[int, int]]:
+def _links(text: str) -> Iterator[tuple[int, int]]:
     """Places in a valid JSON text of the strings that can be links, their quotes included."""
     open_: list[tuple[bool, _Role]] = [(False, _Role.OUTSIDE)]
     name: str | None = None
@@ -114,7 +113,7 @@ def _links(text: str, containers: Collection[str]) -> Iterator[tuple[int, int]]:
         elif sign == '"' and is_object and name is None:
             name = json.loads(token[0]) if "\\" in token[0] else token[0][1:-1]
         else:
-            role = _role(role, name, containers) if is_object and name is not None else role
+            role = _role(role, name) if is_object and name is not None else role
             if sign != '"':
                 open_.append((sign == "{", role))
                 name = None
@@ -122,9 +121,9 @@ def _links(text: str, containers: Collection[str]) -> Iterator[tuple[int, int]]:
                 yield token.span()
 
 
-def _role(above: _Role, name: str, containers: Collection[str]) -> _Role:
+def _role(above: _Role, name: str) -> _Role:
     """An array is what its elements are."""
-    if name in containers:
+    if name in _CONTAINERS:
         return _Role.CONTAINER
     if above is _Role.OUTSIDE:
         return _Role.OUTSIDE
