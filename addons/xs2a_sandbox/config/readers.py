@@ -1,4 +1,4 @@
-"""What is written for a setting, turned into its value; ValueError for what it cannot be."""
+"""Readers that turn what is written for a setting into its value; ValueError for what it cannot be."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def seconds(text: str) -> float:
 
 
 REPORTS = (".json", ".xml", ".html")
-"""What the file of a report ends in."""
+"""Endings of the file of a report."""
 
 
 def hint(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What can be set, and where: in `xs2a-sandbox.yaml`, the environment, the command line; the last of these wins."""
+"""Settings read from `xs2a-sandbox.yaml`, the environment and the command line; the last of these wins."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What may leave the sandbox for a real bank, and what is said of that which may not."""
+"""The check of what may leave the sandbox for a real bank, and the words for what may not."""
 
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import stranger

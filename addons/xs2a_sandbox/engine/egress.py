@@ -1,4 +1,4 @@
-"""What leaves the sandbox: requests to real banks, and the app's other traffic. Nothing else does."""
+"""The only way out of the engine: requests to real banks, and the app's other traffic."""
 
 import logging
 import time

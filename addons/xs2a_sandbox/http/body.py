@@ -1,4 +1,4 @@
-"""What a body holds: JSON, text, bytes or nothing, whatever its Content-Type says."""
+"""The content of a body: JSON, text, bytes or nothing, whatever its Content-Type says."""
 
 import json
 import zlib

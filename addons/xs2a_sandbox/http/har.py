@@ -1,4 +1,4 @@
-"""What went to a real bank and what came back, as HAR 1.2 says it.
+"""Exchanges with a real bank, as HAR 1.2 says them.
 
 Beyond HAR 1.2, and therefore under names that begin with `_`: `_bank` and `_target` of `Exchange`, `_cut`, and
 `_encoding` of a request's body, which HAR has for answers only.

@@ -1,4 +1,4 @@
-"""What went wrong on the way to a bank, in words; never with headers, bodies or queries of anybody."""
+"""Failures on the way to a bank, in words; never with headers, bodies or queries of anybody."""
 
 import errno
 import os
