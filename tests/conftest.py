@@ -1,10 +1,14 @@
 """What is slow beyond the tests that are marked: cases that take turns, and the many examples of hypothesis."""
 
+import os
+import ssl
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from httpx._transports import default as transports
 from hypothesis import settings
 
 from tests.support.turns import take_turns
@@ -38,3 +42,20 @@ def _bundled_testdata_is_read_once() -> Iterator[None]:
     testdata.load = loaded
     yield
     testdata.load = load
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _public_authorities_are_read_once() -> Iterator[None]:
+    """httpx reads them for each client, which takes as long as some requests, and no test meets one of theirs."""
+    create = transports.create_ssl_context
+    public = cache(lambda: create(trust_env=False))
+
+    def created(verify: Any = True, trust_env: bool = True, **options: Any) -> ssl.SSLContext:
+        chosen = trust_env and ("SSL_CERT_FILE" in os.environ or "SSL_CERT_DIR" in os.environ)
+        if verify is True and not chosen and not any(options.values()):
+            return public()
+        return create(verify=verify, trust_env=trust_env, **options)
+
+    transports.create_ssl_context = created
+    yield
+    transports.create_ssl_context = create

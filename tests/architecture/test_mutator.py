@@ -10,6 +10,7 @@ import pytest
 
 from tests.mutator import CHANGES, NOISE, Answers, Side, make
 from tests.support.engine_client import Client, an_engine, bundled_engine
+from tests.support.turns import few
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Step
 from xs2a_sandbox.http import Headers, Request, Response
 
@@ -85,7 +86,7 @@ def told(result: Compared) -> list[tuple[str, str, str]]:
     )
 
 
-@pytest.mark.parametrize("portion", range(PORTIONS))
+@pytest.mark.parametrize("portion", few(range(PORTIONS), range(4)))
 def test_all_that_is_planted_is_found_and_none_of_the_noise(portion: int) -> None:
     wrong: list[Any] = []
     for seed in range(portion, SEEDS, PORTIONS):
@@ -98,17 +99,26 @@ def test_all_that_is_planted_is_found_and_none_of_the_noise(portion: int) -> Non
     assert wrong == []
 
 
+@cache
+def changed() -> list[Answers]:
+    return [make(seed, bases(), noise=0) for seed in range(300)]
+
+
+@cache
+def noisy() -> list[Answers]:
+    return [make(seed, bases(), changes=0) for seed in range(400)]
+
+
 @pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)
 def test_every_change_is_planted_somewhere(change: Any) -> None:
-    assert any(change.__name__ in make(seed, bases(), noise=0).what for seed in range(300))
+    assert any(change.__name__ in answers.what for answers in changed())
 
 
 @pytest.mark.parametrize("noise", NOISE, ids=lambda n: n.__name__)
 def test_every_noise_is_a_difference_to_who_looks_at_the_text(noise: Any) -> None:
     assert len(NOISE) >= 20
-    for seed in range(400):
-        answers = make(seed, bases(), changes=0)
+    for answers in noisy():
         if answers.what == [noise.__name__] and answers.bank != answers.sandbox:
             return
     # Seldom alone: then with others.
-    assert any(noise.__name__ in make(seed, bases(), changes=0).what for seed in range(400))
+    assert any(noise.__name__ in answers.what for answers in noisy())
