@@ -13,6 +13,8 @@ from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors import connections
 from xs2a_sandbox.doors.connections import Connection
 
+pytestmark = pytest.mark.by_turns("road")
+
 
 @pytest.fixture
 def quick_roads(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Roads]:
@@ -41,7 +43,6 @@ def get(road: str, then: str = "close") -> bytes:
     )
 
 
-@pytest.mark.by_turns("road")
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize(
     "begin",

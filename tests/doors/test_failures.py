@@ -22,6 +22,8 @@ import pytest
 from tests.support.doors import DEADLINE, talk, trusting, wait_until
 from tests.support.serving import Serving, served
 
+pytestmark = pytest.mark.by_turns("ask")
+
 DOORS = ("proxy", "tunnel", "tls", "direct")
 SECRET = "canary-7f3a-secret"
 CASSETTE = """\

@@ -116,6 +116,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.by_turns("client")
 @pytest.mark.parametrize("how", REFUSED)
 def test_a_misbehaving_bank_is_named_with_the_reason(
     troubled: Troubled, client: Client, bank: BankProcess, how: str

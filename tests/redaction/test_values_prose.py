@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.turns import few
 from xs2a_sandbox.redaction.rules import DEFAULT
 from xs2a_sandbox.redaction.values import Censor, in_words, without_data
 
@@ -74,6 +75,6 @@ def test_no_text_is_too_odd(text: str) -> None:
     assert isinstance(in_words(text, Censor(b"k" * 32, DEFAULT)), str)
 
 
-def test_a_long_text_takes_no_long(censor: Censor) -> None:
-    for text in ("a" * 99_999, "1" * 99_999, "a1" * 50_000, "'" * 99_999, "@" * 99_999, "AT61 " * 20_000):
-        assert isinstance(in_words(text, censor), str)
+@pytest.mark.parametrize("part", few(["a", "1", "a1", "'", "@", "AT61 "], ["a", "@"]))
+def test_a_long_text_takes_no_long(censor: Censor, part: str) -> None:
+    assert isinstance(in_words(part * (100_000 // len(part)), censor), str)
