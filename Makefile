@@ -34,12 +34,13 @@ run: $(STAMP)
 # The tests start hundreds of processes: none of them is to compile the package anew, whatever the machine is set to.
 test test-slow test-lowest test-newest: export PYTHONDONTWRITEBYTECODE =
 
-# By file, so that what the tests of a file share is made once; the few long ones of the slow are dealt out singly.
+# By file, so that what the tests of a file share is made once, and in order: mitmproxy knows one proxy in a process, so that
+# the sandbox of tests/contract is of no use once those of tests/doors have begun.
 test: $(STAMP) browser clients
-	$(BIN)/python -m pytest -n 2 --dist loadfile -rs -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
 test-slow: $(STAMP) browser clients
-	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+	$(BIN)/python -m pytest -n 2 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 attack: $(STAMP)
 	$(BIN)/python -m tests.attack.run $(ARGS)
