@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow test-lowest test-newest licenses attack browser clients check lock openapi settings mutants bench format clean
+.PHONY: help install run test test-slow test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -21,6 +21,7 @@ help:
 	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
 	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
+	@echo "make pages    write docs/handlers.md and docs/states.md, after a change of a handler or of the states"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
 	@echo "make format   let ruff format and mend the code"
@@ -67,10 +68,12 @@ check: $(STAMP)
 settings: $(STAMP)
 	$(BIN)/python -m tools.settings_pages
 
-# Through a file beside it, so that a failure leaves the old document as it was.
 openapi: $(STAMP)
-	$(BIN)/python -m xs2a_sandbox.authoring.openapi > docs/openapi.yaml.new
-	mv docs/openapi.yaml.new docs/openapi.yaml
+	$(BIN)/python -m tools.openapi
+
+pages: $(STAMP)
+	$(BIN)/python -m tools.handlers_page
+	$(BIN)/python -m tools.states_page
 
 # One that is there, else one of our own.
 UV := $(or $(shell command -v uv),.venv-uv/bin/uv)

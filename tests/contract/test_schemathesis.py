@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
+from tools.openapi import bundled_document
 
 from tests.support.doors import opened
 from tests.support.roads import direct_door
-from xs2a_sandbox.authoring.openapi import bundled_document
 from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.config import Settings

@@ -1,1 +1,1 @@
-"""Helps authors of cassettes: `lint`, examples, `new-case`, coverage, the OpenAPI document, `init`."""
+"""Helps authors of cassettes: `lint`, examples, `new-case`, coverage, `init`."""

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -290,32 +288,7 @@ def test_an_event_leads_to_one_state(machine: Machine) -> None:
     assert machine.after("no such state", machine.transitions[0].event) is None
 
 
-# -- the page, and the Berlin Group's machines
-
-
-def test_the_page_is_up_to_date() -> None:
-    made = subprocess.run(
-        [sys.executable, "-m", "xs2a_sandbox.bank.handlers.lifecycle"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    ).stdout
-    assert made == lifecycle.page()
-    assert (ROOT / "docs" / "states.md").read_text() == made, (
-        "make it anew: python -m xs2a_sandbox.bank.handlers.lifecycle > docs/states.md"
-    )
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
-def test_the_page_shows_every_arrow_and_deviation(machine: Machine) -> None:
-    section = lifecycle.page().partition(f"\n## {machine.title}\n")[2].partition("\n## ")[0]
-    drawn = re.findall(r"^    (\S+) --> (\S+): (.+)$", section, re.MULTILINE)
-    ends = {lifecycle.NONE: "[*]", REMOVED: "[*]"}
-    assert drawn == [
-        (ends.get(state, state), ends.get(t.to, t.to), t.event) for t in machine.transitions for state in t.states
-    ]
-    assert all(f"- {deviation.reason}" in section for deviation in machine.deviations)
+# -- the Berlin Group's machines
 
 
 def words(text: Any, known: list[str]) -> list[str]:

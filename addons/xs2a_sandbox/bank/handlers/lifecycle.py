@@ -1,10 +1,5 @@
-"""The states of the domain and the events that move them: handlers move by it, docs/states.md is drawn from it.
+"""The states of the domain and the events that move them: handlers move by it, docs/states.md is drawn from it."""
 
-`python -m xs2a_sandbox.bank.handlers.lifecycle` prints that page.
-"""
-
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 NONE = "none"
@@ -185,58 +180,3 @@ BASKET = _machine(
 )
 
 MACHINES = (SCA, CONSENT, PAYMENT, BASKET)
-
-
-def page() -> str:
-    """docs/states.md."""
-    return "\n".join(_lines())
-
-
-def _lines() -> Iterator[str]:
-    yield "# States"
-    yield ""
-    yield "<!-- Made by `python -m xs2a_sandbox.bank.handlers.lifecycle > docs/states.md`; change it there. -->"
-    yield ""
-    yield "What happens to authorisations, consents, payments and signing baskets. The sandbox moves by these very"
-    yield "tables. Where the Berlin Group's state machines leave a choice, [readings](readings.md) says what we chose;"
-    yield "where ours differ, each difference is listed with its reason."
-    for machine in MACHINES:
-        yield from _section(machine)
-    yield ""
-
-
-def _section(machine: Machine) -> Iterator[str]:
-    yield from ("", f"## {machine.title}", "", f"`{machine.name}`", "", "```mermaid", "stateDiagram-v2")
-    for t in machine.transitions:
-        for state in t.states:
-            yield f"    {_ends(state)} --> {_ends(t.to)}: {t.event}"
-    yield from (f"    {state} --> [*]" for state in sorted(machine.final))
-    yield from ("```", "", "| from | what happens | to |", "|---|---|---|")
-    for t in machine.transitions:
-        states = ", ".join(_code(state) for state in t.states)
-        yield f"| {states} | {t.event} | {_code(t.to)} |"
-    finals = ", ".join(f"`{state}`" for state in sorted(machine.final))
-    yield from (
-        "",
-        f"Final: {finals}.",
-        "",
-        f"### {machine.title}: deviations from the Berlin Group's state machine",
-        "",
-    )
-    for deviation in machine.deviations:
-        less = ", ".join(f"{_code(a)} → {_code(b)}" for a, b in sorted(deviation.less))
-        more = ", ".join(f"{_code(a)} → {_code(b)}" for a, b in sorted(deviation.more))
-        arrows = "; ".join([*([f"without {less}"] if less else []), *([f"also {more}"] if more else [])])
-        yield f"- {deviation.reason}" + (f" ({arrows})" if arrows else "")
-
-
-def _ends(state: str) -> str:
-    return "[*]" if state in (NONE, REMOVED) else state
-
-
-def _code(state: str) -> str:
-    return {NONE: "(new)", REMOVED: "(removed)"}.get(state, f"`{state}`")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -1,11 +1,13 @@
-"""docs/handlers.md, made of what handlers declare: `python -m xs2a_sandbox.authoring.handlers_page` prints it."""
+"""docs/handlers.md, made of what handlers declare: `python -m tools.handlers_page` writes it."""
 
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, Parts
 from xs2a_sandbox.cassette.requirements import header_name
+
+PAGE = Path(__file__).parents[1] / "docs" / "handlers.md"
 
 
 def page() -> str:
@@ -16,7 +18,7 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     yield "# Handlers"
     yield ""
-    yield "<!-- Made by `python -m xs2a_sandbox.authoring.handlers_page > docs/handlers.md`; change it there. -->"
+    yield "<!-- Made by `make pages` from `tools/handlers_page.py` and what handlers declare; change it there. -->"
     yield ""
     yield "The domain logic that [cassettes](cassettes.md#operations) name: what each is told under `with`, which"
     yield "members its `result` has, what it reads of the request, and which [errors](errors.md) it raises beside those"
@@ -71,4 +73,4 @@ def _listed(places: Parts) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    PAGE.write_text(page())

@@ -1,18 +1,14 @@
 """docs/handlers.md says what the handlers declare."""
 
-from pathlib import Path
-
 import pytest
+from tools.handlers_page import PAGE, page
 
-from xs2a_sandbox.authoring.handlers_page import page
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.handler import Handler
 
-FILE = Path(__file__).resolve().parents[2] / "docs" / "handlers.md"
-
 
 def test_the_page_is_up_to_date() -> None:
-    assert FILE.read_text() == page(), "make it anew: python -m xs2a_sandbox.authoring.handlers_page > docs/handlers.md"
+    assert PAGE.read_text() == page(), "run make pages"
 
 
 @pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)

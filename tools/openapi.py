@@ -1,12 +1,12 @@
-"""The interface as an OpenAPI 3.1 document: `python -m xs2a_sandbox.openapi` writes it to the standard output."""
+"""docs/openapi.yaml, the interface as an OpenAPI 3.1 document: `python -m tools.openapi` writes it."""
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from functools import reduce
 from itertools import groupby, product
 from operator import getitem, itemgetter
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -23,6 +23,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import SUFFIX
 
+PAGE = Path(__file__).parents[1] / "docs" / "openapi.yaml"
 _LEFT_OUT = ("$schema", "$id", "$defs")
 _ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
 
@@ -186,4 +187,4 @@ def to_yaml(document: Json) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(to_yaml(bundled_document()))
+    PAGE.write_text(to_yaml(bundled_document()))
