@@ -1,4 +1,4 @@
-"""Access tokens for clients of the test data (RFC 6749, sections 2.3.1 and 4.4)."""
+"""Access tokens for clients of the test data (RFC 6749, sections 2.3.1 and 4.4; RFC 8705, section 2)."""
 
 import base64
 import binascii
@@ -16,8 +16,8 @@ TOKENS = "tokens"
 GRANT = "client_credentials"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
-Credentials = tuple[str, tuple[str, ...]]
-"""A client's id, and its secret in the ways it can be meant."""
+Credentials = tuple[str, tuple[str, ...] | None]
+"""A client's id, and its secret in the ways it can be meant; None: its certificate stands for the secret."""
 
 
 @handler(
@@ -36,9 +36,9 @@ def issue(call: Call) -> dict[str, Any]:
         raise BankError("token-request-invalid", expected="grant_type is required")
     if form["grant_type"] != GRANT:
         raise BankError("grant-unsupported", offered=GRANT)
-    id, given = _credentials(call, form)
+    id, meant = _credentials(call, form)
     client = call.state.get("clients", id)
-    if client is None or not any(_same(client["secret"], one) for one in given):
+    if client is None or (meant is not None and not any(_same(client["secret"], secret) for secret in meant)):
         raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
     token = secrets.token_urlsafe(32)
     seconds: int = call.options["expires_in"]
@@ -68,10 +68,11 @@ def _credentials(call: Call, form: Mapping[str, str]) -> Credentials:
             text = "the client must say who it is in one way: with HTTP Basic, or with client_id and client_secret"
             raise BankError("token-request-invalid", expected=text)
         return _basic(encoded)
-    if "client_id" not in form or "client_secret" not in form:
-        text = "the client must say who it is: with HTTP Basic, or with client_id and client_secret"
+    if "client_id" not in form:
+        text = "the client must say who it is: with HTTP Basic, or with client_id, with or without client_secret"
         raise BankError("token-client-unknown", expected=text)
-    return form["client_id"], (form["client_secret"],)
+    # Without a secret it is mutual TLS that says who the client is, and no door asks for a certificate.
+    return form["client_id"], (form["client_secret"],) if "client_secret" in form else None
 
 
 def _basic(encoded: str) -> Credentials:
@@ -85,5 +86,5 @@ def _basic(encoded: str) -> Credentials:
     return unquote_plus(id), (secret, unquote_plus(secret))
 
 
-def _same(kept: str, given: str) -> bool:
-    return secrets.compare_digest(kept.encode(), given.encode())
+def _same(kept: str, secret: str) -> bool:
+    return secrets.compare_digest(kept.encode(), secret.encode())
