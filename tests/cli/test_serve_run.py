@@ -7,7 +7,9 @@ import pytest
 
 from tests.support.taping import derived, replay, taped
 from xs2a_sandbox.cli.serve import Run
+from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.exchange import Exchange
@@ -61,6 +63,18 @@ def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
     assert said[0] == f"{run.progress()}: {recording.file}"
     assert said[1] == "1 rule in 1 file:"
     assert (tmp_path / "new/cassettes/things.yaml").is_file()
+
+
+@pytest.mark.parametrize(("redact", "outcome"), [(True, "0 values redacted"), (False, "not redacted")])
+def test_what_is_redacted_for_the_log_alone_is_not_counted_as_recorded(
+    tmp_path: Path, redact: bool, outcome: str
+) -> None:
+    settings = Settings(
+        mode="record", bank="https://bank.example", to=tmp_path / "tape", state="memory:", confdir=tmp_path / "conf"
+    )
+    run = Run()
+    run.begin(build(settings, redact=redact))
+    assert run.progress() == f"recorded 0 exchanges, 0 requests told apart, {outcome}"
 
 
 def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path) -> None:

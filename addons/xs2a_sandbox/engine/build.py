@@ -228,7 +228,11 @@ def _passage(settings: Settings, real_banks: Sequence[RealBank], redactor: Redac
     except RecordingFailed as error:
         raise ConfigError(str(error)) from None
     return Passage(
-        settings.forward_host, recording, comparing, spied=settings.to is not None, redactions=lambda: redactor.count
+        settings.forward_host,
+        recording,
+        comparing,
+        spied=settings.to is not None,
+        redactions=(lambda: redactor.count) if redact else None,
     )
 
 

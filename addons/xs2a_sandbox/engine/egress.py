@@ -33,7 +33,7 @@ class Passage:
     """`recording` writes down what goes to a bank in mode record, and with `spied` what does so in mode spy;
     `comparing` is there for mode compare.
 
-    `redactions` counts what it has replaced.
+    `redactions` counts what has been replaced in the recording; None where it is not redacted.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Passage:
         comparing: LiveComparison | None = None,
         *,
         spied: bool = False,
-        redactions: Callable[[], int] = int,
+        redactions: Callable[[], int] | None = None,
     ) -> None:
         self.recording = recording
         self.comparing = comparing
