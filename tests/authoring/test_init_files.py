@@ -63,6 +63,7 @@ def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch
         testdata=tmp_path / "my-testdata.yaml",
         redaction=tmp_path / "my-redaction.yaml",
         frozen_at=datetime(2026, 11, 21, 9, tzinfo=BANK_ZONE),
+        seed="spring",
         public_url="http://localhost:8081",
         proxy_auth="user:password",
         bank="https://api.bank.example/psd2",

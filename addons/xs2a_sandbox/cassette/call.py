@@ -2,10 +2,13 @@
 
 import json
 import math
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from hashlib import blake2b
+from secrets import token_bytes
 from typing import Any, NamedTuple
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from xs2a_sandbox.cassette.expressions import Scope
 from xs2a_sandbox.cassette.matchers import RequestPart
@@ -20,6 +23,7 @@ from xs2a_sandbox.state.session import DEFAULT
 from xs2a_sandbox.state.store import StateView
 
 MAX_DEPTH = 64
+_LAST_NUMBER = ("_session", "number")
 
 
 class Session(NamedTuple):
@@ -120,6 +124,23 @@ class Call:
             return (parameters[place.name],) if place.name in parameters else ()
         return at_pointer(self.body_or_null, parse_pointer(place.name)) if self.request.body else ()
 
+    def new_id(self) -> str:
+        """A UUID; the next of the seed, where the session's clock stands still and has one."""
+        return str(UUID(bytes=self._drawn(), version=4) if self.clock.seed else uuid4())
+
+    def new_secret(self) -> str:
+        """A text that nobody guesses, unless the session's clock has a seed."""
+        return urlsafe_b64encode(self._drawn() if self.clock.seed else token_bytes(16)).decode().rstrip("=")
+
+    def _drawn(self) -> bytes:
+        return blake2b(f"{self.clock.seed}|{self.next_number()}".encode(), digest_size=16).digest()
+
+    def next_number(self) -> int:
+        """The session's next number: what is made later has a greater one."""
+        number: int = (self.state.get_own(*_LAST_NUMBER) or {"number": 0})["number"] + 1
+        self.state.put(*_LAST_NUMBER, {"number": number})
+        return number
+
     def scope(self) -> Scope:
         """The roots and functions of expressions."""
         return {
@@ -132,7 +153,7 @@ class Call:
             "testdata": _LazyMapping(self.state.testdata),
             "session": {"id": self.session.id, "url": self.session.url},
             "clock": _LazyMapping(self._clock_view),
-            "uuid": new_id,
+            "uuid": self.new_id,
             "now": self._now,
             "today": self._today,
             WORK: Work(),
@@ -156,10 +177,6 @@ class Call:
 
     def _today(self, days: int = 0) -> str:
         return self.clock.today(days).isoformat()
-
-
-def new_id() -> str:
-    return str(uuid4())
 
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:

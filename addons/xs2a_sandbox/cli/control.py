@@ -67,18 +67,23 @@ def state(collection: str | None, id: str | None, session: str | None, as_json: 
 @click.command()
 @click.option("--move", metavar="SPAN", help="Let time pass: 90d, 12h, 1d6h, PT15M, 90 (seconds); -1d goes back.")
 @click.option("--freeze", metavar="TIME", help="Stop the clock at this time: 2026-11-21T09:00.")
+@click.option("--seed", metavar="TEXT", help="With --freeze: ids are the same again whenever the same is done.")
 @click.option("--real", is_flag=True, help="Back to the real time.")
 @_session_option
 @where
-def clock(move: str | None, freeze: str | None, real: bool, session: str | None, **flags: Any) -> None:
+def clock(
+    move: str | None, freeze: str | None, seed: str | None, real: bool, session: str | None, **flags: Any
+) -> None:
     """Show, move, freeze or set back the clock of a running sandbox's session."""
     if (move is not None) + (freeze is not None) + real > 1:
         raise click.UsageError("--move, --freeze and --real exclude each other")
+    if seed is not None and freeze is None:
+        raise click.UsageError("--seed goes with --freeze: only a clock that stands can have one")
     remote = remote_of(flags, session)
     if move is not None:
         shown = remote.ask("POST", ("clock",), {"move": move})
     elif freeze is not None:
-        shown = remote.ask("PUT", ("clock",), {"frozen": freeze})
+        shown = remote.ask("PUT", ("clock",), {"frozen": freeze} | ({"seed": seed} if seed is not None else {}))
     elif real:
         shown = remote.ask("PUT", ("clock",), {"real": True})
     else:

@@ -139,6 +139,8 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
             yield f"{taken[port]} and {name} are both {port}: each needs a port of its own (0 picks a free one)"
         elif port:
             taken[port] = name
+    if values.get("seed") is not None and values.get("frozen_at") is None:
+        yield "seed needs frozen_at: only where the clock stands are ids the same again (--frozen-at TIME)"
     yield from _bank_clashes(Settings(**{name: value for name, value in values.items() if name in _OF_BANKS}))
 
 

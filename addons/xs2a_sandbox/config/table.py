@@ -56,6 +56,12 @@ class Settings:
         "The time at which every session's clock stands, until the session moves or sets it.",
         example='"2026-11-21T09:00"',
     )
+    seed: str | None = setting(
+        text("a text of 1 to 200 characters", r".{1,200}", "TEXT"),
+        None,
+        "With a clock that stands (frozen_at): the ids of what an app makes are the same in every session, and again.",
+        example="spring",
+    )
     confdir: Path = setting(
         kinds.FOLDER,
         Path("~/.xs2a-sandbox"),
@@ -180,7 +186,7 @@ class Settings:
     @property
     def clock(self) -> Clock:
         """The clock that every session begins with."""
-        return Clock(frozen=self.frozen_at)
+        return Clock(frozen=self.frozen_at, seed=self.seed if self.frozen_at else None)
 
     def real_banks(self) -> tuple[RealBank, ...]:
         """The banks with hosts of their own, then the one for all other requests."""

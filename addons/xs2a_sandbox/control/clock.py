@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from xs2a_sandbox.bank.handlers import bookings
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import BANK_ZONE, EXPECTED_TIME, TOO_FAR, Clock, can_show, read_time
 from xs2a_sandbox.config.readers import EXPECTED, parse_duration
 from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.state.session import keep_clock
+
+_LONGEST_SEED = 200
 
 
 def described(clock: Clock) -> dict[str, Any]:
@@ -19,19 +23,24 @@ def described(clock: Clock) -> dict[str, Any]:
         "today": clock.today().isoformat(),
         "shift": int(clock.shift.total_seconds()),
         "frozen": clock.frozen.isoformat() if clock.frozen else None,
+        "seed": clock.seed,
     }
 
 
 def put(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Sets the clock, whatever it was before, by just one of `shift`, `frozen` and `real: true`. Raises Refused."""
+    """Sets the clock, whatever it was before, by just one of `shift`, `frozen` (and `seed`) and `real: true`.
+
+    Raises Refused.
+    """
     match dict(body):
         case {"shift": shift, **rest} if not rest:
             return _keep(call, Clock(_span("shift", shift)))
-        case {"frozen": frozen, **rest} if not rest:
-            return _keep(call, Clock(frozen=_moment(frozen)))
+        case {"frozen": frozen, **rest} if rest.keys() <= {"seed"}:
+            return _keep(call, Clock(frozen=_moment(frozen), seed=_seed(rest.get("seed"))))
         case {"real": True, **rest} if not rest:
             return _keep(call, Clock())
-    raise body_invalid('the body must be one of {"shift": …}, {"frozen": …} and {"real": true}')
+    text = 'the body must be one of {"shift": …}, {"frozen": …}, {"frozen": …, "seed": …} and {"real": true}'
+    raise body_invalid(text)
 
 
 def move(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,19 +50,21 @@ def move(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
     clock, span = call.clock, _span("move", body["move"])
     try:
         frozen = clock.frozen and (clock.frozen.astimezone(UTC) + span).astimezone(BANK_ZONE)
-        return _keep(call, Clock(clock.shift + span, frozen))
+        return _keep(call, Clock(clock.shift + span, frozen, clock.seed))
     except OverflowError:
         raise _too_far() from None
 
 
 def _keep(call: Call, clock: Clock) -> dict[str, Any]:
     if clock.frozen:
-        clock = Clock(frozen=clock.frozen)
+        clock = replace(clock, shift=timedelta())
     try:
         if not can_show(clock.now()):
             raise _too_far()
     except OverflowError:
         raise _too_far() from None
+    if clock.timestamp() < call.clock.timestamp():
+        bookings.keep_booked(call)
     call.state.testdata()  # what its dates count from is kept now: the new time does not change them
     keep_clock(call.state, clock)
     return described(clock)
@@ -81,6 +92,14 @@ def _moment(value: Any) -> datetime:
         raise body_invalid(f"frozen must be {EXPECTED_TIME}") from None
     except OverflowError:
         raise _too_far() from None
+
+
+def _seed(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | str) or not 0 < len(str(value)) <= _LONGEST_SEED:
+        raise body_invalid(f"seed must be a whole number or a text of 1 to {_LONGEST_SEED} characters")
+    return str(value)
 
 
 def _too_far() -> Refused:

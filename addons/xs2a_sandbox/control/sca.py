@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xs2a_sandbox.bank.handlers.lifecycle import SCA
-from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, fail, settle, succeed
+from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, fail, succeed
 from xs2a_sandbox.bank.sca_pages.visit import Visit, check_open
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError, Refused, body_invalid
@@ -44,13 +44,10 @@ def decided(call: Call, id: str, body: Mapping[str, Any]) -> Document:
 
 
 def _visit(call: Call, id: str) -> Visit:
-    """The payment user's visit to the authorisation as it is now. Raises Refused."""
+    """The payment user's visit to the authorisation. Raises Refused."""
     id = id.lower()
     if authorisation := call.state.get(AUTHORISATIONS, id):
-        family, resource_id = FAMILIES[authorisation["family"]], authorisation["resource"]
-        settle(call, family.collection, resource_id)
-        if call.state.get(AUTHORISATIONS, id):
-            return Visit(call, family, resource_id, id, link="")
+        return Visit(call, FAMILIES[authorisation["family"]], authorisation["resource"], id, link="")
     raise Refused(404, "authorisation-unknown", f"the session {call.session.id} has no authorisation {id}")
 
 

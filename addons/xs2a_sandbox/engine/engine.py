@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from xs2a_sandbox.bank import Banks, Outcome, TestData
+from xs2a_sandbox.bank import Banks, Outcome, TestData, timeline
 from xs2a_sandbox.bank.bank import attempted, refusal
 from xs2a_sandbox.bank.sca_pages import pages
 from xs2a_sandbox.bank.sca_pages.html import show
@@ -395,14 +395,18 @@ class Engine:
             raise BankError("busy") from None
 
     def begin(self, request: Request, target: Target, outcome: Outcome) -> Call:
-        """The call with a transaction that has not read anything yet."""
+        """The call with a transaction of its own, in which all that was due has happened."""
         testdata, started, clock = self.testdata, self._started, self._clock
         state = Transaction(
-            self.store, outcome.session, lambda transaction: testdata.at(anchor(transaction, started, clock))
+            self.store,
+            outcome.session,
+            lambda transaction: testdata.at(anchor(transaction, started, clock)),
+            timeline.note,
         )
         session, sca_options = Session.named(outcome.session, self.public_url), outcome.bank.sca_options
         call = Call(request, target, session, session_clock(state, clock), state, static=self._static, sca=sca_options)
         outcome.warnings = call.warnings
+        timeline.run(call)
         return call
 
     def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:

@@ -43,7 +43,7 @@ def session_clock(transaction: Transaction, begins: Clock) -> Clock:
     frozen = datetime.fromisoformat(kept["frozen"]) if kept.get("frozen") else None
     if frozen and frozen.tzinfo is None:
         frozen = frozen.replace(tzinfo=BANK_ZONE)
-    return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen)
+    return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen, kept.get("seed") if frozen else None)
 
 
 def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
@@ -68,6 +68,8 @@ def keep_clock(transaction: Transaction, clock: Clock) -> None:
     kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name == "anchor"}
     if clock.frozen:
         kept["frozen"] = clock.frozen.isoformat()
+        if clock.seed is not None:
+            kept["seed"] = clock.seed
     else:
         kept["shift"] = int(clock.shift.total_seconds())
     transaction.put(*_TIME, kept)

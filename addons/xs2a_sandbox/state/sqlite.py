@@ -16,7 +16,7 @@ from xs2a_sandbox.state.store import Document, Key
 _TABLES = """
 create table if not exists documents (
     session text not null, collection text not null, id text not null, version integer not null, json text,
-    primary key (session, collection, id)
+    position integer not null default 0, primary key (session, collection, id)
 ) without rowid;
 create table if not exists lists (
     session text not null, collection text not null, version integer not null, primary key (session, collection)
@@ -29,10 +29,16 @@ select documents.session, collection, id, documents.version, json, lists.session
 from documents join lists using (collection), versions limit 0
 """
 """Fails on tables of the same names that are somebody else's."""
+_PUT = """
+insert into documents (session, collection, id, version, json, position) values (?, ?, ?, ?, ?, ?)
+on conflict do update set version = excluded.version, json = excluded.json
+"""
+"""A document that is written again keeps its position among the others."""
+
 _APPLICATION = int.from_bytes(b"XS2A")
 """Marks the file as ours, where SQLite has a place for that."""
 
-_FORMAT = 1
+_FORMAT = 2
 """The version of the tables, kept in the file. A file of a later version is not touched."""
 
 _NAMES = frozenset({"documents", "lists", "versions"})
@@ -68,6 +74,7 @@ class SqliteStore:
                 self._connection.execute("pragma journal_mode = wal")
                 self._connection.execute("pragma synchronous = normal")
                 self._connection.executescript(_TABLES)
+                self._widen()
                 self._connection.execute(_PROBE)
                 self._connection.execute(f"pragma application_id = {_APPLICATION}")
                 self._connection.execute(f"pragma user_version = {_FORMAT}")
@@ -91,6 +98,13 @@ class SqliteStore:
         if application != _APPLICATION and (application or written or names - _NAMES):
             raise UserMistake(f"the state file {self.file} is another program's database; {_ELSE}")
 
+    def _widen(self) -> None:
+        """Gives a file of the first format the order in which its documents were made: that of their last change."""
+        columns = {name for _, name, *_ in self._connection.execute("pragma table_info(documents)")}
+        if "position" not in columns:
+            self._connection.execute("alter table documents add column position integer not null default 0")
+            self._connection.execute("update documents set position = version")
+
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         query = "select version, json from documents where session = ? and collection = ? and id = ?"
         rows = self._rows(query, session, collection, id)
@@ -99,8 +113,8 @@ class SqliteStore:
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         # The version first: a write in between is then noticed at the commit, never missed.
         version = self._version(session, collection)
-        rows = self._rows("select id, json from documents where session = ? and collection = ?", session, collection)
-        return version, {id: _document(text) for id, text in rows}
+        query = "select id, json from documents where session = ? and collection = ? order by position, id"
+        return version, {id: _document(text) for id, text in self._rows(query, session, collection)}
 
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
@@ -111,10 +125,10 @@ class SqliteStore:
             if any(self._version(session, name) != version for name, version in lists.items()):
                 return False
             # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
-            (version,) = execute("update versions set last = last + 1 returning last").fetchone()
-            for (collection, id), document in writes.items():
+            (last,) = execute("update versions set last = last + ? returning last", (len(writes),)).fetchone()
+            for version, ((collection, id), document) in enumerate(writes.items(), last - len(writes) + 1):
                 text = None if document is None else to_json(document).decode()
-                execute("replace into documents values (?, ?, ?, ?, ?)", (session, collection, id, version, text))
+                execute(_PUT, (session, collection, id, version, text, version))
                 execute("replace into lists values (?, ?, ?)", (session, collection, version))
         self._must_be_there()
         return True

@@ -132,18 +132,31 @@ class Transaction:
     Nothing is written before `commit`, and then everything or nothing. Of a document that lies over the test data's
     only what differs is written: the dates of the rest go on counting from the day that they count from.
     `find` gives the test data when they are first looked at; what it keeps of that (`put_beside`) is written with
-    whatever else is, and by itself it is not.
+    whatever else is, and by itself it is not. `before_commit` may add to what was written.
     """
 
-    def __init__(self, store: Store, session: str, find: Callable[["Transaction"], Collections]) -> None:
+    __slots__ = (
+        "_before_commit", "_beside", "_changed", "_find", "_lists", "_reads", "_store", "_testdata", "_writes",
+        "session",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        store: Store,
+        session: str,
+        find: Callable[["Transaction"], Collections],
+        before_commit: Callable[["Transaction"], object] = lambda transaction: None,
+    ) -> None:
         self._store = store
         self._find = find
+        self._before_commit = before_commit
         self._testdata: Collections | None = None
         self.session = session
         self._reads: dict[Key, tuple[int, Document | None]] = {}
         self._lists: dict[str, tuple[int, dict[str, Document | None]]] = {}
         self._writes: dict[Key, Document | None] = {}
         self._beside: dict[Key, Document | None] = {}
+        self._changed: list[Key] = []
 
     def testdata(self) -> Collections:
         """The documents below the session's."""
@@ -161,10 +174,12 @@ class Transaction:
     def get_own(self, collection: str, id: str) -> Document | None:
         """The document that the session itself has there, whatever the test data says."""
         key = (collection, id)
-        for written in (self._writes, self._beside):
-            if key in written:
-                return written[key]
-        return self._whole(key, self._read(key)[1])
+        if key in self._writes:
+            return self._writes[key]
+        if key in self._beside:
+            return self._beside[key]
+        version, document = self._read(key)
+        return self._whole(key, document) if version else None
 
     def all(self, collection: str) -> dict[str, Document]:
         documents = {**self.testdata().get(collection, {}), **self._held(collection)}
@@ -198,10 +213,29 @@ class Transaction:
         if key in self._writes or self._read(key)[0]:
             self._write(key, self._original(key))
 
+    def take_changes(self) -> list[Key]:
+        """The documents that were written, or deleted, since this was last called, in that order."""
+        changed, self._changed = self._changed, []
+        return changed
+
+    def trial(self) -> Callable[[], None]:
+        """Begins work that may fail; what is returned takes back what has been written since."""
+        writes, changed = dict(self._writes), list(self._changed)
+
+        def undo() -> None:
+            self._writes, self._changed = writes, changed
+
+        return undo
+
+    def discard(self) -> None:
+        """Lets nothing be written of what has been so far."""
+        self._writes, self._beside, self._changed = {}, {}, []
+
     def commit(self) -> bool:
         """False if somebody else was faster; then nothing has been written."""
         if not self._writes:
             return True
+        self._before_commit(self)
         self.testdata()  # a first look may have something to keep: which day they count from
         writes = {**self._beside, **self._writes}
         return self._store.commit(
@@ -252,6 +286,7 @@ class Transaction:
     def _write(self, key: Key, document: Document | None) -> None:
         self._read(key)  # so that a blind write cannot undo somebody else's
         self._writes[key] = document
+        self._changed.append(key)
 
 
 class StateView(Mapping[str, Mapping[str, Document]]):

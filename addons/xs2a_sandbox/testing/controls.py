@@ -39,10 +39,14 @@ class Hand:
         span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         return self._moved("POST", {"move": int(span.total_seconds())})
 
-    def freeze(self, at: datetime | str | None = None) -> datetime:
-        """Stops it, at the bank's time where `at` has no offset; now if nothing is said."""
+    def freeze(self, at: datetime | str | None = None, *, seed: int | str | None = None) -> datetime:
+        """Stops it, at the bank's time where `at` has no offset; now if nothing is said.
+
+        With a `seed`, ids are the same again whenever the same is done.
+        """
         moment = self.now if at is None else at
-        return self._moved("PUT", {"frozen": moment if isinstance(moment, str) else moment.isoformat()})
+        frozen = moment if isinstance(moment, str) else moment.isoformat()
+        return self._moved("PUT", {"frozen": frozen} if seed is None else {"frozen": frozen, "seed": seed})
 
     def real(self) -> datetime:
         return self._moved("PUT", {"real": True})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.testing.server_process import Served
 
 MARKER = "xs2a"
-_MEMBERS = ("cassettes", "testdata", "dialect", "frozen_at")
+_MEMBERS = ("cassettes", "testdata", "dialect", "frozen_at", "seed")
 _SANDBOX = pytest.StashKey["Sandbox"]()
 
 
@@ -28,11 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("xs2a_testdata", "a YAML file laid over the bundled customers, accounts, consents and payments")
     parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
     parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
+    parser.addini("xs2a_seed", "with xs2a_frozen_at: ids are the same in every test, and again")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     text = "more cassettes, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
-    config.addinivalue_line("markers", f"{MARKER}(cassettes=[…], testdata=…, dialect=…, frozen_at=…): {text}")
+    config.addinivalue_line("markers", f"{MARKER}(cassettes=[…], testdata=…, dialect=…, frozen_at=…, seed=…): {text}")
 
 
 @pytest.fixture(scope="session")
@@ -132,6 +133,8 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
         settings["testdata"] = root / settings["testdata"]
     if isinstance(settings.get("frozen_at"), datetime):
         settings["frozen_at"] = settings["frozen_at"].isoformat()
+    if "seed" in settings:
+        settings["seed"] = str(settings["seed"])
     return settings
 
 

@@ -285,6 +285,8 @@ def test_what_a_member_has_begun_rests_and_can_go_on_afterwards(stage: Stage, fa
     assert (stage.sca(own), stage.status(member)) == ("started", before)
 
     stage.client.delete(basket.path)
+    assert (stage.sca(own), stage.status(member)) == ("started", before)
+    stage.move(seconds=30)
     assert stage.sca(own) == "finalised"
 
 

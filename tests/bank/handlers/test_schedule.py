@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.bank.handlers.schedule import days, executes_later, first_day
+from xs2a_sandbox.bank.handlers.schedule import days, first_day
 
 
 def order(start: str, frequency: str, **more: Any) -> dict[str, Any]:
@@ -42,9 +42,8 @@ def order(start: str, frequency: str, **more: Any) -> dict[str, Any]:
         (order("2026-11-21", "Weekly", dayOfExecution="1"), "2026-11-21 2026-11-28 2026-12-05 2026-12-12"),
         *(
             (order("2026-11-21", "Monthly", dayOfExecution=nonsense), "2026-11-21 2026-12-21 2027-01-21 2027-02-21")
-            for nonsense in ("", "0", "00", "-3", "x", None)
+            for nonsense in ("", "0", "00", "-3", "x", "32", "99", "٣", None)
         ),
-        (order("2026-11-21", "Monthly", dayOfExecution="99"), "2026-11-30 2026-12-31 2027-01-31 2027-02-28"),
         # the end
         (order("2026-11-21", "Monthly", endDate="2027-01-21"), "2026-11-21 2026-12-21 2027-01-21"),
         (order("2026-11-21", "Monthly", endDate="2027-01-20"), "2026-11-21 2026-12-21"),
@@ -68,8 +67,8 @@ def test_the_days_of_a_periodic_payment(payment: Mapping[str, Any], expected: st
     assert first_day(payment) == (date.fromisoformat(found[0]) if found else None)
 
 
-def test_a_daily_one_has_an_end_after_all() -> None:
-    assert len(list(days(order("2026-11-21", "Daily")))) == 1000
+def test_a_daily_one_goes_on_for_ever() -> None:
+    assert sum(1 for _ in days(order("2026-11-21", "Daily"))) == (date.max - date(2026, 11, 21)).days + 1
 
 
 def single(product: str = "sepa-credit-transfers", authorised: str | None = None, **request: Any) -> dict[str, Any]:
@@ -93,18 +92,3 @@ def single(product: str = "sepa-credit-transfers", authorised: str | None = None
 )
 def test_the_day_of_another_payment(payment: Mapping[str, Any], expected: str | None) -> None:
     assert [day.isoformat() for day in days(payment)] == ([expected] if expected else [])
-
-
-@pytest.mark.parametrize(
-    ("payment", "later"),
-    [
-        (single(), False),
-        (single(requestedExecutionDate="2026-11-20"), False),
-        (single(requestedExecutionDate="2026-11-21"), False),
-        (single(requestedExecutionDate="2026-11-22"), True),
-        (single("instant-sepa-credit-transfers", requestedExecutionDate="2026-11-22"), False),
-        (order("2026-11-21", "Monthly"), True),
-    ],
-)
-def test_what_waits_for_a_later_day(payment: Mapping[str, Any], later: bool) -> None:
-    assert executes_later(payment, date(2026, 11, 21)) is later

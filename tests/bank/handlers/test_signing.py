@@ -267,24 +267,21 @@ def test_an_answer_that_is_not_due_or_was_overtaken_ends_nothing(stage: Stage) -
     stage.move(seconds=SOON)
 
     assert [stage.status(one) for one in (older, newer)] == ["valid", "rejected"]
-    assert stage.kept("_pushed") == {ONE: {}}
 
 
-@pytest.mark.parametrize("newer", [facts.tied()[OWN[ONE][0]], None])
-def test_preconfigured_ones_and_those_for_all_accounts_end_nothing(stage: Stage, newer: str | None) -> None:
+def test_one_for_all_accounts_ends_nothing(stage: Stage) -> None:
     older = recurring(stage)
     stage.sign(older)
-    if newer:
-        stage.sign(Thing("consent", f"/v1/consents/{newer}"), ONE)
-    else:
-        stage.consent()
+    stage.consent()
     assert stage.status(older) == "valid"
 
 
-def test_a_new_one_does_not_end_a_preconfigured_one(stage: Stage) -> None:
-    preconfigured = Thing("consent", f"/v1/consents/{facts.tied()[OWN[ONE][0]]}")
-    stage.sign(preconfigured, ONE)
+def test_a_new_one_ends_a_preconfigured_one_until_that_is_asked_for_again(stage: Stage) -> None:
+    iban = OWN[ONE][0]
+    preconfigured = Thing("consent", f"/v1/consents/{facts.tied()[iban]}")
     stage.sign(recurring(stage))
+    assert stage.status(preconfigured) == "expired"
+    stage.consent(iban)
     assert stage.status(preconfigured) == "valid"
 
 

@@ -186,7 +186,7 @@ def usable_consent(call: Call) -> Document:
     if given is None:
         raise BankError("format-error", expected="the header Consent-ID is missing")
     _, consent = registered(call, given)
-    status = status_of(call, consent)
+    status = status_of(consent)
     if status == "expired":
         raise BankError("consent-expired", id=given)
     if status != "valid":

@@ -1,6 +1,5 @@
 """How an authorisation begins, and by which approach: redirect, embedded or decoupled."""
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,15 +7,12 @@ from xs2a_sandbox.bank.handlers.lifecycle import NONE, SCA
 from xs2a_sandbox.bank.handlers.signing import (
     AUTHORISATIONS,
     FAMILIES,
-    MOVING,
     Family,
     holders,
     moved,
     needed,
-    note_push,
 )
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.call import new_id
 from xs2a_sandbox.cassette.handler import Option
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
@@ -70,6 +66,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
     approach = approach_of(call, options, psu)
     status = SCA.after(NONE, "start with PSU-ID" if psu else "start") or ""
     authorisation: Document = {
+        "sequence": call.next_number(),
         "family": family.name,
         "resource": id,
         "approach": approach,
@@ -80,14 +77,14 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "expires": call.clock.after(options["expires_after"]).isoformat(),
         "ok": call.headers.get("tpp-redirect-uri"),
         "nok": call.headers.get("tpp-nok-redirect-uri"),
-        "code": secrets.token_urlsafe(12) if options["confirmation"] else None,
-        "nonce": secrets.token_urlsafe(12),
+        "code": call.new_secret() if options["confirmation"] else None,
+        "nonce": call.new_secret(),
     }
     resource = call.state.get(family.collection, id) or {}
     kept = [other for other in resource.get(family.listed, ()) if not gives_way(call, other)]
     if authorisation["ok"] is None:
         authorisation["ok"], authorisation["nok"] = resource.get("redirectUri"), resource.get("nokRedirectUri")
-    authorisation_id = new_id()
+    authorisation_id = call.new_id()
     call.state.put(AUTHORISATIONS, authorisation_id, authorisation)
     call.state.put(family.collection, id, {**resource, family.listed: [*kept, authorisation_id]})
     if approach == DECOUPLED and psu:
@@ -135,20 +132,12 @@ def push(call: Call, id: str, authorisation: Document) -> Document:
     if after is None:
         return moved(call, id, authorisation, "begin", decides=None)
     decides = call.clock.after(after)
-    _watch(call, FAMILIES[authorisation["family"]], authorisation["resource"])
-    note_push(call, id, authorisation, decides)
     return moved(call, id, authorisation, "begin", decides=decides.isoformat())
-
-
-def _watch(call: Call, family: Family, id: str) -> None:
-    """The payments that the app's answer may let go, without anybody asking for them first."""
-    resource = call.state.get(family.collection, id) or {}
-    ids = resource.get("payments", ()) if family.name == "basket" else [id] if family.name == "payment" else []
-    for payment in ids:
-        call.state.put(MOVING, payment, {})
 
 
 def gives_way(call: Call, id: str) -> bool:
     """Tells if it was begun with its resource and nobody has used it."""
     other = call.state.get(AUTHORISATIONS, id)
-    return other is not None and other["implicit"] and other["scaStatus"] in ("received", "psuIdentified")
+    if other is None or not other["implicit"] or other.get("used"):
+        return False
+    return other["scaStatus"] in ("received", "psuIdentified")

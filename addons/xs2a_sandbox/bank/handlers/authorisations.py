@@ -14,6 +14,7 @@ from xs2a_sandbox.bank.handlers.approaches import (
     REDIRECT,
     begin,
     customer,
+    gives_way,
     offered,
     push,
 )
@@ -23,10 +24,13 @@ from xs2a_sandbox.bank.handlers.signing import (
     FAMILIES,
     Family,
     active_basket,
+    can_sign,
     exempt,
     fail,
     holders,
     moved,
+    needed,
+    status_of,
     succeed,
 )
 from xs2a_sandbox.cassette import Call
@@ -128,16 +132,9 @@ def update(call: Call) -> dict[str, Any]:
 
 def check_signable(call: Call, family: Family, id: str, resource: Document) -> None:
     """Raises BankError where its state, or a basket it is in, lets nobody sign."""
-    status = consents.status_of(call, resource) if family.name == "consent" else resource[family.status]
-    if family.name == "cancellation":
-        signable = family.machine.after(status, "cancellation authorised") is not None
-    else:
-        signable = family.machine.after(status, "authorised by all") is not None
-        signable = signable or (status == "valid" and "role" in resource)  # works, and changes nothing
-    if not signable:
-        raise BankError("status-invalid", id=id, status=status)
-    if resource.get("unfunded"):
-        raise BankError("status-invalid", id=id, status=status, unfunded=True)
+    if not can_sign(family, resource):
+        status = status_of(family, resource)
+        raise BankError("status-invalid", id=id, status=status, unfunded=status == "RCVD" and "unfunded" in resource)
     if family.name != "basket" and active_basket(call, resource):
         raise BankError("resource-blocked", id=id)
 
@@ -147,9 +144,9 @@ def check_startable(call: Call, family: Family, id: str, resource: Document) -> 
     check_signable(call, family, id, resource)
     for other in resource.get(family.listed, ()):
         earlier = call.state.get(AUTHORISATIONS, other)
-        if earlier is None or earlier["implicit"] or earlier["scaStatus"] in SCA.final:
+        if earlier is None or gives_way(call, other) or earlier["scaStatus"] in SCA.final:
             continue
-        if len(holders(call, family, resource)) < 2:
+        if len(needed(call, family, resource)) < 2:
             raise BankError("status-invalid", id=other, status=earlier["scaStatus"])
 
 
@@ -246,7 +243,7 @@ def _identify(call: Call, id: str, authorisation: Document) -> Document:
         raise BankError("format-error", expected=text)
     psu = customer(call, FAMILIES[authorisation["family"]], authorisation["resource"], psu_id)
     approach = offered(psu, authorisation["approach"])
-    authorisation = moved(call, id, authorisation, "identify", psuId=psu_id, approach=approach)
+    authorisation = moved(call, id, authorisation, "identify", psuId=psu_id, approach=approach, used=True)
     return push(call, id, authorisation) if authorisation["approach"] == DECOUPLED else authorisation
 
 

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.consents import redirects, status_of
-from xs2a_sandbox.bank.handlers.lifecycle import BASKET
-from xs2a_sandbox.bank.handlers.signing import FAMILIES, active_basket, members, settle
+from xs2a_sandbox.bank.handlers.consents import redirects
+from xs2a_sandbox.bank.handlers.signing import FAMILIES, active_basket, members, move, rest, status_of
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.call import new_id
 from xs2a_sandbox.cassette.handler import Option, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
@@ -33,15 +31,16 @@ def create(call: Call) -> dict[str, Any]:
     if call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "false":
         text = "the header TPP-Explicit-Authorisation-Preferred must not be false: baskets are authorised explicitly"
         raise BankError("format-error", expected=text)
-    document: Document = {"transactionStatus": "RCVD"}
+    document: Document = {"sequence": call.next_number(), "transactionStatus": "RCVD"}
     for name, listed, family in _MEMBERS:
         ids = [id.lower() for id in body.get(name) or ()]
         for position, id in enumerate(ids):
             _check_member(call, family, id, ids[:position], f"/{name}/{position}")
         document[listed] = ids
-    id = new_id()
+    id = call.new_id()
     call.state.put("baskets", id, document | redirects(call))
     for kind, member_id, member in members(call, document):
+        rest(call, member)
         call.state.put(kind.collection, member_id, {**member, "basket": id})
     return {"basketId": id, "transactionStatus": "RCVD", "self": f"{call.self_path}/{id}"}
 
@@ -57,16 +56,14 @@ def read(call: Call) -> dict[str, Any]:
 def delete(call: Call) -> dict[str, Any]:
     """The members stay as they are, and can be authorised on their own again."""
     id, basket = known(call)
-    to = BASKET.after(basket["transactionStatus"], "delete")
-    if to is None:
+    if not move(call, FAMILIES["basket"], id, "delete"):
         raise BankError("status-invalid", id=id, status=basket["transactionStatus"])
-    call.state.put("baskets", id, {**basket, "transactionStatus": to})
     return {}
 
 
 def known(call: Call) -> tuple[str, Document]:
     id = call.path["basketId"]
-    basket = settle(call, "baskets", id.lower())
+    basket = call.state.get("baskets", id.lower())
     if basket is None:
         raise BankError("basket-unknown", id=id)
     return id.lower(), basket
@@ -74,12 +71,12 @@ def known(call: Call) -> tuple[str, Document]:
 
 def _check_member(call: Call, family: str, id: str, before: list[str], pointer: str) -> None:
     kind = FAMILIES[family]
-    member = settle(call, kind.collection, id)
+    member = call.state.get(kind.collection, id)
     if member is None:
         raise BankError("member-unknown", path=pointer, id=id)
     if id in before:
         raise BankError("format-error", path=pointer, expected="every member must be named once")
-    status = status_of(call, member) if family == "consent" else member[kind.status]
+    status = status_of(kind, member)
     unfunded = member.get("unfunded", False)
     if status not in ("received", "RCVD") or unfunded or active_basket(call, member):
         raise BankError("reference-status-invalid", path=pointer, id=id, unfunded=unfunded)

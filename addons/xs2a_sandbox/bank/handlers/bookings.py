@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from xs2a_sandbox.bank.handlers.schedule import days
-from xs2a_sandbox.bank.handlers.signing import MOVING, settle
+from xs2a_sandbox.bank.handlers.signing import MOVING
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.clock import beginning
 from xs2a_sandbox.state import Document
 
 _CENT = Decimal("0.01")
@@ -17,12 +18,19 @@ _AVAILABLE = "forwardAvailable"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """Money that moves on an account: `amount` in the account's currency, negative where it leaves."""
+    """Money that moves on an account: `amount` in the account's currency, negative where it leaves.
 
-    day: date
+    `order` tells which of two was booked later: by day, then by instant, then by the payment that was made later.
+    """
+
+    order: tuple[date, datetime, int]
     pending: bool
     amount: Decimal
     record: Document
+
+    @property
+    def day(self) -> date:
+        return self.order[0]
 
 
 def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movement]:
@@ -30,22 +38,45 @@ def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movemen
     if call.static:
         return []
     today = call.clock.today()
-    found = [
-        Movement(day, day > today, amount, _record(call, id, payment, position, day, (account["currency"], amount)))
-        for id in call.state.own(MOVING)
-        if (payment := settle(call, "payments", id)) and "authorised" in payment
-        for day in _until_next(payment, today)
-        for position, amount in _amounts(call, payment, iban, account["currency"])
-    ]
-    return sorted(found, key=lambda movement: movement.day, reverse=True)
+    moved = []
+    for id in call.state.own(MOVING):
+        payment = call.state.get("payments", id)
+        if payment is None or "authorised" not in payment:
+            continue
+        until = max(today, date.fromisoformat(payment.get("bookedUntil") or payment["authorised"]))
+        for day in _until_next(payment, until):
+            order = (day, _instant(payment, day), payment.get("sequence", 0))
+            for position, amount, leaves in _amounts(call, payment, iban, account["currency"]):
+                name = f"{id}-{day:%Y%m%d}-{position}{'' if leaves else '-in'}"
+                record = _record(call, payment, position, day, (account["currency"], amount))
+                moved.append(Movement(order, day > until, amount, {"transactionId": name, **record}))
+    return sorted(moved, key=lambda movement: movement.order, reverse=True)
+
+
+def _instant(payment: Mapping[str, Any], day: date) -> datetime:
+    """The moment when it is booked: that of the last signature if that is on this day, else when the day begins."""
+    authorised = datetime.fromisoformat(payment.get("authorisedAt", "1970-01-01T00:00:00+00:00"))
+    return max(beginning(day), authorised)
+
+
+def keep_booked(call: Call) -> None:
+    """Notes how far payments have been booked, before the clock is set back: what has happened has happened."""
+    today = call.clock.today().isoformat()
+    for id in call.state.own(MOVING):
+        if payment := call.state.get("payments", id):
+            call.state.put("payments", id, {**payment, "bookedUntil": max(today, payment.get("bookedUntil", ""))})
 
 
 def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document]:
-    """The balances: what is booked moves every one; what is pending moves what is available in future."""
+    """The balances: what is booked moves every one; what is going to leave is no longer available in future.
+
+    What is going to come is not available before it is there.
+    """
     if not moved:
         return list(account["balances"])
     booked = sum((m.amount for m in moved if not m.pending), Decimal())
-    everything = sum((m.amount for m in moved), Decimal())
+    leaving = sum((m.amount for m in moved if m.pending and m.amount < 0), Decimal())
+    day = max((m.day.isoformat() for m in moved if not m.pending), default="")
     return [
         {
             **balance,
@@ -53,9 +84,10 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
                 **balance["balanceAmount"],
                 "amount": str(
                     Decimal(balance["balanceAmount"]["amount"])
-                    + (everything if balance["balanceType"] == _AVAILABLE else booked)
+                    + (booked + leaving if balance["balanceType"] == _AVAILABLE else booked)
                 ),
             },
+            "referenceDate": max(balance["referenceDate"], day),
         }
         for balance in account["balances"]
     ]
@@ -88,17 +120,17 @@ def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
             return
 
 
-def _amounts(call: Call, payment: Mapping[str, Any], iban: str, currency: str) -> Iterator[tuple[int, Decimal]]:
-    """Each entry of the payment that touches the account, in its currency."""
+def _amounts(call: Call, payment: Mapping[str, Any], iban: str, currency: str) -> Iterator[tuple[int, Decimal, bool]]:
+    """Each entry of the payment that touches the account, in its currency, and whether it leaves."""
     for position, (creditor, sent, amount) in enumerate(_entries(payment)):
         value = converted(call, Decimal(amount), sent, currency)
         if value is None:
             continue
         value = value if sent == currency else value.quantize(_CENT, ROUND_HALF_EVEN)
         if payment["debtorAccount"]["iban"] == iban:
-            yield position, -value
+            yield position, -value, True
         if creditor == iban:
-            yield position, value
+            yield position, value, False
 
 
 def _entries(payment: Mapping[str, Any]) -> list[tuple[str | None, str, str]]:
@@ -110,10 +142,8 @@ def _entries(payment: Mapping[str, Any]) -> list[tuple[str | None, str, str]]:
     return [((payment.get("creditorAccount") or {}).get("iban"), amount["currency"], amount["amount"])]
 
 
-def _record(
-    call: Call, id: str, payment: Mapping[str, Any], position: int, day: date, money: tuple[str, Decimal]
-) -> Document:
-    """A transaction as it is listed (spec 2.8)."""
+def _record(call: Call, payment: Mapping[str, Any], position: int, day: date, money: tuple[str, Decimal]) -> Document:
+    """A transaction as it is listed (spec 2.8), but for its id."""
     currency, amount = money
     request = payment.get("request", payment)
     bulk = "creditorIban" in request
@@ -124,7 +154,6 @@ def _record(
 
     creditor = request["creditorIban"][position] if bulk else (payment.get("creditorAccount") or {}).get("iban")
     return {
-        "transactionId": f"{id}-{day:%Y%m%d}-{position}{'-in' if amount > 0 else ''}",
         "endToEndId": part("endToEndIdentification") or part("e2eIdentification") or None,
         "creditorId": "",
         "bookingDate": day.isoformat(),

@@ -1,14 +1,16 @@
 """Consents: created, read, deleted (spec 2.2 to 2.5, 3.1)."""
 
 from collections.abc import Iterator, Mapping
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from xs2a_sandbox.bank.handlers import signing
 from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, WITH_RESOURCE, begin_with_resource
 from xs2a_sandbox.bank.handlers.lifecycle import CONSENT
-from xs2a_sandbox.bank.handlers.signing import FAMILIES, settle
+from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.call import new_id
 from xs2a_sandbox.cassette.handler import Option, handler
+from xs2a_sandbox.clock import beginning
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -56,12 +58,11 @@ def create(call: Call) -> dict[str, Any]:
         raise BankError("format-error", path="/access", expected=text)
     status = call.options["status"]["all" if everything else "named"]
     if call.options.get("reuse") and not everything and (id := _preconfigured(call, ibans)):
-        call.state.restore("consents", id)
-        if any(redirects(call).values()):
-            call.state.put("consents", id, {**(call.state.get("consents", id) or {}), **redirects(call)})
+        _restore(call, id)
         return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
-    id = new_id()
+    id = call.new_id()
     document = {
+        "sequence": call.next_number(),
         "consentStatus": status,
         "accounts": ibans,
         "access": {name: [listed(ref) for ref in access.get(name) or ()] for name in _LISTS},
@@ -93,7 +94,7 @@ def read(call: Call) -> dict[str, Any]:
             "validUntil": consent["validUntil"],
             "frequencyPerDay": consent["frequencyPerDay"],
             "lastActionDate": consent["lastActionDate"],
-            "consentStatus": status_of(call, consent),
+            "consentStatus": status_of(consent),
         }
     }
 
@@ -102,7 +103,7 @@ def read(call: Call) -> dict[str, Any]:
 def status(call: Call) -> dict[str, Any]:
     """The status alone: it is polled, and nothing else is looked up for it."""
     _, consent = registered(call, call.path["consentId"])
-    return {"consentStatus": status_of(call, consent)}
+    return {"consentStatus": status_of(consent)}
 
 
 @handler("consents.delete", reads="where.consentId", raises="consent-unknown")
@@ -124,16 +125,21 @@ def redirects(call: Call) -> dict[str, str | None]:
 def registered(call: Call, id: str) -> tuple[str, Document]:
     """The consent, and its id as it is kept: UUIDs compare without case."""
     kept = id.lower()
-    consent = settle(call, "consents", kept)
+    consent = call.state.get("consents", kept)
     if consent is None:
         raise BankError("consent-unknown", id=id)
     return kept, consent
 
 
-def status_of(call: Call, consent: Mapping[str, Any]) -> str:
-    status: str = consent.get("consentStatus") or consent["role"]
-    passed = consent["validUntil"] < call.clock.today().isoformat()
-    return (passed and CONSENT.after(status, "validUntil passes")) or status
+def due(consent: Mapping[str, Any]) -> datetime | None:
+    """The instant at which it expires: the day after its `validUntil` begins, by the bank's time."""
+    last = date.fromisoformat(consent["validUntil"])
+    can_expire = CONSENT.after(status_of(consent), "validUntil passes") and last < date.max
+    return beginning(last + timedelta(days=1)) if can_expire else None
+
+
+def status_of(consent: Mapping[str, Any]) -> str:
+    return signing.status_of(FAMILIES["consent"], consent)
 
 
 def reference(call: Call, iban: str) -> dict[str, Any]:
@@ -178,3 +184,14 @@ def _preconfigured(call: Call, ibans: list[str]) -> str | None:
     """The consent that the test data ties to just this account (spec 2.1)."""
     consents = call.state.testdata().get("consents", {}).items()
     return next((id for id, c in consents if c["role"] == "valid" and c["accounts"] == ibans), None)
+
+
+def _restore(call: Call, id: str) -> None:
+    """Shows the consent as it is preconfigured; authorisations of it that are open go on."""
+    begun = [one for one, _ in signing.open_authorisations(call, call.state.get("consents", id) or {})]
+    call.state.restore("consents", id)
+    changes: dict[str, Any] = {AUTHORISATIONS: begun} if begun else {}
+    if any(redirects(call).values()):
+        changes |= redirects(call)
+    if changes:
+        call.state.put("consents", id, {**(call.state.get("consents", id) or {}), **changes})

@@ -8,9 +8,9 @@ from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, WITH_RESOURC
 from xs2a_sandbox.bank.handlers.bookings import available, converted
 from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, listed, redirects
 from xs2a_sandbox.bank.handlers.lifecycle import PAYMENT
-from xs2a_sandbox.bank.handlers.signing import FAMILIES, settle
+from xs2a_sandbox.bank.handlers.schedule import T2
+from xs2a_sandbox.bank.handlers.signing import FAMILIES
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.call import new_id
 from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
@@ -77,6 +77,11 @@ _STATES = {"type": "array", "items": {"type": "string"}}
             deeds=deeds("body/amount body/amountCurrency"),
             instead=places(_ALONE),
         ),
+        "business_days": Option(
+            "On which days payments execute: any, or those of T2, the Eurosystem's settlement, which is closed on "
+            "weekends and on its holidays; what falls on another day executes on the next.",
+            {"enum": ["any", T2]},
+        ),
         **APPROACH_OPTIONS,
     },
 )
@@ -87,8 +92,9 @@ def initiate(call: Call) -> dict[str, Any]:
     moneys = _bulk_moneys(body) if bulk else [money(body["instructedAmount"], "/instructedAmount")]
     check_currency(call, body.get("creditorAccount") or {}, "/creditorAccount")
     _check_dates(call, body)
-    id, (service, product) = new_id(), _kind(call)
+    id, (service, product) = call.new_id(), _kind(call)
     document = {
+        "sequence": call.next_number(),
         "service": service,
         "product": product,
         **(_bulk_record(body, moneys) if bulk else _record(body)),
@@ -97,6 +103,8 @@ def initiate(call: Call) -> dict[str, Any]:
         "request": body,
         **redirects(call),
     }
+    if call.options.get("business_days") == T2:
+        document["businessDays"] = T2
     covered = _covered(call, iban, moneys, bulk)
     call.state.put("payments", id, document if covered else {**document, "unfunded": True})
     if covered:
@@ -154,7 +162,7 @@ def _kind(call: Call) -> tuple[str, str]:
 def known(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
     id = call.path["paymentId"]
-    payment = settle(call, "payments", id.lower())
+    payment = call.state.get("payments", id.lower())
     if payment is None or (payment["service"], payment["product"]) != _kind(call):
         raise BankError("payment-unknown", id=id)
     return id.lower(), payment
@@ -169,6 +177,8 @@ def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
     start, end = body.get("startDate"), body.get("endDate")
     if start and end and end < start:
         raise BankError("period-invalid", path="/endDate", expected="endDate must not be before startDate")
+    if end and end < today:
+        raise BankError("period-invalid", path="/endDate", expected=f"endDate must not be before {today}")
 
 
 def money(amount: Mapping[str, str], pointer: str) -> Money:

@@ -1,15 +1,21 @@
 """On which days a payment executes."""
 
-from calendar import monthrange
-from collections.abc import Iterator, Mapping
-from datetime import MAXYEAR, date, timedelta
-from itertools import count
+import re
+from calendar import FRIDAY, monthrange
+from collections.abc import Container, Iterator, Mapping
+from datetime import MAXYEAR, date, datetime, timedelta
+from functools import cache
+from itertools import count, groupby
 from typing import Any
+
+from xs2a_sandbox.clock import beginning
 
 _DAYS = {"daily": 1, "weekly": 7, "everytwoweeks": 14}
 _MONTHS = {"monthly": 1, "everytwomonths": 2, "quarterly": 3, "semiannual": 6, "annual": 12}
-_MOST = 1000
-"""Executions of one payment; a daily order without end would otherwise fill the account for ever."""
+T2 = "T2"
+"""The business days of the Eurosystem's payments, of which weekends and its six holidays are none."""
+
+_DAY = re.compile(r"0?[1-9]|[12][0-9]|3[01]")
 
 
 def first_day(payment: Mapping[str, Any]) -> date | None:
@@ -17,8 +23,41 @@ def first_day(payment: Mapping[str, Any]) -> date | None:
     return next(days(payment), None)
 
 
+def due(payment: Mapping[str, Any]) -> datetime | None:
+    """The instant at which it begins to execute, where it waits for that: its first day begins, by the bank's time."""
+    first = first_day(payment) if payment["transactionStatus"] == "ACTC" else None
+    return beginning(first) if first else None
+
+
 def days(payment: Mapping[str, Any]) -> Iterator[date]:
     """All days of execution, from the first; none is before the day of authorisation."""
+    if payment.get("businessDays") == T2:
+        return _distinct(map(_next_business_day, _calendar_days(payment)))
+    return _calendar_days(payment)
+
+
+def _next_business_day(day: date) -> date:
+    """The day itself, or the next one on which T2, the Eurosystem's settlement of payments, is open."""
+    closed = _t2_holidays()
+    while day < date.max and (day.weekday() > FRIDAY or day in closed):
+        day += timedelta(days=1)
+    return day
+
+
+@cache
+def _t2_holidays() -> Container[date]:
+    # Read when it is asked for: most banks' payments go by any day, and its calendars take a tenth of a second.
+    import holidays
+
+    calendar: Container[date] = holidays.financial_holidays("ECB")
+    return calendar
+
+
+def _distinct(given: Iterator[date]) -> Iterator[date]:
+    return (day for day, _ in groupby(given))
+
+
+def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:
     request = payment.get("request", payment)
     authorised = date.fromisoformat(payment["authorised"]) if "authorised" in payment else None
     if payment["service"] == "periodic-payments":
@@ -30,13 +69,6 @@ def days(payment: Mapping[str, Any]) -> Iterator[date]:
         yield max(found)
 
 
-def executes_later(payment: Mapping[str, Any], today: date) -> bool:
-    """A future day, or every period."""
-    wanted = payment.get("request", payment).get("requestedExecutionDate") or ""
-    instant = payment["product"].startswith("instant-")
-    return payment["service"] == "periodic-payments" or (not instant and wanted > today.isoformat())
-
-
 def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[date]:
     """The first one is made up for on the day of authorisation if that came too late, others are not."""
     if not request.get("startDate"):
@@ -44,17 +76,15 @@ def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[da
     start = date.fromisoformat(request["startDate"])
     end = date.fromisoformat(request.get("endDate") or date.max.isoformat())
     last: date | None = None
-    given = 0
     for day in _occurrences(start, request):
         if last is None:
             day = max(day, authorised or day)
         elif day <= last:
             continue
-        if day > end or given == _MOST:
+        if day > end:
             return
         yield day
         last = day
-        given += 1
 
 
 def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
@@ -65,7 +95,7 @@ def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
             yield start + timedelta(days=number * step)
         return
     wanted = str(request.get("dayOfExecution") or "")
-    wished = int(wanted) if wanted.isdecimal() and int(wanted) else start.day
+    wished = int(wanted) if _DAY.fullmatch(wanted) else start.day
     for months in count(start.month - 1, _MONTHS.get(frequency, 1)):
         year, month = start.year + months // 12, months % 12 + 1
         if year > MAXYEAR:

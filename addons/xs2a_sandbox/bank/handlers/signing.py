@@ -2,21 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA, Machine
-from xs2a_sandbox.bank.handlers.schedule import executes_later, first_day
+from xs2a_sandbox.bank.handlers.schedule import first_day
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 AUTHORISATIONS = "authorisations"
 MOVING = "_moving"
-"""The collection that names the payments which move money, or may by themselves: the others are not looked at."""
-
-PUSHED = "_pushed"
-"""By customer: the authorisations of consents and baskets that their app is about to answer, and when it will."""
+"""The collection that names the payments which move money: the others are not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,88 +39,86 @@ FAMILIES = {
 }
 
 
-_BY_COLLECTION = {
-    collection: [family for family in FAMILIES.values() if family.collection == collection]
-    for collection in {family.collection for family in FAMILIES.values()}
-}
-
-
-def settle(call: Call, collection: str, id: str) -> Document | None:
-    """The resource as it is now: authorisations that ran out or came due in the meantime have taken effect.
-
-    While it is in an active basket its own authorisations rest.
-    """
-    resource = call.state.get(collection, id)
-    if resource is None:
-        return None
-    if resource.get("basket"):
-        if active_basket(call, resource):
-            return resource
-        resource = call.state.get(collection, id) or {}  # its basket may just have moved it
-    if collection == "consents" and "psuId" in resource:
-        _answer_due(call, resource["psuId"])  # a newer one may have ended it
-        resource = call.state.get(collection, id) or {}
-    waits = collection == "payments" and resource["transactionStatus"] == "ACTC"
-    families = [family for family in _BY_COLLECTION[collection] if resource.get(family.listed)]
-    if not families and not waits:
-        return resource
-    now = call.clock.now()
-    for family in families:
-        for one in resource[family.listed]:
-            authorisation = call.state.get(AUTHORISATIONS, one)
-            if authorisation is None or authorisation["scaStatus"] in SCA.final:
-                continue
-            if (due := authorisation.get("decides")) and datetime.fromisoformat(due) <= now:
-                if collection != "payments":
-                    _answer_due(call, authorisation["psuId"])
-                    authorisation = call.state.get(AUTHORISATIONS, one) or {}
-                if authorisation["scaStatus"] not in SCA.final:
-                    succeed(call, one, authorisation, datetime.fromisoformat(due).date())
-            elif (ends := datetime.fromisoformat(authorisation["expires"])) <= now:
-                fail(call, one, authorisation, ends.date())
-    resource = call.state.get(collection, id) or {}
-    waits = collection == "payments" and resource["transactionStatus"] == "ACTC"
-    if waits and (first := first_day(resource)) and first <= now.date():
-        _move(call, FAMILIES["payment"], id, "its day comes", first)
-    return call.state.get(collection, id)
+def status_of(family: Family, resource: Mapping[str, Any]) -> str:
+    """The status; a consent of the test data has its role for one."""
+    status: str = resource.get(family.status) or resource["role"]
+    return status
 
 
 def active_basket(call: Call, member: Mapping[str, Any]) -> str | None:
     """The basket that holds this payment or consent and waits to be authorised."""
     id: str | None = member.get("basket")
-    basket = settle(call, "baskets", id) if id else None
+    basket = call.state.get("baskets", id) if id else None
     return id if basket and basket["transactionStatus"] not in BASKET.final else None
 
 
-def note_push(call: Call, id: str, authorisation: Document, decides: datetime) -> None:
-    """The customer's app has been asked, and will have answered by then."""
-    if FAMILIES[authorisation["family"]].collection in ("consents", "baskets"):
-        pushed = call.state.get(PUSHED, authorisation["psuId"]) or {}
-        call.state.put(PUSHED, authorisation["psuId"], {**pushed, id: decides.isoformat()})
+def can_sign(family: Family, resource: Mapping[str, Any]) -> bool:
+    """Tells if the state lets anybody sign. The SCA of a preconfigured consent works and changes nothing."""
+    status = status_of(family, resource)
+    event = "cancellation authorised" if family.name == "cancellation" else "authorised by all"
+    if family.machine.after(status, event) is None:
+        return status == "valid" and "role" in resource and family.name == "consent"
+    return not resource.get("unfunded")
 
 
-def _answer_due(call: Call, psu: str) -> None:
-    """Settles them in the order of the answers: a newer recurring consent ends an older one, whichever is asked for."""
-    pushed = call.state.get(PUSHED, psu)
-    if not pushed:
-        return
-    now = call.clock.now()
-    due = sorted((when, id) for id, text in pushed.items() if (when := datetime.fromisoformat(text)) <= now)
-    if not due:
-        return
-    answered = {id for _, id in due}
-    call.state.put(PUSHED, psu, {id: when for id, when in pushed.items() if id not in answered})
-    for when, id in due:
+def due(authorisation: Mapping[str, Any]) -> datetime | None:
+    """The instant of what happens next by itself: the customer's app decides, or the time is over.
+
+    None where nothing does, as for one that rests while its resource is in an active basket.
+    """
+    if authorisation["scaStatus"] in SCA.final or authorisation.get("rests"):
+        return None
+    ends, decides = datetime.fromisoformat(authorisation["expires"]), _decides(authorisation)
+    return min(ends, decides) if decides else ends
+
+
+def happen(call: Call, id: str, authorisation: Document) -> None:
+    """Decides, or fails, as is due: a decision counts until the time is over, and while there is something to sign."""
+    family, decides = FAMILIES[authorisation["family"]], _decides(authorisation)
+    in_time = decides is not None and decides <= datetime.fromisoformat(authorisation["expires"])
+    resource = call.state.get(family.collection, authorisation["resource"])
+    if in_time and resource and can_sign(family, resource):
+        succeed(call, id, authorisation)
+    else:
+        fail(call, id, authorisation)
+
+
+def _decides(authorisation: Mapping[str, Any]) -> datetime | None:
+    decides = authorisation.get("decides") if authorisation["scaStatus"] == "started" else None
+    return datetime.fromisoformat(decides) if decides else None
+
+
+def rest(call: Call, member: Mapping[str, Any]) -> None:
+    """Lets the authorisations of a member of a new basket rest: they neither decide nor run out."""
+    for id, authorisation in open_authorisations(call, member):
+        call.state.put(AUTHORISATIONS, id, {**authorisation, "rests": call.clock.now().isoformat()})
+
+
+def _resume(call: Call, basket: Mapping[str, Any]) -> None:
+    """Gives the members' own authorisations the time back that they have rested."""
+    for _, _, member in members(call, basket):
+        for id, authorisation in open_authorisations(call, member):
+            if since := authorisation.get("rests"):
+                rested = (call.clock.now() - datetime.fromisoformat(since)).total_seconds()
+                moments = {name: authorisation[name] for name in ("expires", "decides") if authorisation.get(name)}
+                later = {name: seconds_after(moment, rested) for name, moment in moments.items()}
+                call.state.put(AUTHORISATIONS, id, {**authorisation, **later, "rests": None})
+
+
+def seconds_after(moment: str, seconds: float) -> str:
+    return Clock(frozen=datetime.fromisoformat(moment)).after(seconds).isoformat()
+
+
+def open_authorisations(call: Call, resource: Mapping[str, Any]) -> Iterable[tuple[str, Document]]:
+    """Its authorisations that have not ended, with their ids."""
+    for id in resource.get(AUTHORISATIONS, ()):
         authorisation = call.state.get(AUTHORISATIONS, id)
-        if authorisation is None or authorisation["scaStatus"] in SCA.final:
-            continue
-        resource = call.state.get(FAMILIES[authorisation["family"]].collection, authorisation["resource"])
-        if resource and not active_basket(call, resource):
-            succeed(call, id, authorisation, when.date())
+        if authorisation is not None and authorisation["scaStatus"] not in SCA.final:
+            yield id, authorisation
 
 
-def succeed(call: Call, id: str, authorisation: Document, day: date | None = None) -> Document:
-    """The PSU has approved, today unless another day is given: `finalised` with its effects, or `unconfirmed`.
+def succeed(call: Call, id: str, authorisation: Document) -> Document:
+    """The PSU has approved: `finalised` with its effects, or `unconfirmed`.
 
     A code is only asked for after a redirect: no other approach can hand it to the TPP. Raises BankError.
     """
@@ -133,7 +129,7 @@ def succeed(call: Call, id: str, authorisation: Document, day: date | None = Non
     if authorisation.get("code") and authorisation["approach"] == "redirect" and not confirmed:
         return moved(call, id, authorisation, "succeed, to be confirmed")
     authorisation = moved(call, id, authorisation, "confirm" if confirmed else "succeed")
-    _sign(call, family, authorisation["resource"], authorisation.get("psuId"), day or call.clock.today())
+    _sign(call, family, authorisation["resource"], authorisation.get("psuId"))
     return authorisation
 
 
@@ -141,16 +137,16 @@ def exempt(call: Call, id: str, authorisation: Document) -> Document:
     """Nothing but the password is asked of this PSU."""
     authorisation = moved(call, id, authorisation, "authenticate, no method")
     family = FAMILIES[authorisation["family"]]
-    _sign(call, family, authorisation["resource"], authorisation.get("psuId"), call.clock.today())
+    _sign(call, family, authorisation["resource"], authorisation.get("psuId"))
     return authorisation
 
 
-def fail(call: Call, id: str, authorisation: Document, day: date | None = None) -> Document:
+def fail(call: Call, id: str, authorisation: Document) -> Document:
     """Declined, timed out, broken, or tried too often. A cancellation that fails changes nothing."""
     authorisation = moved(call, id, authorisation, "fail")
     family = FAMILIES[authorisation["family"]]
     if family.name != "cancellation":
-        _move(call, family, authorisation["resource"], "refused", day or call.clock.today())
+        move(call, family, authorisation["resource"], "refused")
     return authorisation
 
 
@@ -203,7 +199,7 @@ def _signatories(call: Call, iban: str) -> list[str]:
     return list(account.get("signatories") or [account["psuId"]])
 
 
-def _sign(call: Call, family: Family, id: str, psu: str | None, day: date) -> None:
+def _sign(call: Call, family: Family, id: str, psu: str | None) -> None:
     resource = call.state.get(family.collection, id)
     if resource is None:
         return
@@ -212,54 +208,75 @@ def _sign(call: Call, family: Family, id: str, psu: str | None, day: date) -> No
     call.state.put(family.collection, id, resource)
     if needed(call, family, resource) - set(resource[signed]):
         if family.name != "cancellation":
-            _move(call, family, id, "authorised by some", day)
+            move(call, family, id, "authorised by some")
     elif family.name == "cancellation":
-        _move(call, family, id, "cancellation authorised", day)
+        move(call, family, id, "cancellation authorised")
     else:
-        _complete(call, family, id, psu, day)
+        _complete(call, family, id, resource)
 
 
-def _complete(call: Call, family: Family, id: str, psu: str | None, day: date) -> None:
+def _complete(call: Call, family: Family, id: str, resource: Document) -> None:
     """Everybody has signed."""
-    resource = call.state.get(family.collection, id)
-    if resource is None:
+    if not move(call, family, id, _completion(call, family, resource)):
         return
-    later = family.name == "payment" and executes_later(resource, day)
-    has_moved = _move(call, family, id, "authorised by all, for later" if later else "authorised by all", day)
-    if family.name == "consent" and has_moved:
-        _end_older(call, id, psu)
+    if family.name == "consent":
+        _end_older(call, id)
     if family.name == "basket":
-        for other, member, _ in members(call, resource):
-            _complete(call, other, member, psu, day)
+        signers = set(resource[f"{family.listed}SignedBy"])
+        for other, member_id, member in members(call, resource):
+            signed = [psu for psu in holders(call, other, member) if psu in signers]
+            member = {**member, f"{other.listed}SignedBy": signed}
+            call.state.put(other.collection, member_id, member)
+            _complete(call, other, member_id, member)
 
 
-def _move(call: Call, family: Family, id: str, event: str, day: date) -> bool:
-    """A state that the event does not touch stays: the SCA of a preconfigured consent works and changes nothing."""
+def _completion(call: Call, family: Family, resource: Document) -> str:
+    """The event that everybody's signature is. A standing order whose last day is over has nothing left to execute."""
+    if family.name != "payment":
+        return "authorised by all"
+    today = call.clock.today()
+    first = first_day({**resource, "authorised": today.isoformat()})
+    if first is None:
+        return "refused"
+    return "authorised by all, for later" if first > today else "authorised by all"
+
+
+def move(call: Call, family: Family, id: str, event: str) -> bool:
+    """Tells if the event could happen; if not, all stays as it is."""
     resource = call.state.get(family.collection, id)
-    to = family.machine.after(resource.get(family.status, "valid"), event) if resource else None
-    if resource and to:
-        changed = {**resource, family.status: to}
-        if family.name == "consent":
-            changed["lastActionDate"] = day.isoformat()
-        elif event.startswith("authorised by all") and family.collection == "payments":
-            changed["authorised"] = day.isoformat()
-            call.state.put(MOVING, id, {})
-        elif to == "CANC":
-            changed["cancelled"] = day.isoformat()
-        call.state.put(family.collection, id, changed)
-    return bool(to)
+    to = family.machine.after(status_of(family, resource), event) if resource else None
+    if not resource or not to:
+        return False
+    today = call.clock.today().isoformat()
+    changed = {**resource, family.status: to}
+    if family.name == "consent" and event != "validUntil passes":
+        changed["lastActionDate"] = today
+    elif event.startswith("authorised by all") and family.collection == "payments":
+        changed |= {"authorised": today, "authorisedAt": call.clock.now().isoformat()}
+        call.state.put(MOVING, id, {})
+    elif to == "CANC" and family.collection == "payments":
+        changed["cancelled"] = today
+    call.state.put(family.collection, id, changed)
+    if family.name == "basket" and to in BASKET.final:
+        _resume(call, changed)
+    return True
 
 
-def _end_older(call: Call, id: str, psu: str | None) -> None:
-    """A new recurring consent ends the same customer's older one."""
-    if psu is None:
-        return
-    _answer_due(call, psu)  # those are older, although nobody has looked at them yet
+def _end_older(call: Call, id: str) -> None:
+    """A new recurring consent ends its customers' older ones, those of the test data included."""
     newest = call.state.get("consents", id)
     if newest is None or not newest["recurringIndicator"]:
         return
-    call.state.put("consents", id, {**newest, "psuId": psu})
+    customers = _customers(call, newest)
     for other, consent in call.state.all("consents").items():
-        same = other != id and consent.get("psuId") == psu and consent["recurringIndicator"]
-        if same and (to := CONSENT.after(consent.get("consentStatus", "valid"), "newer recurring consent")):
+        if other == id or not consent.get("recurringIndicator") or not customers & _customers(call, consent):
+            continue
+        if to := CONSENT.after(status_of(FAMILIES["consent"], consent), "newer recurring consent"):
             call.state.put("consents", other, {**consent, "consentStatus": to})
+
+
+def _customers(call: Call, consent: Mapping[str, Any]) -> set[str]:
+    """The customers who have signed; of a consent of the test data the holders of its accounts."""
+    if "role" in consent:
+        return set(holders(call, FAMILIES["consent"], consent))
+    return {psu for psu in consent.get(f"{AUTHORISATIONS}SignedBy", ()) if psu}

@@ -188,7 +188,7 @@ def _of_form(call: Call, family: Family, resource: Document, id: str, nonce: str
 
 def _is_valid(call: Call, family: Family, resource: Document) -> bool:
     """A consent that is valid without anybody's signature: the page works, and changes nothing."""
-    valid = family.name == "consent" and status_of(call, resource) == "valid"
+    valid = family.name == "consent" and status_of(resource) == "valid"
     return valid and not resource.get(f"{family.listed}SignedBy")
 
 

@@ -1,0 +1,205 @@
+"""What falls due, as events with an instant: before a request is answered, all up to its clock's now have happened.
+
+A document says itself when something will happen to it (`due`), and the timeline keeps its instant as a note, in a
+collection for each hour, so that nothing is looked at while nothing is due. A note does not bind: what has become of
+the document in the meantime counts. The documents of the test data are looked at themselves.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
+
+from xs2a_sandbox.bank.handlers import consents, schedule, signing
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document, MemoryStore, Transaction
+from xs2a_sandbox.state.store import Collections
+
+log = logging.getLogger("xs2a_sandbox")
+
+_AGENDA = ("_session", "agenda")
+_NEVER = 32_503_680_000
+"""The year 3000, which no clock shows."""
+_NOTHING_NOTED: Document = {"hours": [], "soonest": _NEVER, "looked": ""}
+"""`hours` that have notes; nothing of them is due before `soonest`, in seconds since 1970; of the test data all up to
+`looked` has happened."""
+
+
+_HOUR = "_due-"
+
+
+class Event(NamedTuple):
+    """Something that happens to a document; those of one instant in the order in which their documents were made."""
+
+    at: str
+    sequence: int
+    collection: str
+    id: str
+
+
+class _Expected:
+    """The events of test data, in their order."""
+
+    __slots__ = ("_first", "events", "testdata")
+
+    def __init__(self, testdata: Collections, events: Sequence[Event]) -> None:
+        self.testdata = testdata
+        self.events = events
+        self._first = _seconds(events[0].at) if events else _NEVER
+
+    def soonest(self, looked: str) -> int:
+        """When the first one is due after that instant, in seconds since 1970."""
+        if not looked:
+            return self._first
+        return next((_seconds(event.at) for event in self.events if event.at > looked), _NEVER)
+
+
+_KEPT = 8
+_BY_TESTDATA: dict[int, _Expected] = {}
+"""By identity, as a session's test data are the same object for a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """`due` is the instant of the next event of a document, `happen` lets it happen."""
+
+    due: Callable[[Mapping[str, Any]], datetime | None]
+    happen: Callable[[Call, str, Document], Any]
+
+
+def _moves(family: str, event: str) -> Callable[[Call, str, Document], Any]:
+    return lambda call, id, document: signing.move(call, signing.FAMILIES[family], id, event)
+
+
+_KINDS = {
+    signing.AUTHORISATIONS: _Kind(signing.due, signing.happen),
+    "consents": _Kind(consents.due, _moves("consent", "validUntil passes")),
+    "payments": _Kind(schedule.due, _moves("payment", "its day comes")),
+}
+
+
+def run(call: Call) -> None:
+    """Lets all that is due by the call's clock happen, each at its own instant."""
+    agenda = call.state.get_own(*_AGENDA) or _NOTHING_NOTED
+    now = call.clock.timestamp()
+    if now < agenda["soonest"] and now < _of_testdata(call.state).soonest(agenda["looked"]):
+        return
+    clock = call.clock
+    try:
+        _happen(call, agenda, _text(clock.now()))
+    finally:
+        call.clock = clock
+
+
+def note(state: Transaction) -> list[Event]:
+    """Notes, and returns, what is going to happen to the documents that were written."""
+    events = []
+    for key in dict.fromkeys(state.take_changes()):
+        if (event := _event(state, *key)) is not None:
+            events.append(event)
+            if state.get_own(_hour(event.at), _name(event)) is None:
+                state.put(_hour(event.at), _name(event), {})
+                _expect(state, event)
+    return events
+
+
+def _expect(state: Transaction, event: Event) -> None:
+    agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
+    hours, soonest = agenda["hours"], min(agenda["soonest"], _seconds(event.at))
+    if _hour(event.at) not in hours:
+        hours = sorted([*hours, _hour(event.at)])
+    if hours is not agenda["hours"] or soonest != agenda["soonest"]:
+        state.put(*_AGENDA, {**agenda, "hours": hours, "soonest": soonest})
+
+
+def _happen(call: Call, agenda: Document, now: str) -> None:
+    state, clock = call.state, call.clock
+    of_testdata = [event for event in _of_testdata(state).events if agenda["looked"] < event.at <= now]
+    due = [event for event in (*of_testdata, *_noted(state, agenda, now)) if event.at <= now]
+    heapify(due)
+    while due:
+        event = heappop(due)
+        document = state.get(event.collection, event.id)
+        if document is None or _event(state, event.collection, event.id) != event:
+            continue
+        call.clock = replace(clock, frozen=datetime.fromisoformat(event.at))
+        undo = state.trial()
+        try:
+            _KINDS[event.collection].happen(call, event.id, document)
+        except (BankError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # Somebody has written a document of their own. Nothing happens to it, and all others go on.
+            undo()
+            log.warning("nothing has happened to %s %s at %s: %r", event.collection, event.id, event.at, error)
+        for following in note(state):
+            if following.at <= now:
+                heappush(due, following)
+    _look_ahead(state, now, bool(of_testdata))
+
+
+def _look_ahead(state: Transaction, now: str, looked: bool) -> None:
+    """Forgets the hours that are over, and notes when there is something to do next."""
+    agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
+    hours = [hour for hour in agenda["hours"] if hour > _hour(now)]
+    soonest = _seconds(f"{hours[0].removeprefix(_HOUR)}:00+00:00") if hours else _NEVER
+    if later := [event.at for event in _noted(state, agenda, now) if event.at > now]:
+        hours, soonest = [_hour(now), *hours], _seconds(min(later))
+    ahead = {"hours": hours, "soonest": soonest, "looked": now if looked else agenda["looked"]}
+    if ahead != agenda:
+        state.put(*_AGENDA, ahead)
+
+
+def _noted(state: Transaction, agenda: Document, now: str) -> Iterator[Event]:
+    """The events of the hours up to now, those that have happened among them."""
+    for hour in agenda["hours"]:
+        if hour <= _hour(now):
+            for name in state.own(hour):
+                at, sequence, collection, id = name.split("|", 3)
+                yield Event(at, int(sequence), collection, id)
+
+
+def _event(state: Transaction, collection: str, id: str) -> Event | None:
+    """What happens next to a document, as it is now; None for one that somebody has written and nobody understands."""
+    kind = _KINDS.get(collection)
+    document = state.get(collection, id) if kind else None
+    if kind is None or document is None:
+        return None
+    try:
+        at = kind.due(document)
+        return Event(_text(at), int(document.get("sequence", 0)), collection, id) if at else None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _of_testdata(state: Transaction) -> _Expected:
+    """What happens to the documents of the test data."""
+    testdata = state.testdata()
+    expected = _BY_TESTDATA.get(id(testdata))
+    if expected is None or expected.testdata is not testdata:
+        below = Transaction(MemoryStore(), state.session, lambda _: testdata)
+        events = [_event(below, name, id) for name in _KINDS for id in testdata.get(name, ())]
+        while len(_BY_TESTDATA) >= _KEPT:
+            _BY_TESTDATA.pop(next(iter(_BY_TESTDATA)))
+        expected = _BY_TESTDATA[id(testdata)] = _Expected(testdata, sorted(filter(None, events)))
+    return expected
+
+
+def _text(moment: datetime) -> str:
+    """The instant in UTC; such texts compare as the instants do."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _seconds(at: str) -> int:
+    return math.floor(datetime.fromisoformat(at).timestamp())
+
+
+def _hour(at: str) -> str:
+    """The collection of the notes of that hour."""
+    return _HOUR + at[:13]
+
+
+def _name(event: Event) -> str:
+    return f"{event.at}|{event.sequence}|{event.collection}|{event.id}"

@@ -1,0 +1,213 @@
+"""One session of the bundled bank at a time that a test says, seen as a client, a payment user and a tester see it."""
+
+import asyncio
+import json as jsonlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.contract import bodies
+from tests.support.admin import TOKEN, governed
+from tests.support.engine_client import NO_BODY, Answer
+from xs2a_sandbox.clock import BANK_ZONE, Clock, read_time
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.messages import Door
+from xs2a_sandbox.state import Store
+
+APART = {"TPP-Explicit-Authorisation-Preferred": "true"}
+REDIRECT = {"TPP-Redirect-Preferred": "true"}
+EMBEDDED = {"TPP-Redirect-Preferred": "false"}
+DECOUPLED = {"TPP-Decoupled-Preferred": "true"}
+REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+
+_LOOP = asyncio.new_event_loop()
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """What can be authorised; `link` is the page's that came with it."""
+
+    kind: str
+    path: str
+    link: str | None = None
+
+    @property
+    def id(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+def an_engine_at(time: str, store: Store | None = None, **options: Any) -> Engine:
+    """Every session begins at that time, the bank's where it has no offset, and stands still."""
+    return governed(store=store, clock=Clock(frozen=read_time(time)), **options)
+
+
+@dataclass
+class TimedBank:
+    engine: Engine
+    session: str = "default"
+    now: datetime = field(init=False)
+    sent: int = 0
+
+    def __post_init__(self) -> None:
+        self.now = datetime.fromisoformat(self.control("GET", "clock").json()["now"])
+
+    # -- asking
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        *,
+        json: Any = NO_BODY,
+        headers: Mapping[str, str | None] | None = None,
+        consent: str | None = None,
+        door: Door = "process",
+    ) -> Answer:
+        """`headers` change the usual ones; None leaves one out."""
+        fields: dict[str, str | None] = {
+            "X-Request-ID": REQUEST_ID,
+            "PSU-IP-Address": "192.0.2.7",
+            "X-Sandbox-Session": self.session,
+            "Consent-ID": consent,
+            **(headers or {}),
+        }
+        body = b"" if json is NO_BODY else jsonlib.dumps(json).encode()
+        pairs = [(name, value) for name, value in fields.items() if value is not None]
+        request = Request(method, target, Headers(pairs), body, host="bank.example", door=door)
+        response = _LOOP.run_until_complete(self.engine.answer(request))
+        assert isinstance(response, Response)
+        self.sent += 1
+        return Answer(response.status, {n.lower(): v for n, v in response.headers}, response.body)
+
+    def get(self, target: str, **options: Any) -> Any:
+        """The body of an answer that has to be 200."""
+        answer = self.ask("GET", target, **options)
+        assert answer.status == 200, (target, answer.status, answer.body)
+        return answer.json()
+
+    def control(self, method: str, path: str, json: Any = NO_BODY) -> Answer:
+        return self.ask(method, f"/_sandbox/{path}", json=json, headers={"Authorization": f"Bearer {TOKEN}"})
+
+    # -- the time
+
+    def at(self, time: str | datetime) -> "TimedBank":
+        """Stops the clock at that time."""
+        moment = read_time(time) if isinstance(time, str) else time
+        answer = self.control("PUT", "clock", {"frozen": moment.isoformat()})
+        assert answer.status == 200, answer.body
+        self.now = datetime.fromisoformat(answer.json()["now"])
+        return self
+
+    def wait(self, **by: int) -> "TimedBank":
+        """Lets so much time pass; an hour is an hour on the days that clocks change, too."""
+        return self.at((self.now.astimezone(UTC) + timedelta(**by)).astimezone(BANK_ZONE))
+
+    def day(self, days: int = 0) -> str:
+        return (self.now.astimezone(BANK_ZONE).date() + timedelta(days=days)).isoformat()
+
+    # -- making
+
+    def payment(self, debtor: str, product: str = bodies.SEPA, *, wishes: Any = APART, **changes: Any) -> Thing:
+        body = bodies.payment(product, **{"debtor": debtor, "amount": "12.50", **changes})
+        answer = self.ask("POST", f"/v1/{product}", json=body, headers=wishes)
+        assert answer.status == 200, answer.body
+        links = answer.json()["_Left"]
+        return Thing("payment", links["self"]["href"], _local(links["scaRedirect"]["href"]))
+
+    def consent(self, *ibans: str, wishes: Any = APART, **changes: Any) -> Thing:
+        """For all accounts where none is named."""
+        body = bodies.consent(*ibans, **{"validUntil": "9999-12-31", **changes})
+        answer = self.ask("POST", "/v1/consents", json=body, headers=wishes)
+        assert answer.status == 200, answer.body
+        links = answer.json()["_links"]
+        return Thing("consent", links["self"]["href"], _local(links["scaRedirect"]["href"]))
+
+    def basket(self, *members: Thing) -> Thing:
+        ids: dict[str, list[str]] = {}
+        for member in members:
+            ids.setdefault(f"{member.kind}Ids", []).append(member.id)
+        answer = self.ask("POST", "/v1/signing-baskets", json=ids)
+        assert answer.status == 201, answer.body
+        return Thing("basket", answer.json()["_links"]["self"]["href"])
+
+    def cancellation(self, payment: Thing) -> Thing:
+        """Of a payment whose DELETE is 202."""
+        answer = self.ask("DELETE", payment.path)
+        assert answer.status == 202, answer.body
+        return Thing("cancellation", payment.path)
+
+    def delete(self, thing: Thing) -> int:
+        return self.ask("DELETE", thing.path).status
+
+    # -- authorising
+
+    def start(self, thing: Thing, psu: str | None = None, wishes: Mapping[str, str] = REDIRECT) -> Answer:
+        family = "cancellation-authorisations" if thing.kind == "cancellation" else "authorisations"
+        return self.ask("POST", f"{thing.path}/{family}", headers={"PSU-ID": psu, **wishes})
+
+    def begin(self, thing: Thing, psu: str | None = None, wishes: Mapping[str, str] = REDIRECT) -> str:
+        """The path of an authorisation that has to be possible."""
+        answer = self.start(thing, psu, wishes)
+        assert answer.status == 201, answer.body
+        return answer.headers["location"]
+
+    def decide(self, authorisation: str, decision: str = "approve") -> Answer:
+        """Through the control interface."""
+        return self.control("POST", f"sca/{authorisation.rpartition('/')[2]}", {"decide": decision})
+
+    def sign(self, thing: Thing, *psus: str) -> str:
+        """The status that the last decision is answered with."""
+        status = ""
+        for psu in psus:
+            answer = self.decide(self.begin(thing, psu))
+            assert answer.status == 200, answer.body
+            status = answer.json()["resourceStatus"]
+        return status
+
+    def open(self, link: str, **more: str) -> Answer:
+        """The page, as a browser gets it."""
+        return self.ask("GET", link + "".join(f"&{name}={value}" for name, value in more.items()), door="direct")
+
+    # -- looking
+
+    def status(self, thing: Thing) -> str:
+        value = self.get(f"{thing.path}/status")
+        return str(value["consentStatus" if thing.kind == "consent" else "transactionStatus"])
+
+    def sca(self, authorisation: str) -> str:
+        return str(self.get(authorisation)["scaStatus"])
+
+    def listed(self, thing: Thing) -> list[str]:
+        """The ids of its authorisations."""
+        family = "cancellation-authorisations" if thing.kind == "cancellation" else "authorisations"
+        return list(self.get(f"{thing.path}/{family}")["authorisationIds"])
+
+    def kept(self, collection: str, id: str | None = None) -> Any:
+        """What the control interface shows."""
+        answer = self.control("GET", f"state/{collection}" + (f"/{id}" if id else ""))
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    def balances(self, iban: str) -> dict[str, Any]:
+        """By type. Looked at with a consent of its own for all accounts."""
+        shown = self.get(f"/v1/accounts/{iban}/balances", consent=self._eye())["balances"]
+        return {balance["balanceType"]: balance for balance in shown}
+
+    def amount(self, iban: str, kind: str = "interimAvailable") -> str:
+        return str(self.balances(iban)[kind]["balanceAmount"]["amount"])
+
+    def entries(self, iban: str, kind: str = "booked", **query: str) -> list[Mapping[str, Any]]:
+        asked = "".join(f"&{name}={value}" for name, value in query.items())
+        path = f"/v1/accounts/{iban}/transactions?bookingStatus={kind}{asked}"
+        return list(self.get(path, consent=self._eye())["transactions"][kind] or [])
+
+    def _eye(self) -> str:
+        return self.consent(recurringIndicator=False).id
+
+
+def _local(link: str) -> str:
+    parts = urlsplit(link)
+    return f"{parts.path}?{parts.query}"
