@@ -120,8 +120,8 @@ def overlay(files: Sequence[Path]) -> Overlay:
         except Unreadable as error:
             over.problems += error.problems
             continue
-        if found := complaints(one, bundled_schema("testdata")):
-            over.problems += found
+        if mistakes := complaints(one, bundled_schema("testdata")):
+            over.problems += mistakes
         else:
             over.add(one)
     return over

@@ -1,4 +1,4 @@
-"""What falls due, as events with an instant: before a request is answered, all up to its clock's now have happened.
+"""Events that fall due, each with an instant: before a request is answered, all up to its clock's now have happened.
 
 A document says itself when something will happen to it (`due`), and the timeline keeps its instant as a note, in a
 collection for each hour, so that nothing is looked at while nothing is due. A note does not bind: what has become of
@@ -52,7 +52,7 @@ class _Expected:
         self._first = _seconds(events[0].at) if events else _NEVER
 
     def soonest(self, looked: str) -> int:
-        """When the first one is due after that instant, in seconds since 1970."""
+        """The time of the first one after that instant, in seconds since 1970."""
         if not looked:
             return self._first
         return next((_seconds(event.at) for event in self.events if event.at > looked), _NEVER)
@@ -162,7 +162,7 @@ def _noted(state: Transaction, agenda: Document, now: str) -> Iterator[Event]:
 
 
 def _event(state: Transaction, collection: str, id: str) -> Event | None:
-    """What happens next to a document, as it is now; None for one that somebody has written and nobody understands."""
+    """The next event of a document as it is now; None also where somebody has written it and nobody understands it."""
     kind = _KINDS.get(collection)
     document = state.get(collection, id) if kind else None
     if kind is None or document is None:
@@ -175,7 +175,7 @@ def _event(state: Transaction, collection: str, id: str) -> Event | None:
 
 
 def _of_testdata(state: Transaction) -> _Expected:
-    """What happens to the documents of the test data."""
+    """The events of the test data's documents."""
     testdata = state.testdata()
     expected = _BY_TESTDATA.get(id(testdata))
     if expected is None or expected.testdata is not testdata:

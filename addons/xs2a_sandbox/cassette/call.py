@@ -185,15 +185,15 @@ def parse_json(body: bytes, warnings: list[str]) -> Any:
         raise BankError("format-error", expected="a JSON body is required")
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        merged = dict(pairs)
+        if len(merged) != len(pairs):
             seen: set[str] = set()
             warnings.extend(
                 f"the member {name!r} is sent twice; the last one counts"
                 for name, _ in pairs
                 if name in seen or seen.add(name)  # type: ignore[func-returns-value]
             )
-        return found
+        return merged
 
     try:
         value = json.loads(body.decode(), parse_float=_finite, parse_constant=_not_finite, object_pairs_hook=members)

@@ -1,7 +1,8 @@
 """On which days payments execute."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -68,7 +69,8 @@ def test_the_days_of_a_periodic_payment(payment: Mapping[str, Any], expected: st
 
 
 def test_a_daily_one_goes_on_for_ever() -> None:
-    assert sum(1 for _ in days(order("2026-11-21", "Daily"))) == (date.max - date(2026, 11, 21)).days + 1
+    *_, last = islice(days(order("2026-11-21", "Daily")), 5000)
+    assert last == date(2026, 11, 21) + timedelta(days=4999)
 
 
 def single(product: str = "sepa-credit-transfers", authorised: str | None = None, **request: Any) -> dict[str, Any]:

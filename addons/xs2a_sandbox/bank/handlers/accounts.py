@@ -14,7 +14,7 @@ from xs2a_sandbox.state import Document
 
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _PAGED = ("bookingStatus", "dateFrom", "dateTo")
-"""What the address of another page repeats of the request."""
+"""The parameters of the request that the address of another page repeats."""
 
 
 LINKS = Option(
@@ -158,10 +158,10 @@ def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, li
 
 def _page(call: Call, entries: list[Document], size: int) -> tuple[list[Document], str | None]:
     """The page that is asked for, the first is 1, and the address of the next. There is nothing after the last."""
-    asked = call.query.get("page", "1")
-    if not _PAGE.fullmatch(asked):
+    page = call.query.get("page", "1")
+    if not _PAGE.fullmatch(page):
         raise BankError("format-error", expected="the query parameter page must be a whole number from 1 on")
-    number = int(asked)
+    number = int(page)
     following = None
     if number * size < len(entries):
         query = {name: call.query[name] for name in _PAGED if name in call.query}
@@ -182,15 +182,15 @@ def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Documen
 
 def usable_consent(call: Call) -> Document:
     """The consent that the request names. Raises BankError where it is unknown, not authorised, or expired."""
-    given = call.headers.get("consent-id")
-    if given is None:
+    consent_id = call.headers.get("consent-id")
+    if consent_id is None:
         raise BankError("format-error", expected="the header Consent-ID is missing")
-    _, consent = registered(call, given)
+    _, consent = registered(call, consent_id)
     status = status_of(consent)
     if status == "expired":
-        raise BankError("consent-expired", id=given)
+        raise BankError("consent-expired", id=consent_id)
     if status != "valid":
-        raise BankError("consent-invalid", id=given, status=status)
+        raise BankError("consent-invalid", id=consent_id, status=status)
     return consent
 
 

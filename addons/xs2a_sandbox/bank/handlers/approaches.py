@@ -101,20 +101,20 @@ def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] |
     """The approach that the TPP prefers, if the customer can do it; the dialect's own where it has no wish, or two."""
     redirect = call.headers.get("tpp-redirect-preferred", "").lower()
     decoupled = call.headers.get("tpp-decoupled-preferred", "").lower()
-    wanted: str = options["sca"]
+    approach: str = options["sca"]
     if redirect == "true" and decoupled != "true":
-        wanted = REDIRECT
+        approach = REDIRECT
     elif decoupled == "true" and redirect != "true":
-        wanted = DECOUPLED
+        approach = DECOUPLED
     elif redirect == "false":
-        wanted = EMBEDDED
-    return offered(psu, wanted)
+        approach = EMBEDDED
+    return offered(psu, approach)
 
 
-def offered(psu: Mapping[str, Any] | None, wanted: str) -> str:
+def offered(psu: Mapping[str, Any] | None, approach: str) -> str:
     """The approach, if the customer can do it, else the first that they can."""
-    known = (psu or {}).get("approaches") or APPROACHES
-    return wanted if wanted in known else str(known[0])
+    able = (psu or {}).get("approaches") or APPROACHES
+    return approach if approach in able else str(able[0])
 
 
 def customer(call: Call, family: Family, id: str, psu_id: str) -> Document:

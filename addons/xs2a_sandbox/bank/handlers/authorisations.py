@@ -42,9 +42,9 @@ MAX_ATTEMPTS = 3
 
 LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
     "consent": lambda call: consents.registered(call, call.path["consentId"]),
-    "payment": payments.known,
-    "cancellation": payments.known,
-    "basket": baskets.known,
+    "payment": payments.addressed,
+    "cancellation": payments.addressed,
+    "basket": baskets.addressed,
 }
 
 
@@ -162,14 +162,14 @@ def check_password(call: Call, id: str, authorisation: Document, psu_id: str, pa
 
 def authenticate(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
     """Moves on by the number of the customer's methods. Raises BankError `credentials-invalid`, which counts."""
-    known = check_password(call, id, authorisation, psu_id, password)
-    methods = methods_of(call, known)
+    identified = check_password(call, id, authorisation, psu_id, password)
+    methods = methods_of(call, identified)
     if not methods:
-        return exempt(call, id, known)
+        return exempt(call, id, identified)
     if len(methods) == 1:
         method = methods[0]["authenticationMethodId"]
-        return moved(call, id, known, "authenticate, one method", method=method)
-    return moved(call, id, known, "authenticate, several methods")
+        return moved(call, id, identified, "authenticate, one method", method=method)
+    return moved(call, id, identified, "authenticate, several methods")
 
 
 def wrong(call: Call, id: str, authorisation: Document) -> BankError:
@@ -299,5 +299,5 @@ _NEXT = {
 }
 
 
-def _same(kept: str, given: str) -> bool:
-    return secrets.compare_digest(str(kept).encode(), str(given).encode())
+def _same(kept: str, sent: str) -> bool:
+    return secrets.compare_digest(str(kept).encode(), str(sent).encode())

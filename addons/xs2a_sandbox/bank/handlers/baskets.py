@@ -23,11 +23,11 @@ _MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "c
 def create(call: Call) -> dict[str, Any]:
     """A new basket of payments and consents that nobody has authorised yet."""
     body = call.body
-    given = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
-    if not given:
+    named = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
+    if not named:
         raise BankError("format-error", path="", expected="a basket needs at least one of paymentIds and consentIds")
-    if len(given) > (most := call.options["most"]):
-        raise BankError("format-error", path=f"/{given[most][0]}/{given[most][1]}", expected=f"at most {most} entries")
+    if len(named) > (most := call.options["most"]):
+        raise BankError("format-error", path=f"/{named[most][0]}/{named[most][1]}", expected=f"at most {most} entries")
     if call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "false":
         text = "the header TPP-Explicit-Authorisation-Preferred must not be false: baskets are authorised explicitly"
         raise BankError("format-error", expected=text)
@@ -48,20 +48,20 @@ def create(call: Call) -> dict[str, Any]:
 @handler("baskets.read", reads="where.basketId", raises="basket-unknown", returns="basket")
 def read(call: Call) -> dict[str, Any]:
     """The basket with the ids of its members."""
-    _, basket = known(call)
+    _, basket = addressed(call)
     return {"basket": {name: basket[name] for name in ("payments", "consents", "transactionStatus")}}
 
 
 @handler("baskets.delete", reads="where.basketId", raises="basket-unknown status-invalid")
 def delete(call: Call) -> dict[str, Any]:
     """The members stay as they are, and can be authorised on their own again."""
-    id, basket = known(call)
+    id, basket = addressed(call)
     if not move(call, FAMILIES["basket"], id, "delete"):
         raise BankError("status-invalid", id=id, status=basket["transactionStatus"])
     return {}
 
 
-def known(call: Call) -> tuple[str, Document]:
+def addressed(call: Call) -> tuple[str, Document]:
     id = call.path["basketId"]
     basket = call.state.get("baskets", id.lower())
     if basket is None:

@@ -1,4 +1,4 @@
-"""What payments do, over time, to the accounts they move money between."""
+"""The movements that payments make, over time, on the accounts they move money between."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -19,8 +19,8 @@ from xs2a_sandbox.errors import BankError
 )
 def confirm(call: Call) -> dict[str, Any]:
     """Asking changes nothing: no money is set aside."""
-    if (given := call.headers.get("consent-id")) is not None:
-        registered(call, given)
+    if (consent_id := call.headers.get("consent-id")) is not None:
+        registered(call, consent_id)
     body = call.body
     iban = held_account(call, body["account"], "/account")
     account = call.state.get("accounts", iban) or {}

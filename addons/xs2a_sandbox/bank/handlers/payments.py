@@ -52,14 +52,14 @@ KIND = {
 }
 _BY_KIND = "where.product where.service"
 BY_ID = f"where.paymentId {_BY_KIND}"
-"""The parts of a request that `known` reads."""
+"""The parts of a request that `addressed` reads."""
 _ALONE = (
     "body/creditorAccountBban body/creditorAddressBuildingNumber body/creditorAddressCity "
     "body/creditorAddressCountryCode body/creditorAddressPostalCode body/creditorAddressStreet body/creditorAdress "
     "body/creditorAgent body/creditorAgentIdType body/creditorAgentOtherId body/creditorName body/e2eIdentification "
     "body/instructedAmount body/remittanceInformationStructured body/remittanceInformationUnstructured"
 )
-"""What a payment is read back with; of a bulk it is never looked at."""
+"""The members that a payment is read back with; of a bulk they are never looked at."""
 _STATES = {"type": "array", "items": {"type": "string"}}
 
 
@@ -121,7 +121,7 @@ def initiate(call: Call) -> dict[str, Any]:
 @handler("payments.read", reads=BY_ID, raises="payment-unknown", returns="payment", options=KIND)
 def read(call: Call) -> dict[str, Any]:
     """The first read of a payment that the account cannot cover rejects it; all others change nothing."""
-    id, payment = known(call)
+    id, payment = addressed(call)
     rejected = PAYMENT.after(payment["transactionStatus"], "funds do not cover it")
     if payment.get("unfunded") and rejected:
         payment = {**payment, "transactionStatus": rejected}
@@ -143,7 +143,7 @@ def read(call: Call) -> dict[str, Any]:
 )
 def cancel(call: Call) -> dict[str, Any]:
     """The status after it: cancelled, or as it was, where that has to be authorised."""
-    id, payment = known(call)
+    id, payment = addressed(call)
     status = payment["transactionStatus"]
     if status in call.options["at_once"]:
         call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
@@ -159,7 +159,7 @@ def _kind(call: Call) -> tuple[str, str]:
     return service, product
 
 
-def known(call: Call) -> tuple[str, Document]:
+def addressed(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
     id = call.path["paymentId"]
     payment = call.state.get("payments", id.lower())

@@ -53,8 +53,8 @@ def _t2_holidays() -> Container[date]:
     return calendar
 
 
-def _distinct(given: Iterator[date]) -> Iterator[date]:
-    return (day for day, _ in groupby(given))
+def _distinct(days: Iterator[date]) -> Iterator[date]:
+    return (day for day, _ in groupby(days))
 
 
 def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:
@@ -63,10 +63,10 @@ def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:
     if payment["service"] == "periodic-payments":
         yield from _periods(request, authorised)
         return
-    wanted = None if payment["product"].startswith("instant-") else request.get("requestedExecutionDate")
-    found = [day for day in (authorised, date.fromisoformat(wanted) if wanted else None) if day]
-    if found:
-        yield max(found)
+    requested = None if payment["product"].startswith("instant-") else request.get("requestedExecutionDate")
+    candidates = [day for day in (authorised, date.fromisoformat(requested) if requested else None) if day]
+    if candidates:
+        yield max(candidates)
 
 
 def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[date]:
@@ -94,8 +94,8 @@ def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
         for number in range((date.max - start).days // step + 1):
             yield start + timedelta(days=number * step)
         return
-    wanted = str(request.get("dayOfExecution") or "")
-    wished = int(wanted) if _DAY.fullmatch(wanted) else start.day
+    written = str(request.get("dayOfExecution") or "")
+    wished = int(written) if _DAY.fullmatch(written) else start.day
     for months in count(start.month - 1, _MONTHS.get(frequency, 1)):
         year, month = start.year + months // 12, months % 12 + 1
         if year > MAXYEAR:
