@@ -49,7 +49,8 @@ class TimedBank:
     engine: Engine
     session: str = "default"
     now: datetime = field(init=False)
-    sent: int = 0
+    log: list[tuple[str, str, int]] = field(default_factory=list)
+    _watcher: str | None = None
 
     def __post_init__(self) -> None:
         self.now = datetime.fromisoformat(self.control("GET", "clock").json()["now"])
@@ -79,7 +80,7 @@ class TimedBank:
         request = Request(method, target, Headers(pairs), body, host="bank.example", door=door)
         response = _LOOP.run_until_complete(self.engine.answer(request))
         assert isinstance(response, Response)
-        self.sent += 1
+        self.log.append((method, target, response.status))
         return Answer(response.status, {n.lower(): v for n, v in response.headers}, response.body)
 
     def get(self, target: str, **options: Any) -> Any:
@@ -192,8 +193,8 @@ class TimedBank:
         return answer.json()
 
     def balances(self, iban: str) -> dict[str, Any]:
-        """By type. Looked at with a consent of its own for all accounts."""
-        shown = self.get(f"/v1/accounts/{iban}/balances", consent=self._eye())["balances"]
+        """By type."""
+        shown = self.get(f"/v1/accounts/{iban}/balances", consent=self.watcher)["balances"]
         return {balance["balanceType"]: balance for balance in shown}
 
     def amount(self, iban: str, kind: str = "interimAvailable") -> str:
@@ -202,10 +203,14 @@ class TimedBank:
     def entries(self, iban: str, kind: str = "booked", **query: str) -> list[Mapping[str, Any]]:
         asked = "".join(f"&{name}={value}" for name, value in query.items())
         path = f"/v1/accounts/{iban}/transactions?bookingStatus={kind}{asked}"
-        return list(self.get(path, consent=self._eye())["transactions"][kind] or [])
+        return list(self.get(path, consent=self.watcher)["transactions"][kind] or [])
 
-    def _eye(self) -> str:
-        return self.consent(recurringIndicator=False).id
+    @property
+    def watcher(self) -> str:
+        """The id of a consent for all accounts, made by who looks first."""
+        if self._watcher is None:
+            self._watcher = self.consent(recurringIndicator=False).id
+        return self._watcher
 
 
 def _local(link: str) -> str:
