@@ -6,12 +6,13 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants bench format clean
+.PHONY: help install run test test-slow model test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
 	@echo "make test     install and run the tests (ARGS=\"-k consents\" for a part)"
 	@echo "make test-slow  the tests that take minutes, marked slow"
+	@echo "make model    hold the sandbox against a model of its bank for half an hour (MINUTES=5), with figures at the end"
 	@echo "make test-lowest, test-newest  a part of the tests with the lowest and with the newest versions that pyproject.toml allows"
 	@echo "make attack   attack a real serve in every mode, through every door (ARGS=--quick for a part)"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
@@ -42,6 +43,11 @@ test: $(STAMP) browser clients
 
 test-slow: $(STAMP) browser clients
 	$(BIN)/python -m pytest -n 2 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+
+MINUTES := 30
+
+model: $(STAMP)
+	$(BIN)/python -m tests.model.run --minutes $(MINUTES) $(ARGS)
 
 attack: $(STAMP)
 	$(BIN)/python -m tests.attack.run $(ARGS)

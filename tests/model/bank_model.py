@@ -346,15 +346,11 @@ class Bank:
         return tuple(dict.fromkeys(psu for group in groups for psu in group)), joint
 
     def fill_basket(self, members: tuple[Resource, ...]) -> Basket | Said:
-        for member in members:
-            if member.status == "deleted":
-                return Said(400, "RESOURCE_UNKNOWN")
-            if member.status in ("PATC", "partiallyAuthorised"):
-                raise Unsaid("whether what some have signed goes into a basket")
-            if not member.waits or self._blocked(member) or (isinstance(member, Payment) and member.unfunded):
-                return Said(409, "REFERENCE_STATUS_INVALID")
-            if len(member.holders) > 1 and not member.joint:
-                raise Unsaid("who signs a basket with a consent that one of several holders may sign")
+        refusals = [refusal for member in members if (refusal := self._stays_out(member)) is not None]
+        if len(set(refusals)) > 1:
+            raise Unsaid("which of two refusals comes first")
+        if refusals:
+            return refusals[0]
         if sum(isinstance(member, Consent) and member.recurring for member in members) > 1:
             raise Unsaid("which of two recurring consents in one basket is the newer one")
         holders = tuple(dict.fromkeys(psu for member in members for psu in member.holders))
@@ -365,6 +361,17 @@ class Bank:
             for due in self._own_dues(member):
                 due.left = (due.at - self.now).total_seconds()
         return basket
+
+    def _stays_out(self, member: Resource) -> Said | None:
+        if member.status == "deleted":
+            return Said(400, "RESOURCE_UNKNOWN")
+        if member.status in ("PATC", "partiallyAuthorised"):
+            raise Unsaid("whether what some have signed goes into a basket")
+        if not member.waits or self._blocked(member) or (isinstance(member, Payment) and member.unfunded):
+            return Said(409, "REFERENCE_STATUS_INVALID")
+        if len(member.holders) > 1 and not member.joint:
+            raise Unsaid("who signs a basket with a consent that one of several holders may sign")
+        return None
 
     def _own_dues(self, member: Resource) -> list[Due]:
         return [

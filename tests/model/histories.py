@@ -152,6 +152,7 @@ class History:
         self.lazy = [Session(TimedBank(other, session), False) for session in SESSIONS]
         self.models = [Bank(data, self.eager[0].bank.now.astimezone(UTC)) for _ in SESSIONS]
         self.steps: list[str] = []
+        self.broken = False
         FIGURES["histories"] += 1
         for who, model in enumerate(self.models):
             for one in model.consents:
@@ -163,7 +164,11 @@ class History:
             for session in (self.eager[who], self.lazy[who]):
                 session.bank._watcher = session.ids[watcher.number]
 
+    def __str__(self) -> str:
+        return "\n  ".join([f"start {self.start}", *self.steps])
+
     def close(self) -> None:
+        FIGURES["requests"] += sum(len(session.bank.log) for session in [*self.eager, *self.lazy])
         self.store.close()
 
     # -- steps
@@ -182,8 +187,8 @@ class History:
             FIGURES["left out"] += 1
             FIGURES[f"unsaid: {reason}"] += 1
         except Difference as difference:
-            history = "\n  ".join([f"start {self.start}", *self.steps])
-            raise Difference(f"{difference}\nafter\n  {history}") from None
+            self.broken = True
+            raise Difference(f"{difference}\nafter\n  {self}") from None
 
     def _both(self, who: int, subject: str, expected: Said, ask: Callable[[Session], Answer]) -> list[Answer]:
         answers = []
@@ -393,17 +398,6 @@ class History:
             ):
                 same("read", answer.json()["transactionStatus"], expected.shown)
 
-    def access(self, who: int, consent: Consent) -> None:
-        with self._step(who, f"access {name(consent)}") as model:
-            expected = model.access(consent)
-            answers = self._both(
-                who, "access", expected, lambda s: s.ask("GET", "/v1/accounts", consent=s.ids[consent.number])
-            )
-            if expected.status == 200:
-                for answer in answers:
-                    listed = sorted(account["iban"] for account in answer.json()["accounts"])
-                    same("access", listed, sorted(consent.accounts))
-
     def wait(self, who: int, seconds: int) -> None:
         """Lets time pass; back, where it is negative."""
         model = self.models[who]
@@ -444,8 +438,7 @@ class History:
                 self._journal(self.eager[who])
                 self._moves(who)
         except Difference as difference:
-            history = "\n  ".join([f"start {self.start}", *self.steps])
-            raise Difference(f"{difference}\nin the end, after\n  {history}") from None
+            raise Difference(f"{difference}\nin the end, after\n  {self}") from None
 
     def _kept(self, who: int, session: Session) -> None:
         """What the control interface shows, looked at first."""
@@ -486,9 +479,11 @@ class History:
             path = session.paths[consent.number]
             if consent.status == "deleted":
                 same(f"{name(consent)} ({side})", bank.ask("GET", f"{path}/status").status, 403)
+                self._access(model, session, consent)
                 continue
             same(f"{name(consent)} ({side})", bank.get(f"{path}/status")["consentStatus"], consent.status)
             same(f"{name(consent)} ({side})", bank.get(path)["consentStatus"], consent.status)
+            self._access(model, session, consent)
             self._moved(session, consent, consent.status)
         for payment in model.payments:
             if payment.unfunded and not payment.read and payment.status == "RCVD":
@@ -522,6 +517,15 @@ class History:
                         listed,
                         [session.ids[one.number] for one in several],
                     )
+
+    def _access(self, model: Bank, session: Session, consent: Consent) -> None:
+        expected = model.access(consent)
+        answer = session.bank.ask("GET", "/v1/accounts", consent=session.ids[consent.number])
+        code = None if answer.status == 200 else answer.error["code"]
+        same(f"accounts with {name(consent)}", (answer.status, code), (expected.status, expected.code))
+        if answer.status == 200:
+            listed = sorted(account["iban"] for account in answer.json()["accounts"])
+            same(f"accounts of {name(consent)}", listed, sorted(consent.accounts))
 
     def _agrees(self, subject: str, said: str, one: Authorisation) -> None:
         same(subject, said, said if one.agrees(said) else one.status)
@@ -591,7 +595,7 @@ class History:
     def _agree(self, who: int) -> None:
         """The two sandboxes hold the same, but for the ids that each draws by lot."""
         for collection in ("consents", "payments", "baskets", "authorisations"):
-            held = []
+            held: list[dict[str, Any]] = []
             for session in (self.lazy[who], self.eager[who]):
                 numbers = {id: f"#{number}" for number, id in session.ids.items()}
                 text = json.dumps(session.bank.kept(collection), default=str)
