@@ -106,6 +106,7 @@ class Consent(Resource):
     valid_until: date = FOREVER
     customers: tuple[str, ...] = ()
     preconfigured: str | None = None
+    lapsed: bool = False
 
     kind = "consent"
 
@@ -223,6 +224,7 @@ class Bank:
             case "lapses":
                 if due.subject.status in ("received", "partiallyAuthorised", "valid"):
                     self._move(due.subject, "expired")
+                    due.subject.lapsed = True
             case "executes":
                 self._execute(due.subject, due.at)
                 self._next_day(due.subject)

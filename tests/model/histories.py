@@ -16,6 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import time_machine
+
 from tests.contract import bodies, facts
 from tests.model.bank_model import Authorisation, Bank, Basket, Consent, Payment, Resource, Said, Unsaid, midnight
 from tests.support.engine_client import Answer
@@ -146,6 +148,9 @@ class History:
         self.file = directory / "state.db"
         self.store = SqliteStore(self.file)
         self.start = start
+        self.travel = time_machine.travel(datetime.fromisoformat(start), tick=False)
+        self.real = self.travel.start()
+        self.running: list[timedelta | None] = [None for _ in SESSIONS]
         data = facts.as_of(datetime.fromisoformat(start).date())
         engine, other = an_engine_at(start), an_engine_at(start, self.store)
         self.eager = [Session(TimedBank(engine, session), True) for session in SESSIONS]
@@ -170,6 +175,7 @@ class History:
     def close(self) -> None:
         FIGURES["requests"] += sum(len(session.bank.log) for session in [*self.eager, *self.lazy])
         self.store.close()
+        self.travel.stop()
 
     # -- steps
 
@@ -400,14 +406,32 @@ class History:
 
     def wait(self, who: int, seconds: int) -> None:
         """Lets time pass; back, where it is negative."""
-        model = self.models[who]
-        self.clock(who, model.now + timedelta(seconds=seconds))
-
-    def clock(self, who: int, moment: datetime) -> None:
-        with self._step(who, f"clock {moment.isoformat()}") as model:
-            model.set_clock(moment)
+        with self._step(who, f"clock {seconds:+}") as model:
+            model.set_clock(model.now + timedelta(seconds=seconds))
+            if (running := self.running[who]) is not None:
+                self.running[who] = running + timedelta(seconds=seconds)
             for session in (self.lazy[who], self.eager[who]):
-                session.bank.at(moment)
+                session.bank.move(seconds)
+
+    def clock(self, who: int, moment: datetime, *, runs: bool = False) -> None:
+        with self._step(who, f"clock {moment.isoformat()}{' running' * runs}") as model:
+            model.set_clock(moment)
+            ahead = moment - datetime.now(UTC)
+            self.running[who] = ahead if runs else None
+            for session in (self.lazy[who], self.eager[who]):
+                if runs:
+                    session.bank.run(int(ahead.total_seconds()))
+                else:
+                    session.bank.at(moment)
+
+    def real_time(self, seconds: int) -> None:
+        """Passes for the clocks that run, and nobody has to ask anything meanwhile."""
+        with self._step(0, f"real time +{seconds}"):
+            self.real.shift(seconds)
+            for who, ahead in enumerate(self.running):
+                if ahead is not None:
+                    self.models[who].set_clock(datetime.now(UTC) + ahead)
+                    self.look(who)
 
     def restart(self) -> None:
         """The sandbox that is not read is ended and started again."""
@@ -449,7 +473,8 @@ class History:
             document = documents["consents"].get(session.ids[consent.number])
             if consent.status == "deleted":
                 same(f"kept {name(consent)} ({side})", document, None)
-            elif not (consent.preconfigured and consent.status == "valid"):
+            elif not consent.preconfigured or (consent.status == "expired" and not consent.lapsed):
+                # Of one of the test data the document says until when it is valid, and its role.
                 same(f"kept {name(consent)} ({side})", document and document.get("consentStatus"), consent.status)
         for payment in model.payments:
             same(

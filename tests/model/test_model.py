@@ -263,9 +263,14 @@ class Histories(RuleBasedStateMachine):
     def go_back(self, who: int, seconds: int) -> None:
         self.history.wait(who, -seconds)
 
-    @rule(who=SECOND_OF_TWO, seconds=st.sampled_from([-20, -10, -1, 0, 20]))
-    def wait_for_midnight(self, who: int, seconds: int) -> None:
-        self.history.clock(who, self.history.next_midnight(who) + timedelta(seconds=seconds))
+    @rule(who=SECOND_OF_TWO, seconds=st.sampled_from([-20, -10, -1, 0, 20]), runs=st.booleans())
+    def wait_for_midnight(self, who: int, seconds: int, runs: bool) -> None:
+        self.history.clock(who, self.history.next_midnight(who) + timedelta(seconds=seconds), runs=runs)
+
+    @precondition(lambda self: any(ahead is not None for ahead in self.history.running))
+    @rule(seconds=SPANS)
+    def real_time(self, seconds: int) -> None:
+        self.history.real_time(seconds)
 
     @precondition(lambda self: len(self.history.steps) % 5 == 4)
     @rule()

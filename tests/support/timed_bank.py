@@ -97,7 +97,18 @@ class TimedBank:
     def at(self, time: str | datetime) -> "TimedBank":
         """Stops the clock at that time."""
         moment = read_time(time) if isinstance(time, str) else time
-        answer = self.control("PUT", "clock", {"frozen": moment.isoformat()})
+        return self._set("PUT", {"frozen": moment.isoformat()})
+
+    def run(self, seconds: int) -> "TimedBank":
+        """Lets the clock run, so far from the real time."""
+        return self._set("PUT", {"shift": seconds})
+
+    def move(self, seconds: int) -> "TimedBank":
+        """A clock that runs runs on, and one that stands still stands still."""
+        return self._set("POST", {"move": seconds})
+
+    def _set(self, method: str, body: Mapping[str, Any]) -> "TimedBank":
+        answer = self.control(method, "clock", body)
         assert answer.status == 200, answer.body
         self.now = datetime.fromisoformat(answer.json()["now"])
         return self
