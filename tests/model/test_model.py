@@ -281,11 +281,18 @@ class Histories(RuleBasedStateMachine):
 def profile(**changes: Any) -> settings:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
-        **{"deadline": None, "database": None, "suppress_health_check": checks, "print_blob": False, **changes}
+        **{
+            "deadline": None,
+            "database": None,
+            "suppress_health_check": checks,
+            "print_blob": False,
+            "report_multiple_bugs": False,
+            **changes,
+        }
     )
 
 
 def test_histories() -> None:
     """Always the same few; `make model` makes others, for as long as you like, and shortens what shows a difference."""
-    few = profile(derandomize=True, max_examples=20, stateful_step_count=20, phases=[Phase.generate])
+    few = profile(derandomize=True, max_examples=25, stateful_step_count=30, phases=[Phase.generate])
     run_state_machine_as_test(Histories, settings=few)
