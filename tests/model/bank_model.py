@@ -252,9 +252,12 @@ class Bank:
 
     def effect(self, payment: Payment, iban: str) -> Decimal:
         """What one execution changes the account by."""
-        out = sum((t.out for t in payment.transfers), Decimal(0)) if payment.debtor == iban else Decimal(0)
         back = sum((t.back for t in payment.transfers if t.creditor == iban and t.back is not None), Decimal(0))
-        return back - out
+        return back - self.debit(payment, iban)
+
+    def debit(self, payment: Payment, iban: str) -> Decimal:
+        """What one execution takes from the account, also where some of it comes back to it."""
+        return sum((t.out for t in payment.transfers), Decimal(0)) if payment.debtor == iban else Decimal(0)
 
     def booked(self, iban: str) -> Decimal:
         return self.base(iban, "interimAvailable") + sum(self.effect(b.payment, iban) for b in self.bookings)
@@ -262,8 +265,8 @@ class Bank:
     def available(self, iban: str) -> Decimal:
         """What may be spent: pending debits are set aside, pending credits count when they are booked."""
         booked = sum(self.effect(b.payment, iban) for b in self.bookings)
-        pending = sum(min(self.effect(one, iban), Decimal(0)) for one in self.payments if self.awaited(one))
-        return self.base(iban, "forwardAvailable") + booked + pending
+        pending = sum(self.debit(one, iban) for one in self.payments if self.awaited(one))
+        return self.base(iban, "forwardAvailable") + booked - pending
 
     def awaited(self, payment: Payment) -> date | None:
         """The next day on which an authorised payment executes."""
