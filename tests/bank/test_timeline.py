@@ -527,6 +527,18 @@ def test_money_that_comes_in_centuries_is_not_there_yet(bank: TimedBank) -> None
     assert bank.status(bank.payment(FELIX, amount="400.00")) == "RJCT"
 
 
+@pytest.mark.parametrize("kind", ["payment", "consent"])
+def test_an_authorisation_that_has_given_way_takes_nothing_with_it(bank: TimedBank, kind: str) -> None:
+    thing = bank.payment(ANNA, wishes={}) if kind == "payment" else bank.consent(ANNAS_OTHER, wishes={})
+    before = bank.status(thing)
+    bank.wait(minutes=1)
+    own = bank.begin(thing, "anna", REDIRECT)
+    bank.wait(seconds=DAY - 60)
+    assert (bank.status(thing), bank.sca(own)) == (before, "psuIdentified")
+    bank.wait(minutes=1)
+    assert (bank.status(thing), bank.sca(own)) == ({"payment": "RJCT", "consent": "rejected"}[kind], "failed")
+
+
 # -- looking at nothing while nothing is due
 
 

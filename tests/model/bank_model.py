@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from itertools import chain, count
+from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -154,12 +154,13 @@ class Basket(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """One execution of a payment; those that fell due at one instant are of one `turn`."""
+    """One execution of a payment, at an instant; `due` where it was not at once."""
 
     number: int
     day: date
     payment: Payment
-    turn: datetime | int
+    at: datetime
+    due: bool
 
 
 class Bank:
@@ -216,18 +217,18 @@ class Bank:
         return self.number
 
     def _happens(self, due: Due) -> None:
+        one = due.subject
         match due.what:
-            case "decides" if due.subject.open:
-                self._succeed(due.subject, due.subject.psu)
-            case "expires" if due.subject.open and self._undecided(due.subject):
-                self._fail(due.subject)
-            case "lapses":
-                if due.subject.status in ("received", "partiallyAuthorised", "valid"):
-                    self._move(due.subject, "expired")
-                    due.subject.lapsed = True
+            case "decides" if one.open and self._undecided(one):
+                self._succeed(one, one.psu)
+            case "decides" | "expires" if one.open:
+                self._fail(one)
+            case "lapses" if one.status in ("received", "partiallyAuthorised", "valid"):
+                self._move(one, "expired")
+                one.lapsed = True
             case "executes":
-                self._execute(due.subject, due.at)
-                self._next_day(due.subject)
+                self._execute(one, due.at)
+                self._next_day(one)
 
     def _lapses(self, consent: Consent) -> None:
         if consent.valid_until < FOREVER:
@@ -252,12 +253,9 @@ class Bank:
 
     def effect(self, payment: Payment, iban: str) -> Decimal:
         """What one execution changes the account by."""
+        out = sum((t.out for t in payment.transfers), Decimal(0)) if payment.debtor == iban else Decimal(0)
         back = sum((t.back for t in payment.transfers if t.creditor == iban and t.back is not None), Decimal(0))
-        return back - self.debit(payment, iban)
-
-    def debit(self, payment: Payment, iban: str) -> Decimal:
-        """What one execution takes from the account, also where some of it comes back to it."""
-        return sum((t.out for t in payment.transfers), Decimal(0)) if payment.debtor == iban else Decimal(0)
+        return back - out
 
     def booked(self, iban: str) -> Decimal:
         return self.base(iban, "interimAvailable") + sum(self.effect(b.payment, iban) for b in self.bookings)
@@ -265,7 +263,8 @@ class Bank:
     def available(self, iban: str) -> Decimal:
         """What may be spent: pending debits are set aside, pending credits count when they are booked."""
         booked = sum(self.effect(b.payment, iban) for b in self.bookings)
-        pending = sum(self.debit(one, iban) for one in self.payments if self.awaited(one))
+        leaves = (one for one in self.payments if one.debtor == iban and self.awaited(one))
+        pending = sum(transfer.out for one in leaves for transfer in one.transfers)
         return self.base(iban, "forwardAvailable") + booked - pending
 
     def awaited(self, payment: Payment) -> date | None:
@@ -309,11 +308,7 @@ class Bank:
         payment.unfunded = sum(one.out for one in kept) > self.available(debtor)
         if standing is not None:
             start, end, frequency, day_of_month = standing
-            days = execution_days(start, end, frequency, day_of_month)
-            first = next(days, None)
-            if first is None:
-                raise Unsaid("a standing order that has no day of execution")
-            payment.days, payment.end = chain([first], days), end
+            payment.days, payment.end = execution_days(start, end, frequency, day_of_month), end
         elif path != "payments/instant-sepa-credit-transfers":
             payment.day = day
         self.payments.append(payment)
@@ -509,7 +504,11 @@ class Bank:
     def _asks(self, one: Authorisation) -> None:
         """The customer's app, which decides by itself after a while."""
         one.status = "started"
-        one.dues.append(self._due(self.now + timedelta(seconds=DECIDES_AFTER), "decides", one))
+        due = self._due(self.now + timedelta(seconds=DECIDES_AFTER), "decides", one)
+        for other in one.dues:
+            if other.at == due.at:  # a decision of the last moment counts
+                due.number, other.number = other.number, due.number
+        one.dues.append(due)
 
     def _forget(self, one: Authorisation) -> None:
         self.dues = [due for due in self.dues if due.subject is not one]
@@ -682,11 +681,10 @@ class Bank:
                 self._release(resource)
 
     def _authorised(self, payment: Payment) -> None:
-        if payment.end is not None and payment.end < self.today:
+        first = next(payment.days, None) if payment.days is not None else payment.day or self.today
+        if first is None or (payment.end is not None and payment.end < self.today):
             self._move(payment, "RJCT")
-            return
-        first = next(payment.days) if payment.days is not None else payment.day or self.today
-        if first > self.today:
+        elif first > self.today:
             self._due(midnight(first), "executes", payment)
             self._move(payment, "ACTC")
         else:
@@ -704,26 +702,21 @@ class Bank:
         if payment.status in ("RCVD", "PATC", "ACTC"):
             self._move(payment, "ACSP")
         if payment.status == "ACSP":
-            number = self._next()
-            self.bookings.append(Booking(number, self.today, payment, at or number))
+            self.bookings.append(Booking(self._next(), self.today, payment, at or self.now, at is not None))
 
     def _fail(self, one: Authorisation) -> None:
+        waited = self._undecided(one)
         one.status = FAILED
         self._forget(one)
-        if one.family == "cancellation" or not one.resource.waits:
-            return
-        self._move(one.resource, "rejected" if one.family == "consent" else "RJCT")
-        if isinstance(one.resource, Basket):
-            self._release(one.resource)
+        if one.family != "cancellation" and waited:
+            self._move(one.resource, "rejected" if one.family == "consent" else "RJCT")
+            if isinstance(one.resource, Basket):
+                self._release(one.resource)
 
     def _move(self, resource: Resource, status: str) -> None:
         if resource.status != status:
             self.moves.append((resource.kind, resource.status, status))
             resource.status = status
-
-    def moot(self, one: Authorisation) -> bool:
-        """Left open when what it was for had ended: what becomes of it then is not said."""
-        return one.open and not self._undecided(one)
 
 
 def midnight(day: date) -> datetime:

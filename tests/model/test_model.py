@@ -51,10 +51,10 @@ class Histories(RuleBasedStateMachine):
 
     history: History
 
-    @initialize(start=st.sampled_from(STARTS))
-    def begin(self, start: str) -> None:
+    @initialize(start=st.sampled_from(STARTS), seeded=st.booleans())
+    def begin(self, start: str, seeded: bool) -> None:
         self.directory = tempfile.TemporaryDirectory()
-        self.history = History(start, Path(self.directory.name))
+        self.history = History(start, Path(self.directory.name), seeded=seeded)
 
     def teardown(self) -> None:
         if hasattr(self, "history"):

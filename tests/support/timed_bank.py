@@ -94,10 +94,10 @@ class TimedBank:
 
     # -- the time
 
-    def at(self, time: str | datetime) -> "TimedBank":
-        """Stops the clock at that time."""
+    def at(self, time: str | datetime, **more: Any) -> "TimedBank":
+        """Stops the clock at that time, perhaps with a `seed`."""
         moment = read_time(time) if isinstance(time, str) else time
-        return self._set("PUT", {"frozen": moment.isoformat()})
+        return self._set("PUT", {"frozen": moment.isoformat(), **more})
 
     def run(self, seconds: int) -> "TimedBank":
         """Lets the clock run, so far from the real time."""

@@ -81,7 +81,10 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "nonce": call.new_secret(),
     }
     resource = call.state.get(family.collection, id) or {}
-    kept = [other for other in resource.get(family.listed, ()) if not gives_way(call, other)]
+    unused = [other for other in resource.get(family.listed, ()) if gives_way(call, other)]
+    kept = [other for other in resource.get(family.listed, ()) if other not in unused]
+    for other in unused:
+        call.state.delete(AUTHORISATIONS, other)  # it must not run out, and take the resource with it
     if authorisation["ok"] is None:
         authorisation["ok"], authorisation["nok"] = resource.get("redirectUri"), resource.get("nokRedirectUri")
     authorisation_id = call.new_id()
