@@ -58,6 +58,7 @@ class Writer:
     def operation(self, operation: Operation, fixed: Fixed, listed: Listed) -> Json:
         written, schema = operation.origin.written, operation.require.schema
         content = self.content([fill_name(schema, fixed)]) if schema else {}
+        content |= {media: {} for media in operation.require.media if media not in content}
         return {
             "operationId": "-".join([operation.id, *fixed.values()]),
             "tags": [operation.origin.document.value["title"]],

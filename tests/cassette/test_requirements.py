@@ -121,3 +121,44 @@ def test_a_rule_asks_for_more_or_for_nothing(tmp_path: Any) -> None:
     assert "X-Request-ID" in said(client.get(status, headers={"X-More": "1", "X-Request-ID": None}))
     assert client.get(status, headers={"X-More": "1"}).json() == {"who": "more"}
     assert client.get(LIST, headers={"X-Request-ID": None}).json() == {"who": "nothing"}
+
+
+def _pain(count: int) -> str:
+    header = f"<GrpHdr><NbOfTxs>{count}</NbOfTxs></GrpHdr>"
+    return f"<Document><CstmrCdtTrfInitn>{header}</CstmrCdtTrfInitn></Document>"
+
+
+PAIN = """
+    operations:
+      - id: pain
+        method: POST
+        path: /v1/payments/pain.001-sepa-credit-transfers
+        require:
+          body: {media: [application/xml, text/xml], /Document/CstmrCdtTrfInitn/GrpHdr/NbOfTxs: {lte: 2}}
+        respond: {status: 201, body: {transactionStatus: RCVD}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "status", "words"),
+    [
+        ("application/xml", _pain(1), 201, ""),
+        ("Text/XML; charset=utf-8", _pain(1), 201, ""),
+        ("text/xml", _pain(3), 400, "must be at most 2"),
+        ("text/xml", "<Document/>", 400, "NbOfTxs is missing"),
+        ("text/xml", "<Document>", 400, "the body must be XML"),
+        ("text/xml", "<!DOCTYPE a><Document/>", 400, "without a document type"),
+        ("text/xml", " ", 400, "a body of the type text/xml is required"),
+        ("application/json", "{}", 415, "Content-Type must be application/xml or text/xml, not application/json"),
+        (None, "<Document/>", 415, "none is sent"),
+    ],
+)  # fmt: skip
+def test_a_body_of_another_media_type(tmp_path: Any, media: str | None, body: str, status: int, words: str) -> None:
+    client = Client(an_engine(layers=cassette(tmp_path, PAIN)))
+
+    answer = client.post(
+        "/v1/payments/pain.001-sepa-credit-transfers", body=body.encode(), headers={"Content-Type": media}
+    )
+
+    assert answer.status == status
+    assert not words or words in said(answer, status)

@@ -126,3 +126,58 @@ def test_the_consent_counts_always_and_other_headers_where_they_differ() -> None
         {"PSU-ID": "x", "X-Request-ID": {"exists": True}, "Accept": {"absent": True}},
         {"PSU-ID": "y", "X-Request-ID": {"absent": True}, "Accept": "b"},
     ]
+
+
+FORM = {"Content_Type": "application/x-www-form-urlencoded"}
+XML = {"Content_Type": "application/xml"}
+
+
+def test_fields_of_forms_tell_requests_apart() -> None:
+    first = request(body=b"grant_type=authorization_code&code=a", answer="1", **FORM)
+    second = request(body=b"grant_type=refresh_token", answer="2", **FORM)
+
+    assert bodies(first, second) == [
+        {"/grant_type": "authorization_code", "/code": "a"},
+        {"/grant_type": "refresh_token", "/code": {"absent": True}},
+    ]
+
+
+def test_what_a_client_makes_up_in_a_form_may_be_any() -> None:
+    first = request(body=b"client_assertion=eyJ.1&code_verifier=a1", **FORM)
+    second = request(body=b"client_assertion=eyJ.2&code_verifier=b2", **FORM)
+
+    assert bodies(first, second) == [{"/client_assertion": {"exists": True}, "/code_verifier": {"exists": True}}] * 2
+
+
+def pain(*amounts: str, number: int = 1) -> bytes:
+    entries = "".join(f"<Tx><Amt><InstdAmt Ccy='EUR'>{amount}</InstdAmt></Amt></Tx>" for amount in amounts)
+    return f"<Document><GrpHdr><MsgId>M{number}</MsgId></GrpHdr>{entries}</Document>".encode()
+
+
+def test_elements_tell_payments_apart() -> None:
+    first = request(body=pain("1.00"), answer="1", **XML)
+    second = request(body=pain("2.00", number=2), answer="2", **XML)
+
+    (one, other) = bodies(first, second)
+    assert (one["/Document/Tx/Amt/InstdAmt"], other["/Document/Tx/Amt/InstdAmt"]) == ("1.00", "2.00")
+    assert one["/Document/GrpHdr/MsgId"] == other["/Document/GrpHdr/MsgId"] == {"exists": True}
+
+
+def test_one_element_and_several_of_it_are_told_apart() -> None:
+    first, second = bodies(
+        request(body=pain("1.00"), answer="1", **XML), request(body=pain("1.00", "3.00"), answer="2", **XML)
+    )
+
+    assert first["/Document/Tx/1/Amt/InstdAmt"] == {"absent": True}
+    # Where there are two, each has a number, and without one it is not absent.
+    assert second["/Document/Tx/1/Amt/InstdAmt"] == "3.00"
+    assert "/Document/Tx/Amt/InstdAmt" not in second
+
+
+def test_the_boundary_of_a_multipart_body_does_not_count() -> None:
+    def parts(boundary: str, amount: str) -> RecordedRequest:
+        body = f'--{boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n{amount}\r\n--{boundary}--\r\n'
+        kind = f"multipart/form-data; boundary={boundary}"
+        return request(body=body.encode(), answer=amount, Content_Type=kind)
+
+    assert tell_apart([parts("x1", "1"), parts("y2", "2")], {}) == [{"body": {"/a": "1"}}, {"body": {"/a": "2"}}]

@@ -84,12 +84,12 @@ def run(engine: Engine, entry: Example) -> list[str]:
 def compose(entry: Example) -> Request:
     """The request, with the headers that most requests need. Raises ValueError for a path with a gap."""
     spec = entry.request
-    sent = "body" in spec
+    sent = "body" in spec or "text" in spec
     headers: dict[str, Any] = {
         "x-request-id": str(uuid4()),
         "psu-ip-address": "192.0.2.1",
         HEADER.lower(): f"example-{uuid4().hex}",
-        **({"content-type": "application/json"} if sent else {}),
+        **({"content-type": "application/json" if "body" in spec else "text/plain; charset=utf-8"} if sent else {}),
         **{name.lower(): value for name, value in spec.get("headers", {}).items()},
     }
     path = spec["path"] if "path" in spec else _path(entry)
@@ -99,7 +99,7 @@ def compose(entry: Example) -> Request:
         method=spec.get("method") or (usual if not entry.methods or usual in entry.methods else min(entry.methods)),
         target=f"{path}?{urlencode(query)}" if query else path,
         headers=Headers((name, to_text(value)) for name, value in headers.items() if value is not None),
-        body=to_json(spec["body"]) if sent else b"",
+        body=to_json(spec["body"]) if "body" in spec else spec.get("text", "").encode(),
         host="bank.example",
     )
 

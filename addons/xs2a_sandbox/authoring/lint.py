@@ -7,6 +7,7 @@ from pathlib import Path
 from xs2a_sandbox.authoring import lint_answers
 from xs2a_sandbox.authoring.examples import Trial, trials
 from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch, texts
+from xs2a_sandbox.authoring.lint_bodies import check_bodies
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
@@ -189,6 +190,7 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
     for by in owners:
         problems += lint_answers.check_fixed(by, interface, schemas)
         problems += dry_run(by, interface, schemas, data, settings.clock)
+        problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
     for rule in interface.rules:
         named = interface.operations.get(rule.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.
@@ -198,6 +200,14 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
     for trial in trials(interface, schemas, data, clock=settings.clock, static_data=settings.static_data):
         problems += _of_trial(trial, files, interface, usual)
     return problems
+
+
+def _operation(rule: Rule, interface: Interface) -> Operation | None:
+    """The one whose requests the rule answers: the one that it names, or that has its method and its path."""
+    if rule.operation or rule.pattern is None:
+        return interface.operations.get(rule.operation or "")
+    same = (one for one in interface.operations.values() if one.pattern.segments == rule.pattern.segments)
+    return next((one for one in same if rule.methods == {one.method}), None)
 
 
 def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface, usual: bool) -> Iterator[Problem]:

@@ -16,7 +16,9 @@ from xs2a_sandbox.cassette.work import WORK, Work
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.http import Request, to_json
+from xs2a_sandbox.http import Request, body_members, to_json
+from xs2a_sandbox.http.body_members import Member
+from xs2a_sandbox.http.multipart import without_boundary
 from xs2a_sandbox.http.target import Target
 from xs2a_sandbox.state import Transaction
 from xs2a_sandbox.state.session import DEFAULT
@@ -46,8 +48,8 @@ class Call:
     """
 
     __slots__ = (
-        "_body", "_queries", "_warnings", "clock", "operation", "options", "path", "query", "request", "sca",
-        "segments", "session", "state", "static",
+        "_body", "_members", "_queries", "_warnings", "clock", "operation", "options", "path", "query", "request",
+        "sca", "segments", "session", "state", "static",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +76,7 @@ class Call:
         self._queries = target.query
         self.query = dict(reversed(target.query)) if target.query else {}
         self._body: tuple[Any, ...] | BankError | None = None
+        self._members: tuple[Member | None] | None = None
         self._warnings: list[str] = []
 
     def had_it_been(self, request: Request, target: Target) -> "Call":
@@ -113,16 +116,31 @@ class Call:
         except BankError:
             return None
 
+    @property
+    def members(self) -> Member | None:
+        """The members of a form, of a multipart body or of XML; None for any other body, and for one that is broken."""
+        if self._members is None:
+            try:
+                self._members = (body_members.members(self.request.body, self.headers.get("content-type")),)
+            except ValueError:
+                self._members = (None,)
+        return self._members[0]
+
     def values(self, place: RequestPart, path: Mapping[str, str] | None = None) -> Sequence[Any]:
         """Everything the request has there."""
         if place.part == "headers":
-            return self.request.headers.all(place.name)
+            values = self.request.headers.all(place.name)
+            return [without_boundary(value) for value in values] if place.name == "content-type" else values
         if place.part == "query":
             return [value for name, value in self._queries if name == place.name]
         if place.part == "where":
             parameters = self.path if path is None else path
             return (parameters[place.name],) if place.name in parameters else ()
-        return at_pointer(self.body_or_null, parse_pointer(place.name)) if self.request.body else ()
+        if not self.request.body:
+            return ()
+        if place.name and (members := self.members):
+            return tuple(body_members.at(members, parse_pointer(place.name)))
+        return at_pointer(self.body_or_null, parse_pointer(place.name))
 
     def new_id(self) -> str:
         """A UUID; the next of the seed, where the session's clock stands still and has one."""

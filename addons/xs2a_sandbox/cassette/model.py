@@ -55,12 +55,13 @@ class Recorded:
 class Requirement:
     """All that a request must bring. `schema` names the body's JSON Schema; `{parameter}` in it is a path parameter.
 
-    An `optional` body is looked at only if there is one.
+    The body is of one of the types `media`, or else JSON. An `optional` body is looked at only if there is one.
     """
 
     constraints: tuple[Constraint, ...] = ()
     schema: str | None = None
     optional: bool = False
+    media: tuple[str, ...] = ()
 
     def with_every(self, every: "Requirement") -> "Requirement":
         """Adds what every request must bring, where this one does not ask something of the same place itself."""

@@ -212,11 +212,12 @@ class _Reader:
 
     def requirement(self, spec: Mapping[str, Any], pointer: Pointer) -> Requirement:
         body = dict(spec.get("body", {}))
-        schema, optional = body.pop("schema", None), body.pop("optional", False)
+        schema, optional, media = body.pop("schema", None), body.pop("optional", False), body.pop("media", [])
         constraints: tuple[Constraint, ...] = ()
         for part in ("headers", "query"):
             constraints += self.constraints(part, spec.get(part, {}), (*pointer, part))
-        return Requirement(constraints + self.body(body, (*pointer, "body")), schema, optional)
+        types = tuple(one.lower() for one in ([media] if isinstance(media, str) else media))
+        return Requirement(constraints + self.body(body, (*pointer, "body")), schema, optional, types)
 
     def where(self, spec: Mapping[str, Any], pointer: Pointer, pattern: Pattern | None) -> tuple[Constraint, ...]:
         if pattern:

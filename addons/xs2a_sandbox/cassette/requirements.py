@@ -1,6 +1,7 @@
 """Requirements: a request must meet them before anything answers; the first that it misses is told as a bank would."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.matchers import Constraint, in_words
@@ -8,6 +9,7 @@ from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http.body_members import kind_of, members
 from xs2a_sandbox.http.media_type import is_json, media_type
 
 
@@ -19,11 +21,11 @@ def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
             of_body.append(constraint)
         else:
             _check_constraint(constraint, call)
-    wants_body = of_body or requirement.schema is not None
+    wants_body = of_body or requirement.schema is not None or requirement.media
     if not wants_body or (requirement.optional and not call.request.body.strip()):
         return
-    _check_media_type(call)
-    body = call.body
+    _check_media_type(call, requirement.media)
+    body = _body(call)
     for constraint in of_body:
         _check_constraint(constraint, call)
     if requirement.schema is not None:
@@ -33,6 +35,21 @@ def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
             path = pointer_text(complaint.pointer) or None
             raise BankError("format-error", path=path, expected=f"{member} {complaint.text}")
         call.warnings.extend(f"the member {pointer} is not listed and ignored" for pointer in schema.unlisted(body))
+
+
+def _body(call: Call) -> Any:
+    """The JSON body; None for one of another media type, which can be read. Raises BankError."""
+    media = media_type(call.headers.get("content-type"))
+    kind = kind_of(media)
+    if kind == "json":
+        return call.body
+    if not call.request.body.strip():
+        raise BankError("format-error", expected=f"a body of the type {media} is required")
+    try:
+        members(call.request.body, media)
+    except ValueError as error:
+        raise BankError("format-error", expected=str(error)) from None
+    return None
 
 
 def fill_name(name: str, path: Mapping[str, str]) -> str:
@@ -69,12 +86,18 @@ def header_name(name: str) -> str:
     )
 
 
-def _check_media_type(call: Call) -> None:
+def _check_media_type(call: Call, types: Collection[str]) -> None:
+    """`types` are those that are taken; JSON where none is named."""
     if (encoding := call.headers.get("content-encoding", "identity").strip().lower()) != "identity":
         raise BankError("media-type", expected=f"Content-Encoding {encoding} is not accepted; send the body as it is")
     content_type = call.headers.get("content-type")
+    media = media_type(content_type)
+    if types:
+        if media not in types:
+            text = f"Content-Type must be {' or '.join(types)}, not {media or 'empty'}"
+            raise BankError("media-type", expected=text if content_type is not None else f"{text}; none is sent")
+        return
     if content_type is None:
         return
-    media = media_type(content_type)
     if not (media.startswith("application/") and is_json(media)):
         raise BankError("media-type", expected=f"Content-Type must be application/json, not {media or 'empty'}")

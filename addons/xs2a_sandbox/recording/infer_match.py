@@ -18,8 +18,10 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http import Headers, body_members
+from xs2a_sandbox.http.body_members import Member
 from xs2a_sandbox.http.messages import is_field_value
+from xs2a_sandbox.http.multipart import without_boundary
 from xs2a_sandbox.http.target import split_target
 
 Tokens = Mapping[str, int]
@@ -41,11 +43,14 @@ WHERE_THEY_LACK = {
 _HEADERS = ALWAYS | WHERE_THEY_DIFFER | WHERE_THEY_LACK
 
 _OWN_WORDS = re.compile(
-    "endToEnd(Id|Identification)|instructionId(entification)?|(x-?)?request-?id|correlation-?id", re.IGNORECASE
+    "endToEnd(Id|Identification)|instructionId(entification)?|(x-?)?request-?id|correlation-?id"
+    "|MsgId|CreDtTm|PmtInfId|InstrId|client_assertion|code_verifier",
+    re.IGNORECASE,
 )
 """Members and parameters that a client makes up for each request."""
 
 _LONGEST_NAME = 150
+_MOST_SPELLINGS = 64
 _NUMBER = re.compile(r"-?[0-9.]{1,1000}(E[+-]?[0-9]{1,3})?")
 
 Mode = str
@@ -80,8 +85,9 @@ def recorded_request(
             places[RequestPart("query", name)] = (*places.get(RequestPart("query", name), ()), value)
     for name in _HEADERS:
         if values := tuple(filter(is_field_value, headers.all(name))):
-            places[RequestPart("headers", name)] = values
-    leaves, around = _leaves(body)
+            # The boundary of a multipart body is made up for each request.
+            places[RequestPart("headers", name)] = tuple(map(without_boundary, values))
+    leaves, around = _leaves(body, headers.get("content-type"))
     return RecordedRequest(number, places | leaves, frozenset(around), answer)
 
 
@@ -127,10 +133,15 @@ def tell_apart(
         modes |= dict.fromkeys(hasty, "equals")
 
 
-def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[RequestPart]]:
-    """The values of a JSON body, by JSON Pointer. Other bodies are not compared, nor what no cassette could name."""
+def _leaves(body: bytes, content_type: str | None) -> tuple[dict[RequestPart, tuple[Any, ...]], set[RequestPart]]:
+    """The values of a body, by their place in it. Text and bytes are not compared, nor what no cassette could name."""
     leaves: dict[RequestPart, tuple[Any, ...]] = {}
     around: set[RequestPart] = set()
+    try:
+        if body and (members := body_members.members(body, content_type)):
+            return _members(members)
+    except ValueError:
+        return leaves, around
     try:
         value = parse_json(body, []) if body else None
     except BankError:
@@ -152,6 +163,26 @@ def _leaves(body: bytes) -> tuple[dict[RequestPart, tuple[Any, ...]], set[Reques
 
     walk("", value)
     return leaves, around
+
+
+def _members(members: Member) -> tuple[dict[RequestPart, tuple[Any, ...]], set[RequestPart]]:
+    leaves: dict[RequestPart, tuple[Any, ...]] = {}
+    around: set[RequestPart] = set()
+    for steps, value in body_members.leaves(members):
+        pointer = pointer_text(steps)
+        if len(pointer) <= _LONGEST_NAME and pointer.isprintable():
+            leaves[RequestPart("body", pointer)] = (value,)
+            around |= {RequestPart("body", pointer_text(one)) for one in _spellings(steps)}
+    return leaves, around - leaves.keys()
+
+
+def _spellings(steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The places that this one stands in: what occurs several times is meant without its number, too."""
+    spellings: list[tuple[str, ...]] = [()]
+    for step in steps:
+        with_it = [(*one, step) for one in spellings]
+        spellings = [*spellings, *with_it] if step.isdecimal() and len(spellings) < _MOST_SPELLINGS else with_it
+        yield from spellings
 
 
 def _telling(requests: Sequence[RecordedRequest], always: Collection[str]) -> list[RequestPart]:
@@ -183,7 +214,7 @@ def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Token
     last = place.name.rpartition("/")[2]
     for name in _SOFT:
         # A page or a limit has the format of an amount, too.
-        if name == "amount" and not last.lower().endswith("amount"):
+        if name == "amount" and not last.lower().endswith(("amount", "amt")):
             continue
         if (several or name == "date") and all(FORMATS[name](value) for _, value in seen):
             return name

@@ -1,0 +1,116 @@
+"""Matchers that no body of its media type can fit."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from xs2a_sandbox.cassette import Operation, Rule
+from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.model import Requirement
+from xs2a_sandbox.documents.json_pointer import parse_pointer
+from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.http.body_members import Kind, kind_of
+from xs2a_sandbox.http.media_type import media_type
+
+_ELEMENT = re.compile(r"@?[^\W\d][\w.\-\u00b7]*")
+
+
+def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[Problem]:
+    """`operation` is the one whose requirements a request meets before the rule `by` is looked at."""
+    if isinstance(by, Operation):
+        yield from _checked(by, _required(by.require), by.require.constraints, "require")
+        return
+    types = _asked(by) or (_required(operation.require) if operation and not by.skips_requirements else ())
+    yield from _checked(by, types, by.constraints, "match")
+    if by.require:
+        yield from _checked(by, by.require.media or types, by.require.constraints, "require")
+
+
+def _required(require: Requirement) -> Sequence[str]:
+    """The media types that are taken; none where any is."""
+    wants_json = require.schema is not None or any(one.place.part == "body" for one in require.constraints)
+    return require.media or (("application/json",) if wants_json else ())
+
+
+def _asked(rule: Rule) -> Sequence[str]:
+    """The media types that the rule itself asks for."""
+    own = next((one.spec for one in rule.constraints if str(one.place) == "headers.content-type"), {})
+    return [media_type(str(text)) for text in ([own["equals"]] if "equals" in own else own.get("in", ()))]
+
+
+def _checked(
+    by: Operation | Rule, types: Sequence[str], constraints: Sequence[Constraint], key: str
+) -> Iterator[Problem]:
+    if not types:
+        return
+    if (
+        key == "require"
+        and by.require
+        and by.require.schema is not None
+        and not any(kind_of(t) == "json" for t in types)
+    ):
+        text = f"a body of the type {' or '.join(types)} has no JSON Schema"
+        yield by.origin.problem("body-media", text, (key, "body", "schema"))
+    for constraint in constraints:
+        if constraint.place.part != "body" or constraint.fits(()):
+            continue
+        reasons = [_MISFITS[kind_of(media)](constraint) for media in types]
+        if all(reasons):
+            name = constraint.place.name or next(iter(constraint.spec))
+            yield by.origin.problem(
+                "body-media", f"no body of the type {' or '.join(types)} fits this: {reasons[0]}", (key, "body", name)
+            )
+
+
+def _of_json(constraint: Constraint) -> str | None:
+    return None
+
+
+def _of_a_form(constraint: Constraint) -> str | None:
+    return _whole(constraint) or (
+        f"a form has fields such as {'/' + steps[0]}, and nothing below them"
+        if len(steps := parse_pointer(constraint.place.name)) > 2 or (steps[1:] and not steps[1].isdecimal())
+        else _no_text(constraint)
+    )
+
+
+def _of_parts(constraint: Constraint) -> str | None:
+    return _whole(constraint)
+
+
+def _of_xml(constraint: Constraint) -> str | None:
+    if whole := _whole(constraint):
+        return whole
+    steps = [step for step in parse_pointer(constraint.place.name) if not step.isdecimal()]
+    for number, step in enumerate(steps, 1):
+        if ":" in step:
+            return f"elements are named without their prefix: {step.rpartition(':')[2]}"
+        if not _ELEMENT.fullmatch(step):
+            return f"no element can be called {step!r}"
+        if step.startswith("@") and number < len(steps):
+            return f"nothing is below the attribute {step}"
+    return _no_text(constraint)
+
+
+def _of_another(constraint: Constraint) -> str | None:
+    return "only JSON, forms, multipart bodies and XML have members"
+
+
+def _whole(constraint: Constraint) -> str | None:
+    return None if constraint.place.name else f"{next(iter(constraint.spec))} looks at JSON alone"
+
+
+def _no_text(constraint: Constraint) -> str | None:
+    spec = constraint.spec
+    values = [spec["equals"]] if "equals" in spec else spec.get("in", ())
+    if not values or any(isinstance(value, str) for value in values):
+        return None
+    return "all its values are texts; put this into quotes"
+
+
+_MISFITS: Mapping[Kind, Callable[[Constraint], str | None]] = {
+    "json": _of_json,
+    "form": _of_a_form,
+    "multipart": _of_parts,
+    "xml": _of_xml,
+    "other": _of_another,
+}

@@ -1,0 +1,121 @@
+"""Members of bodies that are no JSON: the fields of forms, the parts of multipart bodies, the elements of XML.
+
+A place in them is written as in JSON: `/grant_type`, `/Document/CstmrCdtTrfInitn/PmtInf/Dbtr/Nm`. Elements have their
+names without namespaces, attributes an `@` before them: `/Document/Amt/@Ccy`. What occurs several times is a list: a
+number means one of them, as in `/Document/Stmt/Ntry/0/Amt`, and without a number all are meant.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from lxml import etree
+
+from xs2a_sandbox.http import body as contents
+from xs2a_sandbox.http.media_type import is_json, media_type
+from xs2a_sandbox.http.multipart import is_multipart, parts
+from xs2a_sandbox.http.xml import is_xml, local_name, parse_xml
+
+FORM = "application/x-www-form-urlencoded"
+Kind = Literal["json", "form", "multipart", "xml", "other"]
+
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+_BEGINNING_OF_JSON = (b"{", b"[")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`value` is its text, or of JSON in a part of a body any scalar; `below` are its members, in order, by name."""
+
+    value: Any = ""
+    below: Mapping[str, Sequence["Member"]] = field(default_factory=dict)
+
+
+def kind_of(media: str) -> Kind:
+    """How a body of this media type is read; an unknown one, or none, is taken for JSON."""
+    if media == FORM:
+        return "form"
+    if is_multipart(media):
+        return "multipart"
+    if is_xml(media):
+        return "xml"
+    return "json" if not media or is_json(media) else "other"
+
+
+def members(body: bytes, content_type: str | None) -> Member | None:
+    """None for a body that is JSON, or nothing that has members. Raises ValueError that says what is wrong."""
+    # Programs such as curl call JSON a form where nobody says what it is.
+    read = None if body.lstrip()[:1] in _BEGINNING_OF_JSON else _READERS.get(kind_of(media_type(content_type)))
+    try:
+        return read(body) if read else None
+    except RecursionError:
+        raise ValueError("the body must not be nested that deep") from None
+
+
+def at(member: Member, steps: Sequence[str]) -> Iterator[Any]:
+    """All values there, in order."""
+    if not steps:
+        yield member.value
+        return
+    first, *rest = steps
+    occurrences = member.below.get(first, ())
+    if len(occurrences) > 1 and rest and _NUMBER.fullmatch(rest[0]):
+        occurrences, rest = occurrences[int(rest[0]) :][:1], rest[1:]
+    for occurrence in occurrences:
+        yield from at(occurrence, rest)
+
+
+def leaves(member: Member, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The steps to each value, by which it alone is meant."""
+    if place and (member.value != "" or not member.below):
+        yield place, member.value
+    for name, occurrences in member.below.items():
+        for number, one in enumerate(occurrences):
+            yield from leaves(one, (*place, name) if len(occurrences) == 1 else (*place, name, str(number)))
+
+
+def _form(body: bytes) -> Member:
+    fields: defaultdict[str, list[Member]] = defaultdict(list)
+    for name, text in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
+        fields[name].append(Member(text))
+    return Member(below=fields)
+
+
+def _multipart(body: bytes) -> Member:
+    fields: defaultdict[str, list[Member]] = defaultdict(list)
+    for part in parts(body):
+        inner = None if is_multipart(part.media) else members(part.content, part.kind)
+        content = contents.read(part.content) if inner is None else None
+        if content and content.kind == "json" and (is_json(part.media) or isinstance(content.value, dict | list)):
+            inner = _json(content.value)
+        fields[part.name].append(inner or Member(part.content.decode("utf-8", "replace")))
+    return Member(below=fields)
+
+
+def _json(value: Any) -> Member:
+    if isinstance(value, dict):
+        return Member(below={name: (_json(inner),) for name, inner in value.items()})
+    if isinstance(value, list):
+        return Member(below={str(number): (_json(inner),) for number, inner in enumerate(value)})
+    return Member(value)
+
+
+def _xml(body: bytes) -> Member:
+    root = parse_xml(body).getroot()
+    return Member(below={local_name(root.tag): (_element(root),)})
+
+
+def _element(element: etree._Element) -> Member:
+    below: defaultdict[str, list[Member]] = defaultdict(list)
+    for name, text in element.attrib.items():
+        below[f"@{local_name(str(name))}"].append(Member(str(text)))
+    # Comments and processing instructions have no text for a tag.
+    for child in (child for child in element if isinstance(child.tag, str)):
+        below[local_name(child.tag)].append(_element(child))
+    return Member((element.text or "").strip(), below)
+
+
+_READERS: Mapping[Kind, Callable[[bytes], Member]] = {"form": _form, "multipart": _multipart, "xml": _xml}

@@ -1,0 +1,65 @@
+"""The parts of a multipart body, with their names."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from email import policy
+from email.message import Message
+from email.parser import BytesParser
+from typing import Any
+
+from xs2a_sandbox.http.media_type import media_type
+
+_FIRST_LINE = re.compile(rb"(?:\A|\r?\n)--([^\r\n]{1,70}?)[ \t]*\r?\n")
+_BOUNDARY = re.compile(r"""\s*;\s*boundary\s*=\s*(?:"[^"]*"|[^;\s]*)""", re.IGNORECASE)
+_MOST = 1000
+"""Parts of one body."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPart:
+    """`name` is that of a form's field, or else its number; `kind` its Content-Type, empty where it has none."""
+
+    name: str
+    kind: str
+    content: bytes
+
+    @property
+    def media(self) -> str:
+        return media_type(self.kind)
+
+
+def is_multipart(media: str) -> bool:
+    return media.startswith("multipart/")
+
+
+def without_boundary(field: str) -> str:
+    """A Content-Type without the boundary, which a client makes up for each multipart body."""
+    return _BOUNDARY.sub("", field, count=1) if is_multipart(media_type(field)) else field
+
+
+def parts(body: bytes) -> tuple[BodyPart, ...]:
+    """Raises ValueError that says what is wrong. The boundary is the one that the body begins with."""
+    first = _FIRST_LINE.search(body)
+    # RFC 2046: what ends in front of its last boundary has been cut.
+    if first is None or b"--" + first[1] + b"--" not in body:
+        raise ValueError("the body must be multipart: it does not begin and end with a boundary")
+    head = b'Content-Type: multipart/form-data; boundary="' + first[1].replace(b'"', b"") + b'"\r\n\r\n'
+    try:
+        message: Any = BytesParser(policy=policy.compat32).parsebytes(head + body)
+        messages = message.get_payload()
+    except RecursionError:
+        raise ValueError("the body must not be nested that deep") from None
+    if not isinstance(messages, list) or len(messages) > _MOST:
+        raise ValueError(f"the body must be multipart, with no more than {_MOST} parts")
+    return tuple(_parts(messages))
+
+
+def _parts(messages: Sequence[Message]) -> Iterator[BodyPart]:
+    for number, message in enumerate(messages):
+        name = message.get_param("name", header="content-disposition")
+        content = message.get_payload(decode=True)
+        if not isinstance(content, bytes):  # a multipart in it, which is left as it is
+            content = message.as_bytes()
+        kind = str(message.get("content-type", ""))
+        yield BodyPart(name if isinstance(name, str) else str(number), kind, content)

@@ -1,0 +1,86 @@
+"""Matchers that no body of its media type fits are refused, those that may fit are not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.linting import found
+from xs2a_sandbox.errors import Problem
+
+XML, FORM, TEXT = "application/xml", "application/x-www-form-urlencoded", "text/plain"
+
+
+def of_rule(tmp_path: Path, media: str, matchers: str) -> list[Problem]:
+    text = f"""
+        cassette: 1
+        rules:
+          - id: a
+            match: {{method: POST, path: /a, headers: {{Content-Type: {media}}}, body: {{{matchers}}}}}
+            respond: {{text: a}}
+        """
+    return found(tmp_path, mine=text)
+
+
+@pytest.mark.parametrize(
+    ("media", "matchers", "reason"),
+    [
+        (FORM, "/grant_type/a: x", "nothing below them"),
+        (FORM, "/amount: 5", "put this into quotes"),
+        (FORM, "/amount: {in: [5, true]}", "put this into quotes"),
+        (FORM, "contains: {grant_type: x}", "contains looks at JSON alone"),
+        (XML, "/p:Document/p:Amt: x", "without their prefix: Document"),
+        (XML, "/Document/@Ccy/a: x", "nothing is below the attribute @Ccy"),
+        (XML, "/grant type: x", "no element can be called 'grant type'"),
+        (XML, "/Document/Amt: 10.00", "put this into quotes"),
+        (XML, "schema: account-list", "schema looks at JSON alone"),
+        (TEXT, "/a: x", "only JSON, forms, multipart bodies and XML have members"),
+        ("multipart/form-data", "contains: {a: x}", "contains looks at JSON alone"),
+    ],
+)
+def test_what_can_never_fit(tmp_path: Path, media: str, matchers: str, reason: str) -> None:
+    (problem,) = of_rule(tmp_path, media, matchers)
+
+    assert problem.code == "body-media"
+    assert reason in problem.text
+    assert media in problem.text
+
+
+@pytest.mark.parametrize(
+    ("media", "matchers"),
+    [
+        (FORM, "/grant_type: x, /scope/1: b, /amount: {gt: 5}, /code: {absent: true}"),
+        (XML, "/Document/Stmt/Ntry/0/Amt: '1.00', /Document/Stmt/Ntry/Amt/@Ccy: EUR"),
+        (TEXT, "/a: {absent: true}"),
+        ("multipart/form-data", "/json_standingorderType/days/0: 5, /xml_sct/Document: {exists: true}"),
+        ("application/json", "/amount: 5, /a/b/c: x, contains: {a: 1}"),
+    ],
+)
+def test_what_may_fit(tmp_path: Path, media: str, matchers: str) -> None:
+    assert not of_rule(tmp_path, media, matchers)
+
+
+@pytest.mark.parametrize("named", ["operation: pain", "method: POST, path: /pain"])
+def test_the_operation_says_the_type(tmp_path: Path, named: str) -> None:
+    text = f"""
+        cassette: 1
+        operations:
+          - {{id: pain, method: POST, path: /pain, require: {{body: {{media: {XML}}}}}, respond: {{text: a}}}}
+        rules:
+          - {{id: b, match: {{{named}, body: {{/Document/@Ccy/a: b}}}}, respond: {{text: b}}}}
+        """
+
+    assert [problem.code for problem in found(tmp_path, mine=text)] == ["body-media"]
+
+
+def test_an_operation_itself(tmp_path: Path) -> None:
+    text = f"""
+        cassette: 1
+        operations:
+          - id: pain
+            method: POST
+            path: /pain
+            require: {{body: {{media: {XML}, schema: account-list}}}}
+            respond: {{text: a}}
+        """
+
+    assert [problem.code for problem in found(tmp_path, mine=text)] == ["body-media"]
