@@ -1,4 +1,5 @@
 import gc
+import json
 import re
 import time
 import weakref
@@ -161,6 +162,35 @@ def test_where_a_path_begins(tmp_path, target, answered):
     response = ask(engine(tmp_path, own), target)
     assert rule_of(response) == answered
     assert response.status == (200 if answered else 404)
+
+
+WHOLE = """
+cassette: 1
+rules:
+  - {id: pagination, match: {path: /pagination/v1/things}, respond: {body: pagination}}
+  - {id: any, match: {path: "/{bank}/v1/things", query: {page: "2"}}, respond: {body: any}}
+  - {id: group, match: {path: /v1/group/v1/things}, respond: {body: group}}
+  - {id: things, match: {path: /v1/things, query: {page: "2"}, headers: {a: b}}, respond: {body: things}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "answered"),
+    [
+        ("/pagination/v1/things", "pagination"),
+        ("/pagination/v1/things?page=2", "pagination"),
+        ("/berlingroup/v1/things?page=2", "any"),
+        ("/berlingroup/v1/things", "list"),
+        ("/v1/things?page=2", "things"),
+        ("/a/berlingroup/v1/things?page=2", "things"),
+        ("/a/pagination/v1/things", "list"),
+        ("/v1/group/v1/things", "group"),
+        ("/a/v1/group/v1/things", "list"),
+    ],
+)
+def test_a_path_with_segments_before_the_interface_is_matched_whole_and_first(tmp_path, target, answered):
+    sandbox = engine(tmp_path, {"whole.yaml": WHOLE})
+    assert json.loads(ask(sandbox, target, headers=[("a", "b")]).body) == answered
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,28 @@ def test_two_banks_at_one_host_are_told_apart_by_their_paths(tmp_path: Path) -> 
             assert way.bank.head[0] == f"GET /{name}/v1/accounts HTTP/1.1".encode()
 
 
+@pytest.mark.parametrize("road", ROADS)
+def test_whatever_the_path_it_stays_at_the_banks_host_and_is_the_one_that_was_named(road: str, tmp_path: Path) -> None:
+    """Roads on which the request names the bank itself add nothing, those to the sandbox add the path of `--bank`."""
+    paths = ("/pagination/v1/accounts", "/10050000/v1/accounts", "/oauth2/token", "/psd2/v1/accounts")
+    with FarBank() as elsewhere:
+        hostile = (f"//127.0.0.1:{elsewhere.port}/v1/x", f"/@127.0.0.1:{elsewhere.port}/v1/x", "/../v1/x")
+
+        def write(bank: FarBank) -> str:
+            return yaml.safe_dump({"banks": [{"url": f"{bank.url}/psd2", "mode": "record"}]})
+
+        with way_out("record", tmp_path, write=write, bank="") as way:
+            exact = road in ("plain", "tunnel")
+            for path in (*paths, *hostile):
+                way.bank.seen.clear()
+                answer = status(way.ask(road, path))
+                sent = path if exact or path.startswith("/psd2/") else f"/psd2{path}"
+                lines = [line.split()[1].decode() for line in way.bank.seen]
+                # Over TLS it is another scheme than the bank's.
+                assert (answer, lines) == ((404, []) if road == "tunnel-tls" else (200, [sent])), path
+        assert elsewhere.connections == 0
+
+
 def test_a_host_to_forward_to_is_the_only_one_that_is_named(tmp_path: Path) -> None:
     """`localhost` is forwarded to, whatever its port; who names another place beside it means neither."""
     with way_out("record", tmp_path, forward_host=("localhost",)) as way, FarBank() as login:

@@ -171,7 +171,58 @@ def test_modes_by_path(here: Path) -> None:
     assert [line.split()[1] for line in bank.seen] == [
         b"/psd2/v1/accounts",
         b"/psd2/v1/consents/theirs",
-        b"/psd2/v1/accounts?a=1",
+        b"/psd2/x/v1/accounts?a=1",
+    ]
+
+
+def test_a_path_goes_out_exactly_where_the_request_names_the_bank_itself(here: Path) -> None:
+    paths = ("/psd2/v1/accounts?x=%2f", "/berlingroup/v1/accounts", "/oauth2/token", "/s/mine/v1/x", "//evil.example/x")
+    with FarBank(ok(b"{}")) as bank:
+        engine = configured(here, bank, bank={"mode": "record"}, to="rec")
+        answers = ask(engine, *(at_the_proxy("127.0.0.1", path, port=bank.port) for path in paths))
+    assert [one.status for one in answers] == [200] * len(paths)
+    assert [line.split()[1].decode() for line in bank.seen] == list(paths)
+    (file,) = raw_files(here / "rec")
+    below = bank.url + "/psd2"
+    entries = [(entry.bank, entry.target) for entry in read_raw(file)]
+    assert entries[0] == (below, "/v1/accounts?x=%2f")
+    # What is no word of the interface's is a pseudonym there.
+    assert [(url, target.count("/"), target[-12:]) for url, target in entries[1:2]] == [(bank.url, 3, "/v1/accounts")]
+    assert [url for url, _ in entries[2:]] == [bank.url] * 3
+
+
+def test_what_is_typed_goes_below_the_banks_url_unless_it_begins_with_its_path(here: Path) -> None:
+    paths = {
+        "/v1/accounts": "/psd2/v1/accounts",
+        "/s/mine/v1/accounts": "/psd2/v1/accounts",
+        "/psd2/v1/accounts": "/psd2/v1/accounts",
+        "/s/mine/psd2/oauth2/token": "/psd2/oauth2/token",
+        "/psd2x/v1/accounts": "/psd2/psd2x/v1/accounts",
+        "/10050000/v1/accounts/?a=%7E": "/psd2/10050000/v1/accounts/?a=%7E",
+        "//evil.example/v1/accounts": "/psd2//evil.example/v1/accounts",
+    }
+    with FarBank(ok(b"{}")) as bank, FarBank() as other:
+        engine = configured(here, bank, bank={"mode": "record"}, to="rec")
+        direct = [Request("GET", path, Headers([("Host", "127.0.0.1:8081")]), host="127.0.0.1") for path in paths]
+        ask(engine, *direct, at_the_proxy("bank.example", "/oauth2/token"))
+        assert other.connections == 0
+    assert [line.split()[1].decode() for line in bank.seen] == [*paths.values(), "/psd2/oauth2/token"]
+    assert {entry.bank for file in raw_files(here / "rec") for entry in read_raw(file)} == {bank.url + "/psd2"}
+
+
+def test_links_lead_back_below_what_was_typed(here: Path) -> None:
+    with FarBank() as bank:
+        location = f"Location: {bank.url}/psd2/v1/next".encode()
+        bank.answers = [ok(b"{}", location)]
+        engine = configured(here, bank, bank={"mode": "record"}, to="rec")
+        paths = ("/s/mine/x/v1/accounts", "/psd2/v1/accounts")
+        direct = [Request("GET", path, Headers([("Host", "127.0.0.1:8081")]), host="127.0.0.1") for path in paths]
+        exact = at_the_proxy("127.0.0.1", "/other/v1/accounts", port=bank.port)
+        answers = ask(engine, *direct, exact)
+    assert [Headers(one.headers).get("Location") for one in answers] == [
+        "http://127.0.0.1:8081/s/mine/v1/next",
+        "http://127.0.0.1:8081/psd2/v1/next",
+        f"{bank.url}/psd2/v1/next",
     ]
 
 

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -244,6 +245,17 @@ def test_a_file_whose_rules_are_gone_is_removed(tmp_path: Path) -> None:
 
     assert [file.name for file in (tmp_path / "tape" / "cassettes").glob("*.yaml")] == ["things.yaml"]
     assert list((tmp_path / "tape" / "cassettes" / "bodies").iterdir()) == []
+
+
+def test_what_was_asked_for_beside_the_banks_url_stands_in_a_file_that_names_its_own(tmp_path: Path) -> None:
+    host = "https://xs2a.bank.example"
+    tape(tmp_path, sent("/v1/things/a"), sent("/pagination/v1/things/b", bank=host))
+    found = derive(tmp_path, None)
+    banks = {yaml.safe_load(file.read_text())["recorded"]["bank"] for file in found.files}
+    paths = [rule["match"]["path"] for file in found.files for rule in yaml.safe_load(file.read_text())["rules"]]
+    assert banks == {host, f"{host}/psd2"}
+    assert sorted(paths) == ["/pagination/v1/things/b", "/v1/things/a"]
+    assert derive(tmp_path, None) == found
 
 
 def test_pseudonyms_of_two_keys_stand_in_two_files(tmp_path: Path) -> None:

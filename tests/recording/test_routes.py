@@ -34,6 +34,24 @@ def test_operations_name_the_parts_of_a_path(
     assert route.name == name.replace("v1-", "")
 
 
+@pytest.mark.parametrize(
+    ("target", "path", "parameters", "resource"),
+    [
+        ("/v1/things?x=y", "/v1/things", {}, "things"),
+        ("/pagination/v1/things/a%20b", "/pagination/v1/things/{thing}", {"thing": "a b"}, "things"),
+        ("/10050000/v1/things/", "/10050000/v1/things", {}, "things"),
+        ("/v1/berlin-group/v1/things", "/v1/berlin-group/v1/things", {}, "things"),
+        (f"/a%20b/v1/other/{UUID}", "/a%20b/v1/other/{id}", {"id": UUID}, "other"),
+        ("/oauth2/token", "/oauth2/token", {}, "oauth2"),
+    ],
+)
+def test_whole_routes_keep_what_stands_before_the_interface(
+    target: str, path: str, parameters: dict[str, str], resource: str, tmp_path: Path
+) -> None:
+    route = Routes(bank_of_things(tmp_path)).whole("GET", target)
+    assert (route.path, dict(route.parameters), route.resource) == (path, parameters, resource)
+
+
 def test_another_method_than_the_interface_has_is_no_operation(tmp_path: Path) -> None:
     route = Routes(bank_of_things(tmp_path)).find("PUT", f"/p/v1/things/{UUID}")
     assert (route.path, route.name) == ("/v1/things/{id}", "put-things-id")

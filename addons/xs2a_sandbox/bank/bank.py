@@ -21,9 +21,9 @@ from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Reply, diagnosis
 from xs2a_sandbox.http import Request, Response, to_json
 from xs2a_sandbox.http.origin import host_of
-from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.http.target import Target, split_target
 from xs2a_sandbox.recording.replay import Replay
-from xs2a_sandbox.state.session import DEFAULT
+from xs2a_sandbox.state.session import DEFAULT, session_name
 
 _SEQUENCES = "_sequences"
 SIMULATED = RealBank()
@@ -118,18 +118,27 @@ class Bank:
 
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
         """All that a path leads to. Raises BankError for one that does not begin as it must."""
-        if self._base:
-            if segments[: len(self._base)] != self._base:
-                text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
-                raise BankError("path-unknown", id="/" + "/".join(segments), hint=text)
-            segments = segments[len(self._base) :]
-        lookup = self._index.find(method, segments)
-        if not lookup.is_known:
-            # The app may use the real bank's whole path, of which rules know only what follows its URL.
-            for prefix in self._prefixes:
-                if segments[: len(prefix)] == prefix:
-                    return self._index.find(method, segments[len(prefix) :])
+        if segments[: len(self._base)] != self._base:
+            text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
+            raise BankError("path-unknown", id="/" + "/".join(segments), hint=text)
+        return self._find(method, segments, self._skips(segments))
+
+    def _find(self, method: str, segments: tuple[str, ...], skips: Sequence[int]) -> Lookup:
+        """All that the path leads to, and rules for it without as many first segments as one of `skips`."""
+        lookup = self._index.find(method, segments[skips[0] :])
+        for skip in skips[1:]:
+            other = self._index.find(method, segments[skip:])
+            if not lookup.is_known:
+                lookup = other
+            elif other.rules != lookup.rules:
+                lookup = lookup._replace(rules=(*lookup.rules, *other.rules))
         return lookup
+
+    def _skips(self, segments: tuple[str, ...]) -> list[int]:
+        """The numbers of segments in front that rules may not know: `base_path`, and those of the real bank's URL."""
+        skips = [len(self._base), 0] if self._base else [0]
+        # An app may use the bank's whole path, of which recorded rules know only what follows its URL.
+        return [*skips, *(len(prefix) for prefix in self._prefixes if segments[: len(prefix)] == prefix)]
 
     def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
@@ -157,7 +166,7 @@ class Bank:
             raise BankError("bank-not-configured")
         response = self._respond(by, decision.operation, call, outcome)
         if self._replay and decision.rule and decision.rule.tape:
-            return self._replay.finish(response, decision.rule.tape, call)
+            return self._replay.finish(response, decision.rule, call)
         return response
 
     def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
@@ -182,10 +191,13 @@ class Bank:
         )
         if self._replay is None:
             return plain
-        recorded = self._replay.as_recorded(call)
-        if recorded is call:
+        segments = session_name(call.request, split_target(call.request.target).segments)[1]
+        seen = self._replay.as_recorded(call, len(segments))
+        if seen is None:
             return plain
-        near = self._index.find(call.request.method, recorded.segments)
+        target = split_target(seen.target)
+        near = self._find(call.request.method, target.segments, self._skips(segments))
+        recorded = call.had_it_been(seen, Target(near.segments, target.query))
         taped = (
             (rule, path, recorded)
             for rule, path in candidates(near, lambda path: lambda place: recorded.values(place, path))

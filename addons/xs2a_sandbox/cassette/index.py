@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from xs2a_sandbox.cassette.layers import Interface
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Operation, Rule
-from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern
+from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern, beginnings
 from xs2a_sandbox.cassette.values import canonical
 
 Values = Callable[[RequestPart], Sequence[Any]]
@@ -51,7 +51,10 @@ class Index:
         self._find_again = lru_cache(_KEPT)(self._paths.find)
 
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
-        """Begins at the first segment from which an operation matches (whatever its method), else takes it whole."""
+        """Begins at the first segment from which an operation matches (whatever its method), else takes it whole.
+
+        Rules whose paths have segments before that with which operations begin are found by the whole path, too.
+        """
         if sum(map(len, segments)) + len(segments) > _LONGEST:
             return self._paths.find(method, segments)
         return self._find_again(method, segments)
@@ -72,17 +75,20 @@ class _Paths:
                     by_pattern.setdefault((rule.pattern.text, method), []).append((position, rule))
         self._by_operation = {id: Bucket(rules) for id, rules in by_operation.items()}
         self._by_pattern: _Node[tuple[str | None, Bucket]] = _Node()
+        self._by_whole: _Node[tuple[str | None, Bucket]] = _Node()
+        self._starts = beginnings(operation.pattern for operation in interface.operations.values())
         for (_, method), rules in by_pattern.items():
             pattern = rules[0][1].pattern
             if pattern:
-                self._by_pattern.add(pattern, (method, Bucket(rules)))
-        self._starts = {
-            node.segments[0].text
-            for node in (o.pattern for o in interface.operations.values())
-            if node.segments and node.segments[0].kind == LITERAL
-        }
+                tree = self._by_whole if pattern.is_whole(self._starts) else self._by_pattern
+                tree.add(pattern, (method, Bucket(rules)))
 
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
+        lookup = self._find(method, segments)
+        whole = _of_method(method, self._by_whole.find(segments))
+        return lookup._replace(rules=(*whole, *lookup.rules)) if whole else lookup
+
+    def _find(self, method: str, segments: tuple[str, ...]) -> Lookup:
         near: Lookup | None = None
         for start, word in enumerate(segments):
             if word not in self._starts:
@@ -110,15 +116,17 @@ class _Paths:
             else:
                 own = candidate.method == method
                 unfit[own] = unfit.get(own) or candidate.otherwise.get(missed)
-        buckets = [
-            (bucket, values)
-            for (only, bucket), values in self._by_pattern.find(segments)
-            if only is None or only == method
-        ]
+        buckets = _of_method(method, self._by_pattern.find(segments))
         if operation and (bucket := self._by_operation.get(operation.id)):
             buckets.append((bucket, parameters))
         error = unfit[True] if True in unfit else unfit.get(False)
         return Lookup(segments, parameters, operation, tuple(buckets), error, tuple(methods))
+
+
+def _of_method(
+    method: str, ends: Iterator[tuple[tuple[str | None, "Bucket"], Parameters]]
+) -> list[tuple["Bucket", Parameters]]:
+    return [(bucket, values) for (only, bucket), values in ends if only is None or only == method]
 
 
 class Bucket:

@@ -1,6 +1,6 @@
 """The bank's interface: cassettes in layers, put together and checked as one."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,6 +20,7 @@ from xs2a_sandbox.cassette.model import (
     answers,
 )
 from xs2a_sandbox.cassette.overlap import clashes, overlaps
+from xs2a_sandbox.cassette.path_pattern import WHOLE, beginnings
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.errors import Problem, Unreadable
 
@@ -42,10 +43,17 @@ class Layered:
     rule: Rule
     layer: int
 
-    def rank(self, operations: Mapping[str, Operation]) -> tuple[int, int, tuple[int, ...], int]:
-        """Greater wins: layer, priority, how literal the path is, how much is asked of the request."""
+    def rank(
+        self, operations: Mapping[str, Operation], beginnings: Collection[str]
+    ) -> tuple[int, int, tuple[int, ...], int]:
+        """Greater wins: layer, priority, how literal the path is, how much is asked of the request.
+
+        A path that is matched as a whole is more literal than any that may stand behind a prefix; those of operations
+        begin with one of `beginnings`.
+        """
         pattern = self.rule.pattern or operations[self.rule.operation or ""].pattern
-        return (self.layer, self.rule.priority, pattern.rank, self.rule.strength)
+        path = (WHOLE, *pattern.rank) if pattern.is_whole(beginnings) else pattern.rank
+        return (self.layer, self.rule.priority, path, self.rule.strength)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +141,16 @@ def check(
         first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
         problems.append(Problem(first, 1, 1, "incomplete", f"the cassettes do not define {' and '.join(what)}"))
     owned = [r for r in rules.values() if not r.rule.operation or r.rule.operation in operations]
-    ordered = sorted(owned, key=lambda r: (*_descending(r.rank(operations)), r.rule.id))
-    problems += overlaps([(r.rule, r.rank(operations)) for r in ordered], operations)
+    starts = beginnings(operation.pattern for operation in operations.values())
+    ranked = [(r.rule, r.rank(operations, starts)) for r in owned]
+    ranked.sort(key=lambda pair: (*_descending(pair[1]), pair[0].id))
+    problems += overlaps(ranked, operations)
     if every_error is None:
         return None, problems
     # Of operations with one path the index takes the first: that of the later layer.
     operations = {id: operations[id] for id in sorted(operations, key=lambda id: -heights[id])}
-    numbers = {r.rule.id: r.layer for r in ordered}
-    in_order = tuple(r.rule for r in ordered)
+    numbers = {r.rule.id: r.layer for r in owned}
+    in_order = tuple(rule for rule, _ in ranked)
     tapes = {one.file: one.recorded for layer in parsed for one in layer if one.recorded}
     return Interface(operations, in_order, errors, every_answer, every_error, numbers, tapes), problems
 

@@ -1,6 +1,7 @@
 """Paths as cassettes write them: words, parameters and a tail, and which of them are in each other's way."""
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -9,6 +10,8 @@ from xs2a_sandbox.http.target import _split
 _PARAMETER = re.compile(r"\{([A-Za-z_][\w-]*)(\*?)\}")
 
 LITERAL, PARAMETER, TAIL = 2, 1, 0
+WHOLE = 3
+"""Stands before the rank of a path that is matched as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,14 @@ class Pattern:
         """Greater is more literal, from left to right."""
         return tuple(segment.kind for segment in self.segments)
 
+    def is_whole(self, beginnings: Collection[str]) -> bool:
+        """Tells if segments stand before that with which the interface's own paths begin, as in `/berlingroup/v1`."""
+        if len(self.segments) < 2:
+            return False
+        first, *others = self.segments
+        again = {first.text} if first.kind == LITERAL and first.text in beginnings else beginnings
+        return any(segment.kind == LITERAL and segment.text in again for segment in others)
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(s.text for s in self.segments if s.kind != LITERAL)
@@ -78,3 +89,9 @@ class Pattern:
             if mine.kind == LITERAL and (theirs.kind != LITERAL or mine.text != theirs.text):
                 return False
         return len(self.segments) == len(other.segments)
+
+
+def beginnings(patterns: Iterable[Pattern]) -> frozenset[str]:
+    """The words with which these paths begin."""
+    firsts = (pattern.segments[0] for pattern in patterns if pattern.segments)
+    return frozenset(first.text for first in firsts if first.kind == LITERAL)

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from xs2a_sandbox.config import kinds, readers
 from xs2a_sandbox.config.kinds import MODES, Mode, SettingKind, setting
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.origin import Origin, named
+from xs2a_sandbox.http.target import split_target
 
 _MODE = SettingKind(kinds.MODE.expected, kinds.MODE.read, schema=kinds.MODE.schema, definition="mode")
 
@@ -27,6 +29,23 @@ _MODES = SettingKind(
     schema={"type": "object", "additionalProperties": _MODE.reference},
 )
 _TLS: SettingKind[Any] = SettingKind("1.2 or 1.3", readers.text(r"1\.[23]"), schema={"type": ["string", "number"]})
+
+
+class BankDestination(NamedTuple):
+    """`sent` is the path, with the query, that a bank is asked for; `target` is what of it is below `url`."""
+
+    url: str
+    target: str
+    sent: str
+
+    @property
+    def segments(self) -> int:
+        """The number of segments below `url`."""
+        return len(split_target(self.target).segments)
+
+    def with_target(self, target: str) -> "BankDestination":
+        """The same place, with another path and query below `url`."""
+        return self if target == self.target else self._replace(target=target, sent=urlsplit(self.url).path + target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +94,24 @@ class RealBank:
 
     def _is_at(self, origin: Origin | None) -> bool:
         return origin is not None and (origin == self.origin or any(origin.fits(entry) for entry in self.hosts))
+
+    def destination(self, request: Request, typed: str) -> BankDestination:
+        """The place at the bank that a request is for; `typed` is its path and query without a session's prefix.
+
+        A request that names the bank's own host is for exactly the path that it names. Any other names the sandbox, or
+        an alias: the path of the bank's URL comes before the one that was typed, unless that begins with it.
+        """
+        if self.url is None:
+            raise ValueError("a bank without a URL is only simulated")
+        path = urlsplit(self.url).path
+        names_it = named(request) == {self.origin}
+        # Sessions are told by prefixes at base URLs; at the proxy the path is the bank's from its first segment on.
+        sent = request.target if names_it and request.door == "proxy" and request.target[:1] == "/" else typed
+        if sent.startswith(path) and (rest := sent[len(path) :])[:1] in ("", "/", "?"):
+            return BankDestination(self.url, rest if rest.startswith("/") else f"/{rest}", sent)
+        if names_it:
+            return BankDestination(self.url.removesuffix(path), sent, sent)
+        return BankDestination(self.url, sent, path + sent)
 
     def mode_of(self, segments: Sequence[str]) -> Mode:
         """The mode of a path that begins where its operation begins."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.engine import clearance
 from xs2a_sandbox.engine.live_comparison import LiveComparison, Turn
@@ -18,7 +19,7 @@ from xs2a_sandbox.http.body import decode, readable
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.origin import named
-from xs2a_sandbox.http.target import client_url, cut_target, split_target
+from xs2a_sandbox.http.target import client_url
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.upstream import links
 from xs2a_sandbox.upstream.client import Upstream
@@ -68,20 +69,20 @@ class Passage:
         clearance.check_forwarding(request, guard)
         return _of_no_sandbox(await self._upstream.forward(request))
 
-    async def ask(self, bank: RealBank, request: Request, segments: int, guard: Guard) -> Response:
-        """The bank's own answer to the last `segments` of the path, on disk first where it is recorded.
+    async def ask(self, to_bank: BankRequest, guard: Guard) -> Response:
+        """The bank's own answer, on disk first where it is recorded.
 
         Raises BankError, and that or Refused for what must not go to this bank.
         """
+        bank, request = to_bank.bank.real, to_bank.request
         clearance.check(bank, request, guard)
-        _, target = cut_target(request.target, segments)
-        mode = bank.mode_of(split_target(target).segments)
-        if self.recording and (mode == "record" or self._spied):
-            response = await self._recorded(self.recording, bank, request, target)
+        destination = to_bank.destination
+        if self.recording and (to_bank.mode == "record" or self._spied):
+            response = await self._recorded(self.recording, bank, request, destination)
         else:
-            response = await self._send(bank, request, target)
-        if bank.url and bank.rewrite_links:
-            return links.rewrite(response, bank.url, client_url(request, segments))
+            response = await self._send(bank, request, destination.sent)
+        if bank.rewrite_links:
+            return links.rewrite(response, destination.url, client_url(request, destination.segments))
         return response
 
     async def compare(self, to_bank: BankRequest, simulate: Ask, guard: Guard) -> Turn:
@@ -119,14 +120,16 @@ class Passage:
     async def _send(self, bank: RealBank, request: Request, target: str) -> Response:
         return _of_no_sandbox(await self._upstream.send(bank, request, target))
 
-    async def _recorded(self, recording: Recording, bank: RealBank, request: Request, target: str) -> Response:
+    async def _recorded(
+        self, recording: Recording, bank: RealBank, request: Request, destination: BankDestination
+    ) -> Response:
         try:
             async with recording.room(len(request.body)):
                 started, clock = Clock().now(), time.perf_counter()
-                response = await self._send(bank, replace(request, headers=readable(request.headers)), target)
+                response = await self._send(bank, replace(request, headers=readable(request.headers)), destination.sent)
                 milliseconds = (time.perf_counter() - clock) * 1000
-                plain = replace(request, target=target)
-                exchange = Exchange.of(plain, _decoded(response), bank.url or "", started, milliseconds)
+                plain = replace(request, target=destination.target)
+                exchange = Exchange.of(plain, _decoded(response), destination.url, started, milliseconds)
                 await self._write(recording, exchange)
                 return response
         except RecordingFailed as error:

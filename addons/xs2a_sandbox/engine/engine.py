@@ -337,7 +337,7 @@ class Engine:
         if not lookup.is_known and self.banks.is_for_nobody(request, bank):
             raise self.banks.stranger(request)
         path = Target(lookup.segments, query)
-        return BankRequest(request, path, bank, lookup, mode, outcome.session, self.public_url)
+        return BankRequest(request, len(segments), path, bank, lookup, mode, outcome.session, self.public_url)
 
     def _say(self, error: BankError, request: Request, outcome: Outcome) -> Response:
         """The error in the bank's words, or the front page where nothing is found at the sandbox's own address."""

@@ -99,8 +99,7 @@ class LiveComparison:
 
     def spare(self, to_bank: BankRequest, why: str) -> Turn:
         """The sandbox answers, and the bank is not asked."""
-        _, target = cut_target(to_bank.request.target, len(to_bank.lookup.segments))
-        journey, plain = self._journey(to_bank), replace(to_bank.request, target=target)
+        journey, plain = self._journey(to_bank), replace(to_bank.request, target=to_bank.destination.target)
 
         def beside(answer: Response) -> None:
             self.report.skip(why, to_bank.operation)
@@ -112,12 +111,13 @@ class LiveComparison:
     async def turn(self, to_bank: BankRequest, send: Send, simulate: Ask) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
         real, request = to_bank.bank.real, to_bank.request
-        before, target = cut_target(request.target, len(to_bank.lookup.segments))
-        plain = replace(request, target=target)
+        destination = to_bank.destination
+        before, _ = cut_target(request.target, destination.segments)
+        plain = replace(request, target=destination.target)
         journey = self._journey(to_bank)
 
         async def bank(request: Request) -> Response:
-            return await send(real, request, request.target)
+            return await send(real, request, destination.with_target(request.target).sent)
 
         async def sandbox(request: Request) -> Response:
             return await simulate(replace(request, target=before + request.target))
@@ -137,8 +137,8 @@ class LiveComparison:
             renamed = journey.counterparts.to_right(plain)
             return Turn(replace(renamed, target=before + renamed.target))
         begin(raw, "bank")
-        if real.url and real.rewrite_links:
-            return Turn(request, links.rewrite(raw, real.url, client_url(request, len(to_bank.lookup.segments))))
+        if real.rewrite_links:
+            return Turn(request, links.rewrite(raw, destination.url, client_url(request, destination.segments)))
         return Turn(request, raw)
 
     async def close(self) -> None:

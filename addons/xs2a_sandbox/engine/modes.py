@@ -8,8 +8,9 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.comparison import SAFE_METHODS
 from xs2a_sandbox.config.kinds import Mode
+from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.http.target import Target
+from xs2a_sandbox.http.target import Target, cut_target
 
 if TYPE_CHECKING:
     from xs2a_sandbox.engine import Engine
@@ -18,16 +19,24 @@ if TYPE_CHECKING:
 class BankRequest(NamedTuple):
     """A request that a bank is to answer, ours or the real one. `target` is the part of its path that was found.
 
+    Its path has `segments` without the session's prefix.
+
     `sandbox_url` is what the sandbox's absolute links begin with.
     """
 
     request: Request
+    segments: int
     target: Target
     bank: Bank
     lookup: Lookup
     mode: Mode
     session: str
     sandbox_url: str
+
+    @property
+    def destination(self) -> BankDestination:
+        """The place at the real bank that it is for."""
+        return self.bank.real.destination(self.request, cut_target(self.request.target, self.segments)[1])
 
     @property
     def operation(self) -> str:
@@ -77,8 +86,7 @@ async def compare(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> R
 
 async def _ask(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
     outcome.source, outcome.personal = "bank", True
-    segments = len(to_bank.lookup.segments)
-    return await engine.passage.ask(to_bank.bank.real, to_bank.request, segments, engine.guard)
+    return await engine.passage.ask(to_bank, engine.guard)
 
 
 ANSWERS: Mapping[Mode, Callable[["Engine", BankRequest, Outcome], Awaitable[Response]]] = {

@@ -12,7 +12,7 @@ from xs2a_sandbox.cassette import Call, Interface, Rule
 from xs2a_sandbox.cassette.call import parse_json
 from xs2a_sandbox.cassette.matchers import Constraint, RequestPart
 from xs2a_sandbox.cassette.model import Requirement
-from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
+from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern, beginnings
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import BankError, StoreUnavailable
@@ -43,8 +43,7 @@ def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list
 
 def _doubled(call: Call, interface: Interface) -> Iterator[Hint]:
     segments = split_target(call.request.target).segments
-    patterns = [operation.pattern for operation in interface.operations.values()]
-    starts = {p.segments[0].text for p in patterns if p.segments and p.segments[0].kind == LITERAL}
+    starts = beginnings(operation.pattern for operation in interface.operations.values())
     for word, following in pairwise(segments):
         if word == following and word in starts:
             text = f"the path says /{word} twice: the base URL of the app probably ends in /{word} already"

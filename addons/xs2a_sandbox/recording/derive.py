@@ -8,12 +8,13 @@ from datetime import UTC
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule, reader
 from xs2a_sandbox.cassette.layers import Layered
-from xs2a_sandbox.cassette.overlap import overlaps
+from xs2a_sandbox.cassette.overlap import Rank, overlaps
+from xs2a_sandbox.cassette.path_pattern import beginnings
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
@@ -52,8 +53,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-type _Home = tuple[str, str | None]
-"""The resource that a rule is for, and the key of its pseudonyms: rules of one home stand in one file."""
+class _Home(NamedTuple):
+    """The resource that a rule is for, the key of its pseudonyms, and its bank: rules of one home stand in one file."""
+
+    resource: str
+    redacted: str
+    bank: str
+
+    def is_of(self, file: DerivedFile) -> bool:
+        recorded = file.recorded or {}
+        return (recorded.get("redacted") or "", recorded.get("bank")) == (self.redacted, self.bank)
+
 
 _OWN_BODY = re.compile(r"[0-9a-f]{16}\.(json|txt|bin)")
 
@@ -165,7 +175,7 @@ def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Ma
     if not theirs:
         return None
     (rule,) = _compiled(yaml_reader.parse(yaml_text({"cassette": 1, "rules": [value]}), Path("generated")))
-    mine = (rule, Layered(rule, 0).rank(operations))
+    mine = (rule, _ranked(rule, operations))
     pairs = ((other, sorted([mine, (other, rank)], key=itemgetter(1), reverse=True)) for other, rank in theirs)
     return next((other for other, pair in pairs if overlaps(pair, operations)), None)
 
@@ -180,10 +190,14 @@ def _schemas() -> Schemas:
     return Schemas([bundled("schemas")])
 
 
-def _rank(rule: Rule, operations: Mapping[str, Operation]) -> tuple[int, int, tuple[int, ...], int] | None:
+def _rank(rule: Rule, operations: Mapping[str, Operation]) -> Rank | None:
     if rule.operation is not None and rule.operation not in operations:
         return None
-    return Layered(rule, 0).rank(operations) if rule.operation or rule.pattern else None
+    return _ranked(rule, operations) if rule.operation or rule.pattern else None
+
+
+def _ranked(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
+    return Layered(rule, 0).rank(operations, beginnings(operation.pattern for operation in operations.values()))
 
 
 def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
@@ -205,17 +219,16 @@ def _texts(
     rules: defaultdict[_Home, list[_Made]] = defaultdict(list)
     for one in made:
         rules[_home(one.taped[0])].append(one)
-    for home in sorted({*rules, *unanswered}, key=lambda home: (home[0], home[1] or "")):
-        resource, redacted = home
-        file = _file(cassettes, resource, redacted, by_file, texts)
+    files = _files(cassettes, sorted({*rules, *unanswered}), by_file)
+    for home, file in files.items():
         without = unanswered.get(home, [])
         every = [*(taped for rule in rules[home] for taped in rule.taped), *(one.taped for one in without)]
         latest = max(every, key=lambda taped: taped.number).entry
         at = latest.time.astimezone(UTC).isoformat(timespec="seconds")
-        recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": redacted or False}
+        recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": home.redacted or False}
         if without:
             recorded["left_out"] = sorted({one.without_time for one in without})
-        title = f"{resource.replace('-', ' ').capitalize()}, recorded"
+        title = f"{home.resource.replace('-', ' ').capitalize()}, recorded"
         texts[file] = generated_file.compose(by_file.get(file), title, recorded, [rule.value for rule in rules[home]])
     for file, old in by_file.items():
         if file not in texts and (old.generated or (old.is_derived and old.is_nothing_but_generated)):
@@ -224,25 +237,30 @@ def _texts(
 
 
 def _home(taped: Taped) -> _Home:
-    return taped.route.resource, taped.redacted
+    return _Home(taped.route.resource, taped.redacted or "", taped.entry.bank)
 
 
-def _file(
-    cassettes: Path,
-    resource: str,
-    redacted: str | None,
-    existing: Mapping[Path, DerivedFile],
-    taken: Mapping[Path, str | None],
-) -> Path:
-    """The first name that is free: pseudonyms of two keys do not stand in one file, nor generated rules in yours."""
-    names = [resource, f"{resource}-{slug(redacted) if redacted else 'not-redacted'}"]
-    names += [f"{resource}-{number}" for number in range(2, len(existing) + len(taken) + 3)]
-    for file in (cassettes / f"{name}.yaml" for name in names):
-        old = existing.get(file)
-        if file in taken:
-            continue
-        if old is None or (old.is_derived and old.is_nothing_but_generated):
-            return file
-        if old.recorded and (old.recorded["redacted"] or None) == redacted:
-            return file
-    raise ConfigError(f"there is no name left for {resource}.yaml in {cassettes}")
+def _files(cassettes: Path, homes: Sequence[_Home], existing: Mapping[Path, DerivedFile]) -> dict[_Home, Path]:
+    """A file for each: the one that it had, else the first name that is free. Nothing generated stands in yours."""
+    files: dict[_Home, Path] = {}
+    for home in homes:
+        named = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
+        own = (file for file in named if file in existing and home.is_of(existing[file]))
+        if file := next((one for one in own if one not in files.values()), None):
+            files[home] = file
+    for home in (home for home in homes if home not in files):
+        named = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
+        files[home] = next(file for file in named if file not in files.values() and _is_free(existing.get(file)))
+    return {home: files[home] for home in homes}
+
+
+def _names(home: _Home, most: int) -> Iterator[str]:
+    """More names than there are files."""
+    yield home.resource
+    yield f"{home.resource}-{slug(home.redacted) if home.redacted else 'not-redacted'}"
+    yield f"{home.resource}-{slug(home.bank.partition('://')[2])}"
+    yield from (f"{home.resource}-{number}" for number in range(2, most + 3))
+
+
+def _is_free(old: DerivedFile | None) -> bool:
+    return old is None or (old.is_derived and old.is_nothing_but_generated)

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 from xs2a_sandbox.cassette import Call, Interface, Rule
 from xs2a_sandbox.cassette.model import Recorded
-from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.http import Request, Response, to_json
-from xs2a_sandbox.http.target import client_url, cut_target, split_target
+from xs2a_sandbox.http.target import client_url, cut_target
 from xs2a_sandbox.upstream import links
 
 _BETWEEN = re.compile(r"[/?&=#]")
@@ -48,24 +48,29 @@ class Replay:
         """Its place among all rules, the strongest first."""
         return self._positions[rule.id]
 
-    def as_recorded(self, call: Call) -> Call:
-        """The call as it would stand in a redacted recording; the same one where nothing had to be replaced."""
-        _, target = cut_target(call.request.target, len(call.segments))
-        sent = call.request
+    def as_recorded(self, call: Call, segments: int) -> Request | None:
+        """The request, of that many last segments, as a redacted recording holds it; None where nothing is replaced."""
         if self._redact is None:
-            return call
+            return None
+        sent = call.request
+        _, target = cut_target(sent.target, segments)
         seen = self._redact(Request(sent.method, target, sent.headers, sent.body, sent.host, sent.scheme))
-        if (seen.target, seen.headers.pairs, seen.body) == (target, sent.headers.pairs, sent.body):
-            return call
-        return call.had_it_been(seen, split_target(seen.target))
+        is_same = (seen.target, seen.headers.pairs, seen.body) == (target, sent.headers.pairs, sent.body)
+        return None if is_same else seen
 
-    def finish(self, response: Response, tape: Recorded, call: Call) -> Response:
+    def finish(self, response: Response, rule: Rule, call: Call) -> Response:
         """The answer with links that stay inside the sandbox, and with dates as far away as they were."""
+        tape = rule.tape
+        if tape is None:
+            return response
         if self._shift_dates and (days := (call.clock.today() - tape.at.date()).days):
             response = _shifted(response, timedelta(days=days))
         if not self._rewrite_links:
             return response
-        return links.rewrite(response, tape.bank, client_url(call.request, len(call.segments)))
+        # A rule's path is what stood below the bank's URL, with what may stand before the interface.
+        is_fixed = rule.pattern is not None and TAIL not in rule.pattern.rank
+        segments = len(rule.pattern.segments) if rule.pattern and is_fixed else len(call.segments)
+        return links.rewrite(response, tape.bank, client_url(call.request, segments))
 
 
 def recorded_texts(interface: Interface) -> frozenset[str]:

@@ -3,14 +3,14 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
 from urllib.parse import quote
 
 from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index
-from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.cassette.path_pattern import beginnings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.body import decode
@@ -46,24 +46,32 @@ class Routes:
 
     def __init__(self, interface: Interface | None) -> None:
         self._index = Index(interface) if interface else None
-        patterns = [operation.pattern for operation in interface.operations.values()] if interface else []
-        firsts = {
-            pattern.segments[0].text for pattern in patterns if pattern.segments[:1] and pattern.rank[0] == LITERAL
-        }
-        self._starts = firsts or {"v1"}
+        operations = interface.operations.values() if interface else ()
+        self._starts = beginnings(operation.pattern for operation in operations) or {"v1"}
 
     def find(self, method: str, target: str) -> Route:
+        """The route from where the interface begins."""
+        return self._find(method, split_target(target).segments)[0]
+
+    def whole(self, method: str, target: str) -> Route:
+        """The route with all that stands before the interface: of a bank each such prefix is one of its own."""
         segments = split_target(target).segments
+        route, before = self._find(method, segments)
+        return replace(route, path="".join(f"/{_written(word)}" for word in segments[:before]) + route.path)
+
+    def _find(self, method: str, segments: tuple[str, ...]) -> tuple[Route, int]:
+        """The route, and how many segments stand before it."""
         if self._index:
             lookup = self._index.find(method, segments)
+            before = len(segments) - len(lookup.segments)
             if lookup.operation:
                 path, name = lookup.operation.pattern.text, lookup.operation.id
-                return Route(method, path, lookup.parameters, name, _resource(lookup.segments), lookup.operation)
+                resource = _resource(lookup.segments)
+                return Route(method, path, lookup.parameters, name, resource, lookup.operation), before
             if lookup.methods or lookup.unfit:
-                return _guessed(method, lookup.segments)
-        # Where a replay will look for it.
-        start = next((i for i, word in enumerate(segments) if word in self._starts), 0)
-        return _guessed(method, segments[start:])
+                return _guessed(method, lookup.segments), before
+        before = next((i for i, word in enumerate(segments) if word in self._starts), 0)
+        return _guessed(method, segments[before:]), before
 
 
 def slug(text: str) -> str:
@@ -79,11 +87,15 @@ def _guessed(method: str, segments: tuple[str, ...]) -> Route:
             parameters[name] = segment
             parts.append(f"{{{name}}}")
         else:
-            parts.append(quote(segment, safe="!$&'()*+,;=:@~"))
+            parts.append(_written(segment))
     # The last slash of a path does not count, unless there is another one.
     path = "/" + "/".join(parts) + ("/" if parts and not parts[-1] else "")
     words = [part for part in parts if not _VERSION.fullmatch(part)]
     return Route(method, path, parameters, slug(" ".join([method, *words])), _resource(segments))
+
+
+def _written(word: str) -> str:
+    return quote(word, safe="!$&'()*+,;=:@~")
 
 
 def _resource(segments: tuple[str, ...]) -> str:
@@ -149,7 +161,7 @@ def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list
             for token in _tokens("", entry.answer_headers.pairs, entry.answer_body) - clients:
                 banks.setdefault(token, number)
             key = None if redacted is None else str(redacted)
-            one = Taped(number, position, key, entry, routes.find(entry.method, entry.target))
+            one = Taped(number, position, key, entry, routes.whole(entry.method, entry.target))
             if reason := _unfit(entry):
                 left_out.append(LeftOut(one, reason, lacking=True))
                 continue

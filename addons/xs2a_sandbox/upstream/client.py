@@ -44,7 +44,7 @@ class Upstream:
         self._sessions: dict[RealBank, BankSession] = {}
 
     async def send(self, bank: RealBank, request: Request, target: str) -> Response:
-        """The bank's answer to `target`, path and query below its URL."""
+        """The bank's answer to `target`, path and query as it gets them, at the host of its URL."""
         if bank.url is None:
             raise ValueError("a bank without a URL is only simulated")
         return await self._send(bank, bank.url, request, target)

@@ -75,14 +75,13 @@ class BankSession:
     async def exchange(
         self, name: str, base: str, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes
     ) -> Response:
-        """Sends exactly this, once. `headers` are all there are; `target` comes below the path of `base`.
+        """Sends exactly this, once. `headers` are all there are; `target` is the whole path at the host of `base`.
 
         Raises:
             BankError: whatever else happened, with `name` as the bank's.
         """
-        url = URL(base)
         # What is said to be encoded is not touched: `//`, `..`, `?` without a query, escapes that are none.
-        whole = url.with_path(url.raw_path.rstrip("/") + target, encoded=True)
+        whole = URL(base).with_path(target, encoded=True)
         pairs = tuple(headers)
         try:
             answer = await self._session.request(
