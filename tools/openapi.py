@@ -15,7 +15,7 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule, layers
 from xs2a_sandbox.cassette.handler import Parts, options_of
-from xs2a_sandbox.cassette.matchers import RequestPart, text_schema
+from xs2a_sandbox.cassette.matchers import RequestPart, long_form
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.cassette.requirements import fill_name, header_name
 from xs2a_sandbox.config import Settings
@@ -143,6 +143,29 @@ class Writer:
         if isinstance(value, dict):
             return {member: self.inlined(inner, name) for member, inner in value.items()}
         return value
+
+
+def text_schema(matcher: Any) -> Json:
+    """Describes, as JSON Schema, a text that fits, as far as there are words for it."""
+    schema: Json = {}
+    for name, operand in long_form(matcher).items():
+        described: Json = {"type": "string"}
+        match name:
+            case "equals":
+                described |= {"const": operand}
+            case "in":
+                described |= {"enum": operand}
+            case "regex":
+                described |= {"pattern": operand}
+            case "format" if operand == "ip":
+                described |= {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
+            case "format":
+                described |= {"format": "uri" if operand == "redirect-uri" else operand}
+            case "any":
+                first, *others = [text_schema(one) for one in operand if "absent" not in long_form(one)]
+                described = {"anyOf": [first, *others]} if others else first
+        schema |= described
+    return schema
 
 
 def _paths(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:

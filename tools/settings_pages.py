@@ -4,11 +4,12 @@
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.config.kinds import Setting, schema_of, settings_of
-from xs2a_sandbox.config.real_bank import BANK_SCHEMA, RealBank
+from xs2a_sandbox.config.kinds import Setting, settings_of
+from xs2a_sandbox.config.real_bank import RealBank
 from xs2a_sandbox.config.table import SETTINGS
 
 ROOT = Path(__file__).parents[1]
@@ -17,15 +18,32 @@ PAGE = ROOT / "docs" / "command-line.md"
 _HEAD = "| key | flag | environment | default | |\n|---|---|---|---|---|\n"
 
 
+_BANK = "A real bank. One without hosts is the bank of all other requests."
+
+
+def schema_of(settings: Sequence[Setting], **more: Any) -> dict[str, Any]:
+    """The JSON Schema of a mapping of settings."""
+    properties = {
+        one.name: {
+            "description": one.doc,
+            **one.kind.reference,
+            **({} if one.default is None else {"default": one.default}),
+        }
+        for one in settings
+    }
+    return {"type": "object", "additionalProperties": False, **more, "properties": properties}
+
+
 def schema() -> str:
-    kinds = [setting.kind for setting in (*SETTINGS, *settings_of(RealBank))]
+    bank = settings_of(RealBank)
+    kinds = [setting.kind for setting in (*SETTINGS, *bank)]
     definitions = {kind.definition: kind.schema for kind in kinds if kind.definition}
     document: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://xs2a-sandbox.invalid/schemas/config.schema.json",
         "title": "Settings of the sandbox: xs2a-sandbox.yaml",
         **schema_of(SETTINGS),
-        "$defs": {**definitions, "bank": BANK_SCHEMA},
+        "$defs": {**definitions, "bank": schema_of(bank, description=_BANK, required=["url"])},
     }
     return json.dumps(document, indent=2) + "\n"
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.support.engine_client import Client, an_engine
+from tests.support.tried_example import run
 from xs2a_sandbox.authoring.case_from_exchange import case_from
-from xs2a_sandbox.authoring.examples import examples, run
+from xs2a_sandbox.authoring.examples import examples
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.authoring.examples import Example, compare, compose, examples, run
+from tests.support.tried_example import run
+from xs2a_sandbox.authoring.examples import Example, compare, compose, examples
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.http import Response

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.openapi import text_schema
 
 from xs2a_sandbox.cassette.matchers import (
     OPERATORS,
@@ -17,7 +18,6 @@ from xs2a_sandbox.cassette.matchers import (
     in_words,
     operands,
     sample,
-    text_schema,
 )
 from xs2a_sandbox.cassette.reader import cassette_schema
 from xs2a_sandbox.cassette.values import canonical

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tools.settings_pages import schema_of
 
 from xs2a_sandbox.config import kinds
-from xs2a_sandbox.config.kinds import schema_of, setting, settings_of
+from xs2a_sandbox.config.kinds import setting, settings_of
 
 
 @dataclass(frozen=True)

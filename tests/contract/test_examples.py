@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from xs2a_sandbox.authoring.examples import Example, examples, run
+from tests.support.tried_example import run
+from xs2a_sandbox.authoring.examples import Example, examples
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build

@@ -17,22 +17,23 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner
 
 from tests.support.doors import DEADLINE
+from tests.support.tried_example import run
 from xs2a_sandbox.authoring import lint, lint_answers, new_case
 from xs2a_sandbox.authoring import lint as unused
-from xs2a_sandbox.authoring.examples import examples, run
+from xs2a_sandbox.authoring.examples import examples
 from xs2a_sandbox.bank import testdata
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.expressions import ERROR_ROOTS, FILTERS, FUNCTIONS, RESULT_ROOTS, ROOTS
 from xs2a_sandbox.cassette.matchers import OPERATORS
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.compare import masking
-from xs2a_sandbox.compare.difference import KINDS
+from xs2a_sandbox.compare.difference import Kind
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents import yaml_reader
@@ -144,7 +145,7 @@ def test_ignore_rules_can_be_read(block: Block, tmp_path: Path) -> None:
 
 
 def test_every_kind_of_difference_is_in_its_page() -> None:
-    for kind in KINDS:
+    for kind in get_args(Kind):
         assert re.search(rf"^\| `{kind}`.*\|", PAGES["compare.md"], re.MULTILINE), kind
 
 

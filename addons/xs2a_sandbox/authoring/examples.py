@@ -72,15 +72,6 @@ def example(
     return Example(owner, number, methods, pattern, where, request, expect)
 
 
-def run(engine: Engine, entry: Example) -> list[str]:
-    """Complaints of what differs from what is expected. It runs in a session of its own."""
-    try:
-        request = compose(entry)
-    except ValueError as error:
-        return [str(error)]
-    return compare(entry.expect, asyncio.run(engine.answer(request)))
-
-
 def compose(entry: Example) -> Request:
     """The request, with the headers that most requests need. Raises ValueError for a path with a gap."""
     spec = entry.request

@@ -27,7 +27,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import leaves
 from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
 from xs2a_sandbox.engine import build
-from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
+from xs2a_sandbox.errors import ConfigError, UserMistake
 from xs2a_sandbox.explain.candidates import nearest
 from xs2a_sandbox.explain.hints import free_id
 from xs2a_sandbox.http import Request
@@ -107,8 +107,9 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
     Raises UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
     an example of the case, or of another one, would not hold.
     """
-    interface, schemas, data = _read(settings)
-    draft = drafted(interface, schemas, data, method.upper(), path, status)
+    files = build.read(settings)
+    interface, data = files.whole()
+    draft = drafted(interface, files.schemas, data, method.upper(), path, status)
     return _save(settings, interface, draft.id, file, lambda schema: text(draft, schema))
 
 
@@ -118,7 +119,7 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
     Raises UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
     example of another case would not hold.
     """
-    interface, _, _ = _read(settings)
+    interface, _ = build.read(settings).whole()
     rule = case_from(entry, interface)
     rule["id"] = free_id(interface, rule["id"])
     case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
@@ -128,13 +129,6 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
 
     # What a real bank has answered need not be what the operation takes: that is for its author to say.
     return _save(settings, interface, rule["id"], file, written, judge=False)
-
-
-def _read(settings: Settings) -> tuple[Interface, Schemas, TestData]:
-    files = build.read(settings)
-    if files.problems or files.interface is None or files.testdata is None:
-        raise Unreadable(files.problems)
-    return files.interface, files.schemas, files.testdata
 
 
 def _save(

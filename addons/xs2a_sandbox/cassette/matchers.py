@@ -64,8 +64,7 @@ class Operator:
     `schema` is the JSON Schema of its operand. One that `looks_at_values` never fits what is absent, and its test is of
     one value; the test of another is of all of them. `sample` is the simplest value that may fit, None where nothing
     need be there; `is_typed` says that it has the type a body needs, too. `distance` is how far off a value is that
-    does not fit, and by how much in words, empty where there is no such measure. `text_schema` describes, as JSON
-    Schema, a text that fits, as far as there are words for it.
+    does not fit, and by how much in words, empty where there is no such measure.
     """
 
     name: str
@@ -78,7 +77,6 @@ class Operator:
     sample: Callable[[Any], Any] = lambda operand: None
     is_typed: bool = False
     distance: Callable[[Any, Any], tuple[float, str]] = lambda operand, value: (0.0, "")
-    text_schema: Callable[[Any], Json] = lambda operand: {"type": "string"}
 
 
 def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], ValueTest]) -> Constraint:
@@ -133,13 +131,6 @@ def sample(matcher: Any) -> Any:
     return next((value for value in samples if value is not None), None)
 
 
-def text_schema(matcher: Any) -> Json:
-    schema: Json = {}
-    for name, operand in long_form(matcher).items():
-        schema |= OPERATORS[name].text_schema(operand)
-    return schema
-
-
 def _equals(operand: Any, around: Surroundings) -> ValueTest:
     if around.textual:
         text = _text("equals", operand)
@@ -187,12 +178,6 @@ def _format(operand: str, around: Surroundings) -> ValueTest:
     return lambda value: isinstance(value, str) and check(value)
 
 
-def _format_schema(operand: str) -> Json:
-    if operand == "ip":
-        return {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
-    return {"type": "string", "format": "uri" if operand == "redirect-uri" else operand}
-
-
 def _presence(is_there: bool) -> Test:
     return lambda values: bool(values) is is_there
 
@@ -222,11 +207,6 @@ def _combination(of_any: bool) -> Callable[[Any, Surroundings], Test]:
 
 def _sample_of_any(operand: Sequence[Any]) -> Any:
     return None if any(long_form(one).get("absent") for one in operand) else sample(operand[0])
-
-
-def _schema_of_any(operand: Sequence[Any]) -> Json:
-    first, *others = [text_schema(one) for one in operand if "absent" not in long_form(one)]
-    return {"anyOf": [first, *others]} if others else first
 
 
 def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: str, description: str) -> Operator:
@@ -281,7 +261,6 @@ OPERATORS = {
             sample=lambda operand: operand,
             is_typed=True,
             distance=lambda operand, value: (apart(operand, value), ""),
-            text_schema=lambda operand: {"type": "string", "const": operand},
         ),
         Operator(
             "in",
@@ -292,7 +271,6 @@ OPERATORS = {
             sample=operator.itemgetter(0),
             is_typed=True,
             distance=lambda operand, value: (min(apart(one, value) for one in operand), ""),
-            text_schema=lambda operand: {"type": "string", "enum": operand},
         ),
         Operator(
             "format",
@@ -302,7 +280,6 @@ OPERATORS = {
             EXPECTED.__getitem__,
             sample=SAMPLES.__getitem__,
             is_typed=True,
-            text_schema=_format_schema,
         ),
         Operator(
             "prefix",
@@ -337,7 +314,6 @@ OPERATORS = {
             lambda operand: " or ".join(map(in_words, operand)),
             looks_at_values=False,
             sample=_sample_of_any,
-            text_schema=_schema_of_any,
         ),
         Operator(
             "all",
@@ -356,7 +332,6 @@ OPERATORS = {
             },
             _regex,
             sample=lambda operand: TEXT,
-            text_schema=lambda operand: {"type": "string", "pattern": operand},
         ),
         Operator(
             "glob",

@@ -77,16 +77,15 @@ def show_coverage(
     from xs2a_sandbox.engine import build
 
     files = build.read(settings, paths)
-    if files.problems or files.interface is None or files.testdata is None:
-        raise Unreadable(files.problems)
+    interface, testdata = files.whole()
     if examples:
         from xs2a_sandbox.authoring.examples import trials
 
         clock, static = settings.clock, settings.static_data
-        for trial in trials(files.interface, files.schemas, files.testdata, clock=clock, static_data=static):
+        for trial in trials(interface, files.schemas, testdata, clock=clock, static_data=static):
             if trial.exchange:
                 tally.add(trial.exchange)
-    measured = measure(files.interface, tally)
+    measured = measure(interface, tally)
     click.echo(as_text(measured) if form == "text" else json.dumps(as_json(measured), ensure_ascii=False), err=err)
 
 

@@ -27,7 +27,6 @@ Kind = Literal[
 ]
 Severity = Literal["high", "medium", "low"]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 _HIGH: frozenset[Kind] = frozenset({"status", "member-missing", "type"})

@@ -1,7 +1,7 @@
 """Kinds of values, and the declaration of a setting: all that is known of it follows from its one entry in a class."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -68,11 +68,6 @@ class Setting:
             return None
         return f"--{'no-' if self.default is True else ''}{self.name.replace('_', '-')}"
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        default = {} if self.default is None else {"default": self.default}
-        return {"description": self.doc, **self.kind.reference, **default}
-
 
 def setting[T](
     kind: SettingKind[T],
@@ -106,12 +101,6 @@ def setting[T](
 def settings_of(kind: type) -> tuple[Setting, ...]:
     """The settings that a class declares, in their order."""
     return tuple(Setting(one.name, **one.metadata) for one in fields(kind))
-
-
-def schema_of(settings: Sequence[Setting], **more: Any) -> dict[str, Any]:
-    """The JSON Schema of a mapping of settings."""
-    properties = {one.name: one.schema for one in settings}
-    return {"type": "object", "additionalProperties": False, **more, "properties": properties}
 
 
 def choice(*words: str) -> SettingKind[Any]:

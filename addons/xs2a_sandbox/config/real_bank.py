@@ -153,11 +153,6 @@ def _read_one(entry: Mapping[str, Any], place: str, directory: Path) -> RealBank
     return RealBank(**values)
 
 
-BANK_SCHEMA = kinds.schema_of(
-    tuple(_KEYS.values()),
-    description="A real bank. One without hosts is the bank of all other requests.",
-    required=["url"],
-)
 BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": {"$ref": "#/$defs/bank"}})
 """Its ValueError says what is wrong in which entry."""
 

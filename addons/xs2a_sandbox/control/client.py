@@ -28,7 +28,7 @@ class Remote:
 
     @property
     def url(self) -> str:
-        return url("http", reachable(self.settings.host), self.settings.port)
+        return url("http", self.settings.host, self.settings.port)
 
     def get(self, *path: str, **query: str) -> Any:
         return self.ask("GET", path, query=query)

@@ -14,7 +14,7 @@ from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.engine.reload import Reload
-from xs2a_sandbox.http.origin import reachable, url
+from xs2a_sandbox.http.origin import url
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.serving_log import Say
 
@@ -60,13 +60,13 @@ async def serve(
     await direct.start()
     started: list[DirectDoor | ProxyDoors] = [direct]
     try:
-        direct_url = _url("http", settings.host, direct.port)
+        direct_url = url("http", settings.host, direct.port)
         engine.public_url = settings.public_url or direct_url
         await proxy.start()
         started.append(proxy)
-        tls_url = None if proxy.tls_port is None else _url("https", settings.host, proxy.tls_port)
+        tls_url = None if proxy.tls_port is None else url("https", settings.host, proxy.tls_port)
         if ready:
-            ready(Addresses(_url("http", settings.host, proxy.proxy_port), direct_url, tls_url, ca_file))
+            ready(Addresses(url("http", settings.host, proxy.proxy_port), direct_url, tls_url, ca_file))
         watching = asyncio.create_task(reload.watch())
         try:
             await _told_to_stop(stop or asyncio.Event())
@@ -94,7 +94,3 @@ async def _told_to_stop(stop: asyncio.Event) -> None:
         with suppress(NotImplementedError, RuntimeError, ValueError):
             for number in signals:
                 loop.remove_signal_handler(number)
-
-
-def _url(scheme: str, host: str, port: int) -> str:
-    return url(scheme, reachable(host), port)

@@ -52,6 +52,12 @@ class LoadedFiles:
     data: list[Path]
     problems: list[Problem]
 
+    def whole(self) -> tuple[Interface, TestData]:
+        """The interface and the test data. Raises Unreadable, with every problem."""
+        if self.problems or self.interface is None or self.testdata is None:
+            raise Unreadable(self.problems)
+        return self.interface, self.testdata
+
 
 def build(settings: Settings, *, redact: bool = True) -> Engine:
     """The engine of the settings; with `redact` false recordings hold all as it was sent.

@@ -1,6 +1,6 @@
 """A rule or operation held against a request: what fits, what does not, and by how much."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from pathlib import Path
@@ -90,6 +90,15 @@ def place_of(entry: Operation | Rule) -> str:
 def owner(entry: Operation | Rule, interface: Interface) -> Operation | None:
     """The operation itself, or the one that a rule names."""
     return entry if isinstance(entry, Operation) else interface.operations.get(entry.operation or "")
+
+
+def requirements_of(entry: Operation | Rule, interface: Interface) -> Iterator[Requirement]:
+    """All that is required beside what is matched: the operation's, unless a rule skips them, and a rule's own."""
+    operation = owner(entry, interface)
+    if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
+        yield operation.require
+    if isinstance(entry, Rule) and entry.require:
+        yield entry.require
 
 
 def path_and_methods(entry: Operation | Rule, interface: Interface) -> tuple[Pattern, frozenset[str]]:

@@ -10,7 +10,7 @@ from xs2a_sandbox.cassette.handler import options_of
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.explain.candidates import Candidate, check_of_condition, hold, lacks, nearest, owner
+from xs2a_sandbox.explain.candidates import Candidate, check_of_condition, hold, lacks, nearest, owner, requirements_of
 from xs2a_sandbox.explain.distance import PathAlignment
 from xs2a_sandbox.explain.hints import Hint, RuleSuggestion, hints, suggest
 from xs2a_sandbox.http import to_json
@@ -192,16 +192,11 @@ def _has_path(candidate: Candidate) -> bool:
 
 
 def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: Schemas) -> tuple[str, ...]:
-    entry, operation = candidate.entry, owner(candidate.entry, interface)
     # Schemas are named by path parameters: only by those that are as they must be.
     wrong = {check.what for check in candidate.missed}
     fitting = {name: value for name, value in candidate.parameters.items() if f"where.{name}" not in wrong}
-    missing: tuple[str, ...] = ()
-    if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
-        missing = _lacks(operation.require, fitting, call, schemas)
-    if isinstance(entry, Rule) and entry.require:
-        missing += _lacks(entry.require, fitting, call, schemas)
-    return missing
+    required = requirements_of(candidate.entry, interface)
+    return tuple(text for one in required for text in _lacks(one, fitting, call, schemas))
 
 
 def _lacks(required: Requirement, parameters: Mapping[str, str], call: Call, schemas: Schemas) -> tuple[str, ...]:

@@ -11,12 +11,11 @@ from urllib.parse import quote
 from xs2a_sandbox.cassette import Call, Interface, Rule
 from xs2a_sandbox.cassette.call import parse_json
 from xs2a_sandbox.cassette.matchers import Constraint, RequestPart
-from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern, beginnings
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import BankError, StoreUnavailable
-from xs2a_sandbox.explain.candidates import Candidate, owner, value_text
+from xs2a_sandbox.explain.candidates import Candidate, requirements_of, value_text
 from xs2a_sandbox.explain.distance import align
 from xs2a_sandbox.http.target import split_target
 
@@ -86,17 +85,8 @@ def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator
 def _constraints(candidate: Candidate, interface: Interface) -> Iterator[Constraint]:
     if isinstance(candidate.entry, Rule):
         yield from candidate.entry.constraints
-    for requirement in _requirements(candidate, interface):
+    for requirement in requirements_of(candidate.entry, interface):
         yield from requirement.constraints
-
-
-def _requirements(candidate: Candidate, interface: Interface) -> Iterator[Requirement]:
-    entry = candidate.entry
-    operation = owner(entry, interface)
-    if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
-        yield operation.require
-    if isinstance(entry, Rule) and entry.require:
-        yield entry.require
 
 
 def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
@@ -116,7 +106,7 @@ def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
 
 def _body(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
     counts = any(one.place.part == "body" for one in _constraints(candidate, interface))
-    if call.request.body and (counts or any(one.schema for one in _requirements(candidate, interface))):
+    if call.request.body and (counts or any(one.schema for one in requirements_of(candidate.entry, interface))):
         try:
             parse_json(call.request.body, [])
         except BankError as error:

@@ -17,6 +17,8 @@ from xs2a_sandbox import __version__
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.messages import Headers
 
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
 
 def log(entries: Iterable[Exchange] = (), comment: str = "") -> dict[str, Any]:
     """A whole document: `{"log": {…}}`."""
@@ -52,7 +54,7 @@ def to_har(entry: Exchange) -> dict[str, Any]:
         "request": request,
         "response": {
             "status": entry.status,
-            "statusText": _phrase(entry.status),
+            "statusText": _PHRASES.get(entry.status, ""),
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": _named(entry.answer_headers),
@@ -126,13 +128,6 @@ def _as_text(body: bytes) -> tuple[str, str | None]:
         return body.decode(), None
     except UnicodeDecodeError:
         return base64.b64encode(body).decode(), "base64"
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 _NEEDED = object()

@@ -116,4 +116,5 @@ def is_local(host: str) -> bool:
 
 
 def url(scheme: str, host: str, port: int) -> str:
-    return f"{scheme}://{address(host, port)}"
+    """The URL of what listens there, as it can be typed."""
+    return f"{scheme}://{address(reachable(host), port)}"

@@ -49,10 +49,8 @@ class Blueprint:
     def read(cls, settings: Settings) -> "Blueprint":
         """Raises UserMistake, for all mistakes in all files at once."""
         files = build.read(settings)
-        if files.problems or files.interface is None or files.testdata is None:
-            raise Unreadable(files.problems)
-        cassettes = layers.cassettes(files.layers, files.schemas)
-        return cls(settings, cassettes, files.interface, files.schemas, files.testdata)
+        interface, testdata = files.whole()
+        return cls(settings, layers.cassettes(files.layers, files.schemas), interface, files.schemas, testdata)
 
     def extended(self, more: Sequence[Sequence[Cassette]]) -> Interface:
         """The interface with more layers over those of the files. Raises Unreadable."""

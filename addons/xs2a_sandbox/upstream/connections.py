@@ -30,10 +30,10 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.errors import InvalidResponse
+from xs2a_sandbox.errors import BankError, InvalidResponse
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.upstream import tls
-from xs2a_sandbox.upstream.failures import PrivateAddress, Strange, failure, garbled
+from xs2a_sandbox.upstream.failures import PrivateAddress, Strange, failure
 
 HELD = 1024 * 1024
 """Bytes of an answer that are kept in memory; more than that is passed on as it comes."""
@@ -120,7 +120,8 @@ class BankSession:
         try:
             response = Response(answer.status, pairs, bytes(body))
         except InvalidResponse as error:
-            raise garbled(name, "its status or one of its headers is not valid HTTP") from error
+            reason = "its status or one of its headers is not valid HTTP"
+            raise BankError("bank-garbled", bank=name, reason=reason) from error
         if not more:
             answer.release()
             return response

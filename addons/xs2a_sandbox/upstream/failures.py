@@ -35,40 +35,31 @@ class Strange(Exception):
 
 def failure(error: Exception, name: str, bank: RealBank) -> BankError:
     """The error to answer with; `name` is the bank's `host[:port]`."""
+    kind = "bank-unreachable"
     match error:
         case PrivateAddress():
             return BankError("bank-private", bank=name, address=str(error))
         case ConnectionTimeoutError():
-            return _late(name, f"connect timeout: no connection within {bank.connect_timeout:g} s")
+            kind, reason = "bank-late", f"connect timeout: no connection within {bank.connect_timeout:g} s"
         case SocketTimeoutError():
-            return _late(name, f"read timeout: nothing received for {bank.read_timeout:g} s")
+            kind, reason = "bank-late", f"read timeout: nothing received for {bank.read_timeout:g} s"
         case TimeoutError() if error.errno is None:
-            return _late(name, f"total timeout: no complete answer within {bank.total_timeout:g} s")
+            kind, reason = "bank-late", f"total timeout: no complete answer within {bank.total_timeout:g} s"
         case ClientPayloadError():
-            return garbled(name, "its answer ends before its announced length, or is badly chunked")
+            kind, reason = "bank-garbled", "its answer ends before its announced length, or is badly chunked"
         case ClientResponseError():
-            return garbled(name, "what it sent is not HTTP")
+            kind, reason = "bank-garbled", "what it sent is not HTTP"
         case Strange():
-            return garbled(name, "it sent an answer before it was asked")
+            kind, reason = "bank-garbled", "it sent an answer before it was asked"
         case InvalidURL():
-            return _unreachable(name, "this is no name of a host")
+            reason = "this is no name of a host"
         case ClientConnectorDNSError():
-            return _unreachable(name, "its name is not known")
+            reason = "its name is not known"
         case ValueError() if not isinstance(error, OSError):
-            return _unreachable(name, "the request holds characters that HTTP does not allow")
-    return _unreachable(name, _why(error, bank))
-
-
-def garbled(name: str, reason: str) -> BankError:
-    return BankError("bank-garbled", bank=name, reason=reason)
-
-
-def _late(name: str, reason: str) -> BankError:
-    return BankError("bank-late", bank=name, reason=reason)
-
-
-def _unreachable(name: str, reason: str) -> BankError:
-    return BankError("bank-unreachable", bank=name, reason=reason)
+            reason = "the request holds characters that HTTP does not allow"
+        case _:
+            reason = _why(error, bank)
+    return BankError(kind, bank=name, reason=reason)
 
 
 def _why(error: BaseException, bank: RealBank) -> str:
