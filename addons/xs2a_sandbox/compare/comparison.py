@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 from xs2a_sandbox.cassette import Interface, Operation
@@ -70,6 +70,7 @@ class Result:
     lapsed: tuple[IgnoreRule, ...] = ()
 
 
+@dataclass(eq=False, repr=False)
 class Comparison:
     """Remembers what each side calls things. Without a `bank` the recorded answers stand for it.
 
@@ -77,37 +78,28 @@ class Comparison:
     the two begin with.
     """
 
-    def __init__(
-        self,
-        interface: Interface,
-        schemas: Schemas,
-        sandbox: Ask,
-        bank: Ask | None,
-        *,
-        bank_url: str = "",
-        sandbox_url: str = "",
-        ignoring: Ignoring | None = None,
-        noise_reads: int = 1,
-        allow_writes: bool = False,
-    ) -> None:
-        self._interface = interface
-        self._index = Index(interface)
-        self._drift = Drift(schemas)
-        self._sandbox = sandbox
-        self._bank = bank
-        self._bank_url = bank_url
-        self._sandbox_url = sandbox_url
-        self._ignoring = ignoring or Ignoring()
-        self._noise_reads = noise_reads
-        self._allow_writes = allow_writes
-        self._between = Counterparts(bank_url, sandbox_url)
-        self._recorded_bank = Counterparts(bank_url, bank_url)
-        self._recorded_sandbox = Counterparts(bank_url, sandbox_url)
+    interface: Interface
+    schemas: Schemas
+    sandbox: Ask
+    bank: Ask | None
+    _: KW_ONLY
+    bank_url: str = ""
+    sandbox_url: str = ""
+    ignoring: Ignoring = field(default_factory=Ignoring)
+    noise_reads: int = 1
+    allow_writes: bool = False
+
+    def __post_init__(self) -> None:
+        self._index = Index(self.interface)
+        self._drift = Drift(self.schemas)
+        self._between = Counterparts(self.bank_url, self.sandbox_url)
+        self._recorded_bank = Counterparts(self.bank_url, self.bank_url)
+        self._recorded_sandbox = Counterparts(self.bank_url, self.sandbox_url)
 
     def on_journey(self, counterparts: Counterparts, sandbox: Ask, bank: Ask) -> "Comparison":
         """One of its own for what some other client of both sides calls things."""
         other = copy(self)
-        other._between, other._sandbox, other._bank = counterparts, sandbox, bank
+        other._between, other.sandbox, other.bank = counterparts, sandbox, bank
         return other
 
     async def play(
@@ -116,18 +108,18 @@ class Comparison:
         """All of them, in order; `progress` is told how many are done, of how many."""
         compared, skipped = [], []
         for done, step in enumerate(steps, 1):
-            if self._bank and not self._may_send(step.request):
+            if self.bank and not self._may_send(step.request):
                 skipped.append(step.title)
             else:
                 compared.append(await self.step(step))
             progress(done, len(steps))
-        return Result(tuple(compared), tuple(skipped), self._ignoring.unused, self._ignoring.lapsed)
+        return Result(tuple(compared), tuple(skipped), self.ignoring.unused, self.ignoring.lapsed)
 
     async def step(self, step: Step) -> Compared:
         """Asks both sides; or only the sandbox, when the recorded answer stands for the bank's."""
         operation = self._operation(step.request)
         try:
-            if self._bank is None:
+            if self.bank is None:
                 if step.recorded is None:
                     raise ValueError("there is no recorded answer to compare with")
                 bank = loaded_answer.recorded(step.recorded)
@@ -158,12 +150,12 @@ class Comparison:
         try:
             again: list[Response] = []
             if source == "bank":
-                bank = loaded_answer.take(request, answer, self._bank_url, 0.0)
+                bank = loaded_answer.take(request, answer, self.bank_url, 0.0)
                 sandbox = await self._ask_sandbox(request, "bank")
-                if self._bank:
-                    again = await self._again(self._bank, request)
+                if self.bank:
+                    again = await self._again(self.bank, request)
             else:
-                sandbox = loaded_answer.take(request, answer, self._sandbox_url, 0.0)
+                sandbox = loaded_answer.take(request, answer, self.sandbox_url, 0.0)
                 bank, again = await self._ask_bank(request, "sandbox")
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again)
@@ -173,17 +165,17 @@ class Comparison:
     # Asking
 
     def _may_send(self, request: Request) -> bool:
-        return self._allow_writes or request.method in SAFE_METHODS
+        return self.allow_writes or request.method in SAFE_METHODS
 
     async def _ask_sandbox(self, request: Request, written: Side) -> LoadedAnswer:
         if written == "bank":
             request = self._between.to_right(request)
         elif written == "recording":
             request = self._recorded_sandbox.to_right(request)
-        return await loaded_answer.ask(self._sandbox, request, self._sandbox_url)
+        return await loaded_answer.ask(self.sandbox, request, self.sandbox_url)
 
     async def _ask_bank(self, request: Request, written: Side) -> tuple[LoadedAnswer, list[Response]]:
-        if self._bank is None:
+        if self.bank is None:
             raise ValueError("there is no bank to ask")
         if written == "sandbox":
             request = self._between.to_left(request)
@@ -191,20 +183,20 @@ class Comparison:
             request = self._recorded_bank.to_right(request)
         own = (pair for pair in request.headers if not pair[0].lower().startswith(OURS))
         request = replace(request, headers=Headers(own))
-        answer = await loaded_answer.ask(self._bank, request, self._bank_url)
-        return answer, await self._again(self._bank, request)
+        answer = await loaded_answer.ask(self.bank, request, self.bank_url)
+        return answer, await self._again(self.bank, request)
 
     async def _again(self, bank: Ask, request: Request) -> list[Response]:
         """The same read once more, or several times: what differs then is noise."""
         if request.method not in SAFE_METHODS:
             return []
         again = []
-        for _ in range(self._noise_reads):
+        for _ in range(self.noise_reads):
             fresh = Headers(
                 (name, str(uuid.uuid4()) if name.lower() == "x-request-id" and is_uuid(value) else value)
                 for name, value in request.headers
             )
-            again.append((await loaded_answer.ask(bank, replace(request, headers=fresh), self._bank_url)).response)
+            again.append((await loaded_answer.ask(bank, replace(request, headers=fresh), self.bank_url)).response)
         return again
 
     def _learn(self, recorded: Exchange, answer: LoadedAnswer, counterparts: Counterparts) -> None:
@@ -227,14 +219,14 @@ class Comparison:
         sandbox: LoadedAnswer,
         again: Sequence[Response],
     ) -> Compared:
-        answers = [self._interface.every_answer, *(operation.behaviour.respond if operation else ())]
+        answers = [self.interface.every_answer, *(operation.behaviour.respond if operation else ())]
         named = {name.lower() for answer in answers for name, _ in answer.headers}
         both = bank.response, bank.content, sandbox.response, sandbox.content
         differences = self._drift.marked(Contrast(self._between, named).answers(*both), operation, bank, sandbox)
         noise = Noise(bank.response, again, named)
         counted, masked = [], []
         for difference in differences:
-            why = noise.reason(difference, self._between.twin) or self._ignoring.reason(difference, _id(operation))
+            why = noise.reason(difference, self._between.twin) or self.ignoring.reason(difference, _id(operation))
             if why:
                 masked.append((difference, why))
             else:

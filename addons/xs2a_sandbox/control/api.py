@@ -49,9 +49,8 @@ class ControlRequest:
 
 def kind(value: Any) -> str:
     """The kind of a JSON value, in words."""
-    if value is None:
-        return "null"
-    return {list: "a list", str: "a text", bool: "true or false", dict: "an object"}.get(type(value), "a number")
+    kinds = {list: "a list", str: "a text", bool: "true or false", dict: "an object", type(None): "null"}
+    return kinds.get(type(value), "a number")
 
 
 _NAMES = frozenset({"state", "clock", "sessions", "reset", "sca", "status", "explain", "journal"})

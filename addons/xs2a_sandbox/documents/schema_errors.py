@@ -94,14 +94,8 @@ def of_body(error: "ValidationError") -> Complaint:
 
 
 def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    for kind, name in ((dict, "object"), (list, "array"), (str, "string")):
-        if isinstance(value, kind):
-            return name
-    return "number"
+    kinds = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return kinds.get(type(value), "number")
 
 
 def of_file(error: "ValidationError") -> Iterator[Complaint]:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 from weakref import WeakKeyDictionary
@@ -71,23 +71,18 @@ class _Answered:
             self.journey.keep(self.request, self.answer, self.source)
 
 
+@dataclass(eq=False, repr=False)
 class LiveComparison:
     """Comparisons of one session wait for each other: what the sides call a thing is learned before it is named."""
 
-    def __init__(
-        self,
-        report: LiveReport,
-        ignoring: Ignoring,
-        *,
-        answer_from: Source,
-        allow_writes: bool,
-        noise_reads: int,
-    ) -> None:
-        self.report = report
-        self._ignoring = ignoring
-        self._answer_from = answer_from
-        self._allow_writes = allow_writes
-        self._noise_reads = noise_reads
+    report: LiveReport
+    ignoring: Ignoring
+    _: KW_ONLY
+    answer_from: Source
+    allow_writes: bool
+    noise_reads: int
+
+    def __post_init__(self) -> None:
         self._comparisons: WeakKeyDictionary[Bank, Comparison] = WeakKeyDictionary()
         self._journeys: dict[tuple[str, str], _Journey] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,7 +90,7 @@ class LiveComparison:
         self._worker = ThreadPoolExecutor(1, "comparing")
 
     def is_answered_by_bank(self, to_bank: BankRequest) -> bool:
-        return self._answer_from == "bank" and (self._allow_writes or to_bank.is_read)
+        return self.answer_from == "bank" and (self.allow_writes or to_bank.is_read)
 
     def spare(self, to_bank: BankRequest, why: str) -> Turn:
         """The sandbox answers, and the bank is not asked."""
@@ -154,7 +149,7 @@ class LiveComparison:
 
     def _begin(self, answered: _Answered) -> None:
         to_bank, answer = answered.to_bank, answered.answer
-        if answered.source == "sandbox" and not (self._allow_writes or to_bank.is_read):
+        if answered.source == "sandbox" and not (self.allow_writes or to_bank.is_read):
             why = SPARED
         elif answer.fault:
             why = "the sandbox broke the connection, as it was told to"
@@ -200,9 +195,9 @@ class LiveComparison:
                 None,
                 bank_url=url,
                 sandbox_url=to_bank.sandbox_url,
-                ignoring=self._ignoring,
-                noise_reads=self._noise_reads,
-                allow_writes=self._allow_writes,
+                ignoring=self.ignoring,
+                noise_reads=self.noise_reads,
+                allow_writes=self.allow_writes,
             )
         return self._comparisons[bank]
 

@@ -46,16 +46,13 @@ class _Cut(httpx.SyncByteStream, httpx.AsyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         if self._body:
             yield self._body
-        raise self._error()
+        text = "peer closed connection without sending complete message body "
+        text += f"(received {len(self._body)} bytes, expected {self._promised})"
+        raise httpx.RemoteProtocolError(text, request=self._request)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self:
             yield piece
-
-    def _error(self) -> httpx.RemoteProtocolError:
-        text = "peer closed connection without sending complete message body "
-        text += f"(received {len(self._body)} bytes, expected {self._promised})"
-        return httpx.RemoteProtocolError(text, request=self._request)
 
 
 def _request(request: httpx.Request, body: bytes) -> Request:
