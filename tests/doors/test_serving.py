@@ -210,17 +210,3 @@ def test_with_nohup_a_hang_up_ends_nothing(engine: FakeEngine, confdir: Path) ->
     finally:
         signal.signal(signal.SIGHUP, before)
     assert seen == [False]
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("127.0.0.1", "http://127.0.0.1:1"),
-        ("0.0.0.0", "http://127.0.0.1:1"),
-        ("::", "http://[::1]:1"),
-        ("::1", "http://[::1]:1"),
-        ("sandbox.local", "http://sandbox.local:1"),
-    ],
-)
-def test_addresses_can_be_typed(host: str, expected: str) -> None:
-    assert serving._url("http", host, 1) == expected

@@ -9,7 +9,7 @@ from yarl import URL
 
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.http import Headers, Request
-from xs2a_sandbox.http.origin import PORTS, Origin, host_of, named, split_authority
+from xs2a_sandbox.http.origin import PORTS, Origin, host_of, named, split_authority, url
 
 SCHEMES = st.sampled_from(["http", "https"])
 LABELS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=6)
@@ -148,3 +148,17 @@ def test_without_a_host_header_the_name_asked_for_counts() -> None:
 
 def test_an_address_of_six_is_taken_apart_canonically() -> None:
     assert split_authority("[0:0:0:0:0:0:0:1]:443") == ("::1", 443)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:1"),
+        ("0.0.0.0", "http://127.0.0.1:1"),
+        ("::", "http://[::1]:1"),
+        ("::1", "http://[::1]:1"),
+        ("sandbox.local", "http://sandbox.local:1"),
+    ],
+)
+def test_addresses_can_be_typed(host: str, expected: str) -> None:
+    assert url("http", host, 1) == expected
