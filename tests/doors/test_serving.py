@@ -183,7 +183,8 @@ def test_a_signal_drains(engine: FakeEngine, confdir: Path, number: signal.Signa
     async def main() -> None:
         nonlocal go
         go = asyncio.Event()
-        await serve(settings(confdir), ready=ready)
+        # Else a request that does not arrive would let it serve for ever.
+        await asyncio.wait_for(serve(settings(confdir), ready=ready), 2 * DEADLINE)
 
     asyncio.run(main())
     for thread in threads:
