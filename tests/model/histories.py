@@ -162,6 +162,9 @@ class History:
         if seeded:
             for session in (self.eager[0], self.lazy[0]):
                 session.bank.at(start, seed=7)
+
+    def begin(self) -> None:
+        """Tells the sandboxes what every history begins with."""
         FIGURES["histories"] += 1
         for who, model in enumerate(self.models):
             for one in model.consents:

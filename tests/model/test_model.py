@@ -55,6 +55,7 @@ class Histories(RuleBasedStateMachine):
     def begin(self, start: str, seeded: bool) -> None:
         self.directory = tempfile.TemporaryDirectory()
         self.history = History(start, Path(self.directory.name), seeded=seeded)
+        self.history.begin()
 
     def teardown(self) -> None:
         if hasattr(self, "history"):
