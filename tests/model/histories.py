@@ -658,6 +658,7 @@ class History:
         """The model itself moves only as it may, and conserves money."""
         model = self.models[who]
         for kind, before, after in model.moves:
+            FIGURES[f"moved: {kind} {before} → {after}"] += 1
             same(f"the model's move of a {kind} from {before} to", after in ALLOWED[kind, before], True)
         for payment in model.payments:
             count = len(model.executions(payment))

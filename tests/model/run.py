@@ -42,13 +42,17 @@ def main() -> int:
 
 
 def report(seconds: float, seed: int) -> None:
-    """What was done and compared, and what nobody has said the outcome of."""
-    unsaid = {name.partition(": ")[2]: number for name, number in FIGURES.items() if name.startswith("unsaid: ")}
+    """What was done and compared, what moved, and what nobody has said the outcome of."""
     totals = ("histories", "steps", "requests", "explained", "compared", "left out")
     print(f"{seconds / 60:.1f} minutes from seed {seed}: " + ", ".join(f"{FIGURES[name]:,} {name}" for name in totals))
-    steps = {name: number for name, number in FIGURES.items() if name not in totals and not name.startswith("unsaid: ")}
-    for title, figures in (("steps", steps), ("left out, as nobody says", unsaid)):
-        print(f"{title}: " + ", ".join(f"{number:,} {name}" for name, number in sorted(figures.items())))
+    titles = {"": "steps", "moved": "moves", "unsaid": "left out, as nobody says"}
+    for kind, title in titles.items():
+        figures = sorted(
+            (name.removeprefix(f"{kind}: "), number)
+            for name, number in FIGURES.items()
+            if name not in totals and name.partition(": ")[0] == (kind or name)
+        )
+        print(f"{title}: " + ", ".join(f"{number:,} {name}" for name, number in figures))
 
 
 if __name__ == "__main__":

@@ -156,9 +156,18 @@ class Histories(RuleBasedStateMachine):
         self.history.consent(who, accounts, days, recurring=recurring, wish=wish)
 
     @precondition(lambda self: any(map(self.resources, (0, 1))))
-    @rule(who=SECOND_OF_TWO, picks=st.lists(PICK, min_size=1, max_size=3, unique=True))
-    def basket(self, who: int, picks: list[int]) -> None:
-        several = [one for one, family in self.resources(who) if family in ("payment", "consent")]
+    @rule(
+        who=SECOND_OF_TWO,
+        picks=st.lists(PICK, min_size=1, max_size=3, unique=True),
+        waiting=st.sampled_from([True, True, True, False]),
+    )
+    def basket(self, who: int, picks: list[int], waiting: bool) -> None:
+        several = [
+            one
+            for one, family in self.resources(who)
+            if family in ("payment", "consent")
+            and (not waiting or (one.status in ("RCVD", "received") and not one.basket))
+        ]
         members = dict.fromkeys(self.newest(several, pick) for pick in picks) if several else {}
         if members:
             self.history.basket(who, tuple(members))
@@ -256,22 +265,17 @@ class Histories(RuleBasedStateMachine):
 
     # -- the time
 
-    @rule(who=SECOND_OF_TWO, seconds=SPANS)
-    def wait(self, who: int, seconds: int) -> None:
-        self.history.wait(who, seconds)
-
-    @rule(who=SECOND_OF_TWO, seconds=SPANS)
-    def go_back(self, who: int, seconds: int) -> None:
-        self.history.wait(who, -seconds)
+    @rule(who=SECOND_OF_TWO, seconds=SPANS, back=st.sampled_from([False, False, True]))
+    def wait(self, who: int, seconds: int, back: bool) -> None:
+        """For the session's clock alone, or where it runs, perhaps in real time."""
+        if not back and self.history.running[who] is not None and seconds % 2:
+            self.history.real_time(seconds)
+        else:
+            self.history.wait(who, -seconds if back else seconds)
 
     @rule(who=SECOND_OF_TWO, seconds=st.sampled_from([-20, -10, -1, 0, 20]), runs=st.booleans())
     def wait_for_midnight(self, who: int, seconds: int, runs: bool) -> None:
         self.history.clock(who, self.history.next_midnight(who) + timedelta(seconds=seconds), runs=runs)
-
-    @precondition(lambda self: any(ahead is not None for ahead in self.history.running))
-    @rule(seconds=SPANS)
-    def real_time(self, seconds: int) -> None:
-        self.history.real_time(seconds)
 
     @precondition(lambda self: len(self.history.steps) % 5 == 4)
     @rule()
