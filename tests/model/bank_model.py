@@ -628,6 +628,8 @@ class Bank:
         waiting = self._open(resource, family)
         if resource.required(family) and waiting:
             raise Unsaid("whose authorisation the page goes on with")
+        if not waiting and family == "cancellation" and resource.authorisations.get(family):
+            return Said(409)  # a link works once, and the payment is what it was after a refusal
         if waiting and waiting[0].approach != "redirect":
             raise Unsaid("the page beside an app or an embedded authorisation")
         signer = None
