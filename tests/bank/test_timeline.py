@@ -584,6 +584,29 @@ def test_nothing_is_looked_at_before_something_is_due() -> None:
     assert (bank.status(payment), store.commits, store.lists) == ("ACSP", 0, [])
 
 
+def test_what_was_due_is_kept_whatever_becomes_of_the_request() -> None:
+    store = _Counting()
+    bank = a_bank(store=store)
+    consent = bank.consent(ANNAS_OTHER, validUntil=bank.day())
+    bank.wait(days=2)
+    store.commits = 0
+    for _ in range(3):
+        assert bank.ask("GET", "/v1/accounts", consent=consent.id).status == 401
+    assert store.commits <= 1
+    assert store.read("default", "consents", consent.id)[1]["consentStatus"] == "expired"
+
+
+def test_a_preconfigured_consent_that_was_created_again_expires_again(bank: TimedBank) -> None:
+    consent = bank.consent(ANNA)
+    assert consent.id == ANNAS_CONSENT
+    bank.wait(days=100)
+    assert bank.status(consent) == "expired"
+    bank.at(MORNING)
+    assert bank.status(bank.consent(ANNA)) == "valid"
+    bank.wait(days=100)
+    assert bank.status(consent) == "expired"
+
+
 def test_what_falls_due_of_the_test_data(kept_bank: TimedBank) -> None:
     before = kept_bank.get(f"/v1/consents/{ANNAS_CONSENT}")
     kept_bank.wait(days=90)

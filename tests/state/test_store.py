@@ -487,3 +487,19 @@ class Alike(RuleBasedStateMachine):
 
 TestAlike = Alike.TestCase
 TestAlike.settings = settings(stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
+
+
+def test_a_trial_takes_back_what_it_has_written_and_nothing_else(store: Store) -> None:
+    transaction = Transaction(store, "a", lambda _: {"payments": {"p1": {"n": 1}}})
+    transaction.put("payments", "p2", {"n": 2})
+    undo = transaction.trial()
+    transaction.put("payments", "p2", {"n": 3})
+    transaction.put("payments", "p2", {"n": 4})
+    transaction.delete("payments", "p1")
+    transaction.put("payments", "p3", {"n": 5})
+    undo()
+
+    assert transaction.all("payments") == {"p1": {"n": 1}, "p2": {"n": 2}}
+    assert transaction.take_changes() == [("payments", "p2")]
+    assert transaction.commit()
+    assert store.list("a", "payments")[1] == {"p2": {"n": 2}}

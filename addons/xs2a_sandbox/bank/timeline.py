@@ -27,8 +27,6 @@ _NEVER = 32_503_680_000
 _NOTHING_NOTED: Document = {"hours": [], "soonest": _NEVER, "looked": ""}
 """`hours` that have notes; nothing of them is due before `soonest`, in seconds since 1970; of the test data all up to
 `looked` has happened."""
-
-
 _HOUR = "_due-"
 
 
@@ -103,7 +101,7 @@ def note(state: Transaction) -> list[Event]:
             events.append(event)
             if state.get_own(_hour(event.at), _name(event)) is None:
                 state.put(_hour(event.at), _name(event), {})
-                _expect(state, event)
+            _expect(state, event)
     return events
 
 

@@ -192,7 +192,7 @@ class Control:
 
     def _forget(self, request: ControlRequest) -> _Answer:
         self._kept(request)
-        self._forget_one(request, request.names[0])
+        self._forget_one(request.names[0])
         return 204, None
 
     def _reset(self, request: ControlRequest) -> _Answer:
@@ -201,18 +201,15 @@ class Control:
         if not isinstance(everything, bool):
             raise body_invalid(f"all must be true or false, not {kind(everything)}")
         if not everything:
-            self._forget_one(request, request.call.session.id)
+            self._forget_one(request.call.session.id)
             return 200, {"reset": [request.call.session.id]}
         names = sorted({DEFAULT, *self._store.sessions()})
         self._store.reset()
-        request.call.state.discard()
         self._sandbox.begin_anew(None)
         return 200, {"reset": names}
 
-    def _forget_one(self, request: ControlRequest, name: str) -> None:
+    def _forget_one(self, name: str) -> None:
         self._store.reset(name)
-        if name == request.call.session.id:
-            request.call.state.discard()  # what was due had just happened
         self._sandbox.begin_anew(name)
 
     def _kept(self, request: ControlRequest) -> dict[str, int]:

@@ -395,7 +395,16 @@ class Engine:
             raise BankError("busy") from None
 
     def begin(self, request: Request, target: Target, outcome: Outcome) -> Call:
-        """The call with a transaction of its own, in which all that was due has happened."""
+        """The call, with a transaction of its own, after all that was due has happened. Raises StoreUnavailable."""
+        call = self._call(request, target, outcome)
+        timeline.run(call)
+        if call.state.is_changed:
+            # It has happened whatever becomes of this request, and is not to happen again for the next one.
+            keep(call.state)
+            call = self._call(request, target, outcome)
+        return call
+
+    def _call(self, request: Request, target: Target, outcome: Outcome) -> Call:
         testdata, started, clock = self.testdata, self._started, self._clock
         state = Transaction(
             self.store,
@@ -406,7 +415,6 @@ class Engine:
         session, sca_options = Session.named(outcome.session, self.public_url), outcome.bank.sca_options
         call = Call(request, target, session, session_clock(state, clock), state, static=self._static, sca=sca_options)
         outcome.warnings = call.warnings
-        timeline.run(call)
         return call
 
     def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:

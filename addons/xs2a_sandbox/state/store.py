@@ -122,6 +122,7 @@ class _Session:
         return held.get(id, _ABSENT) if held else _ABSENT
 
 
+_UNWRITTEN: Document = {}
 _AS_BEFORE = "_asBefore"
 """Names, in a stored document, the members that are still those of the test data, and are not stored with it."""
 
@@ -136,8 +137,8 @@ class Transaction:
     """
 
     __slots__ = (
-        "_before_commit", "_beside", "_changed", "_find", "_lists", "_reads", "_store", "_testdata", "_writes",
-        "session",
+        "_before_commit", "_beside", "_changed", "_find", "_lists", "_overwritten", "_reads", "_store", "_testdata",
+        "_writes", "session",
     )  # fmt: skip
 
     def __init__(
@@ -157,6 +158,7 @@ class Transaction:
         self._writes: dict[Key, Document | None] = {}
         self._beside: dict[Key, Document | None] = {}
         self._changed: list[Key] = []
+        self._overwritten: list[tuple[Key, Document | None]] = []
 
     def testdata(self) -> Collections:
         """The documents below the session's."""
@@ -218,18 +220,25 @@ class Transaction:
         changed, self._changed = self._changed, []
         return changed
 
+    @property
+    def is_changed(self) -> bool:
+        """True where there is something to commit."""
+        return bool(self._writes)
+
     def trial(self) -> Callable[[], None]:
         """Begins work that may fail; what is returned takes back what has been written since."""
-        writes, changed = dict(self._writes), list(self._changed)
+        changed = list(self._changed)
+        overwritten = self._overwritten = []
 
         def undo() -> None:
-            self._writes, self._changed = writes, changed
+            for key, document in reversed(overwritten):
+                if document is _UNWRITTEN:
+                    del self._writes[key]
+                else:
+                    self._writes[key] = document
+            self._changed = changed
 
         return undo
-
-    def discard(self) -> None:
-        """Lets nothing be written of what has been so far."""
-        self._writes, self._beside, self._changed = {}, {}, []
 
     def commit(self) -> bool:
         """False if somebody else was faster; then nothing has been written."""
@@ -285,6 +294,7 @@ class Transaction:
 
     def _write(self, key: Key, document: Document | None) -> None:
         self._read(key)  # so that a blind write cannot undo somebody else's
+        self._overwritten.append((key, self._writes.get(key, _UNWRITTEN)))
         self._writes[key] = document
         self._changed.append(key)
 
