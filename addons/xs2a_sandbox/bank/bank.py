@@ -107,6 +107,7 @@ class Bank:
         }
         self._index = Index(interface)
         self._base = split_target(base_path).segments
+        self._base_skips = (len(self._base), 0) if self._base else (0,)
         urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
         self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
         self._diagnose = diagnose
@@ -134,11 +135,12 @@ class Bank:
                 lookup = lookup._replace(rules=(*lookup.rules, *other.rules))
         return lookup
 
-    def _skips(self, segments: tuple[str, ...]) -> list[int]:
+    def _skips(self, segments: tuple[str, ...]) -> Sequence[int]:
         """The numbers of segments in front that rules may not know: `base_path`, and those of the real bank's URL."""
-        skips = [len(self._base), 0] if self._base else [0]
+        if not self._prefixes:
+            return self._base_skips
         # An app may use the bank's whole path, of which recorded rules know only what follows its URL.
-        return [*skips, *(len(prefix) for prefix in self._prefixes if segments[: len(prefix)] == prefix)]
+        return [*self._base_skips, *(len(prefix) for prefix in self._prefixes if segments[: len(prefix)] == prefix)]
 
     def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
