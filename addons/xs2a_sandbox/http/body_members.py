@@ -9,15 +9,16 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
-
-from lxml import etree
 
 from xs2a_sandbox.http import body as contents
 from xs2a_sandbox.http.media_type import is_json, media_type
 from xs2a_sandbox.http.multipart import is_multipart, parts
 from xs2a_sandbox.http.xml import is_xml, local_name, parse_xml
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 FORM = "application/x-www-form-urlencoded"
 Kind = Literal["json", "form", "multipart", "xml", "other"]
@@ -108,7 +109,7 @@ def _xml(body: bytes) -> Member:
     return Member(below={local_name(root.tag): (_element(root),)})
 
 
-def _element(element: etree._Element) -> Member:
+def _element(element: "etree._Element") -> Member:
     below: defaultdict[str, list[Member]] = defaultdict(list)
     for name, text in element.attrib.items():
         below[f"@{local_name(str(name))}"].append(Member(str(text)))

@@ -1,6 +1,9 @@
 """XML read so that it can do no harm: nothing is fetched, no entity is put in, and it is not nested without end."""
 
-from lxml import etree
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 
 def is_xml(media: str) -> bool:
@@ -8,8 +11,11 @@ def is_xml(media: str) -> bool:
     return media.endswith(("/xml", "+xml")) and media != "application/xhtml+xml"
 
 
-def parse_xml(body: bytes) -> etree._ElementTree:
+def parse_xml(body: bytes) -> "etree._ElementTree":
     """Raises ValueError that says what is wrong. A document with a type, where entities are declared, is refused."""
+    # Read when there is XML: most banks have none, and it takes a while and 6 MiB.
+    from lxml import etree
+
     # libxml2 itself refuses what is nested deeper than 256, and what grows by its entities.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
@@ -23,4 +29,4 @@ def parse_xml(body: bytes) -> etree._ElementTree:
 
 def local_name(tag: str) -> str:
     """The name of an element or an attribute without its namespace."""
-    return etree.QName(tag).localname
+    return tag.rpartition("}")[2]
