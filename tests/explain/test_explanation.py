@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract import bodies, facts
@@ -505,6 +505,8 @@ def test_the_one_named_answers_whatever_the_rules(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests())
+@example(("GET", "/v1/v1/payments/v1", {}, None))
+@example(("GET", "/a/v1/payments/v1", {}, None))
 def test_what_is_suggested_answers_that_request(
     cases: Engine, tmp_path_factory: pytest.TempPathFactory, described_one: Any
 ) -> None:

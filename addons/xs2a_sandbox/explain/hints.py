@@ -42,12 +42,16 @@ def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list
 
 def _doubled(call: Call, interface: Interface) -> Iterator[Hint]:
     segments = split_target(call.request.target).segments
-    starts = beginnings(operation.pattern for operation in interface.operations.values())
+    starts = _beginnings(interface)
     for word, following in pairwise(segments):
         if word == following and word in starts:
             text = f"the path says /{word} twice: the base URL of the app probably ends in /{word} already"
             yield Hint("path-doubled", text)
             return
+
+
+def _beginnings(interface: Interface) -> frozenset[str]:
+    return beginnings(operation.pattern for operation in interface.operations.values())
 
 
 def _path(call: Call, candidate: Candidate) -> Iterator[Hint]:
@@ -129,6 +133,8 @@ class RuleSuggestion:
 def suggest(interface: Interface, call: Call) -> RuleSuggestion | None:
     """None for a path that is too long to be shown."""
     method, path = call.request.method, _rule_path(call.segments)
+    if Pattern.parse(path).is_whole(_beginnings(interface)):
+        path = _rule_path(split_target(call.request.target).segments)
     if len(path) > _LONGEST_PATH:
         return None
     id = re.sub(r"[^a-z0-9]+", "-", f"{method} {path}".lower())[:_LONGEST_ID].strip("-") or "case"
