@@ -134,6 +134,20 @@ def test_a_rule_may_leave_it_to_the_real_bank(bank: Bank) -> None:
     assert not decision._replace(rule=leaving, kind="requirement").is_left_to_bank
 
 
+def test_who_is_silent_answers_nothing_but_for_rules_that_name_it(bank: Bank) -> None:
+    silent = frozenset({"list", "weak"})
+    for target in ("/v1/things", "/x", "/nowhere"):
+        sent = call("GET", target, "A")
+        rules = [(rule, {}, sent) for rule in bank.interface.rules if rule.id == "weak"] if target == "/x" else []
+        decision = decide(bank.find("GET", sent.segments), rules, sent, bank.schemas, silent)
+        assert isinstance(decision.error, BankError)
+        assert (decision.kind, decision.error.name, sent.operation) == ("nothing", "not-recorded", None)
+    sent = call("GET", "/v1/things?q=1", "A")
+    listed = [(rule, {}, sent) for rule in bank.interface.rules if rule.id == "listed"]
+    decision = decide(bank.find("GET", sent.segments), listed, sent, bank.schemas, silent)
+    assert (decision.kind, decision.rule and decision.rule.id) == ("rule", "listed")
+
+
 def test_what_a_condition_failed_with_is_kept(bank: Bank) -> None:
     error = decided(bank, call("GET", "/broken")).error
     assert isinstance(error, SandboxError)

@@ -107,7 +107,7 @@ def test_a_recorded_journey_is_answered_again_without_the_bank(home: Path) -> No
     assert said.startswith("13 exchanges imported into tape\n")
     assert "xs2a-sandbox serve --cassettes tape/cassettes" in said
     assert sorted(file.name for file in (home / "tape" / "cassettes").glob("*.yaml")) == [
-        "accounts.yaml", "consents.yaml", "nowhere.yaml", "payments.yaml"
+        "_dialect.yaml", "accounts.yaml", "consents.yaml", "nowhere.yaml", "payments.yaml"
     ]  # fmt: skip
     settings = Settings(state="memory:", confdir=home, cassettes=(home / "tape" / "cassettes",))
     assert build.check(settings, ()) == []
@@ -125,7 +125,7 @@ def test_what_is_imported_is_redacted(home: Path, redactor: None) -> None:
     assert read_head(file) == {"banks": ["https://xs2a.bank.example/psd2"], "redacted": "1a2b3c4d"}
     assert [entry.target for entry in read_raw(file)] == ["/v1/accounts/hidden"]
     written = [one.read_text() for one in (home / "tape").rglob("*") if one.is_file()]
-    assert len(written) == 2
+    assert len(written) == 3
     assert not any(IBAN in text for text in written)
 
 

@@ -21,7 +21,7 @@ class Recorded:
     """An engine in mode record, as far as a run looks at it."""
 
     def __init__(self, recording: Recording, engine: Engine) -> None:
-        self.interface, self.banks = engine.interface, engine.banks
+        self.interface, self.schemas, self.banks = engine.interface, engine.schemas, engine.banks
         self.passage = Passage(recording=recording, redactions=lambda: 7)
 
 

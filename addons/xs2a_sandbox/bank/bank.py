@@ -144,7 +144,7 @@ class Bank:
 
     def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
-        return decide(lookup, self._candidates(call, lookup), call, self.schemas)
+        return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent)
 
     def answer(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response:
         """Raises BankError."""
@@ -258,7 +258,7 @@ class Bank:
         }
         every = self.interface.every_error
         body = render(every.body if entry.body is None else entry.body, scope)
-        if error.name == "path-unknown" and self._diagnose and isinstance(body, dict):
+        if error.name in ("path-unknown", "not-recorded") and self._diagnose and isinstance(body, dict):
             body = {**body, "sandbox": self._diagnosis(error, call)}
         headers = render_headers((*every.headers, *entry.headers, *self.interface.every_answer.headers), scope)
         if "allow" in error.values:

@@ -41,22 +41,32 @@ class Decision(NamedTuple):
         return self.kind == "nothing" or (self.kind == "rule" and self.rule is not None and self.rule.behaviour.bank)
 
 
-def decide(lookup: Lookup, candidates: Iterable[Candidate], call: Call, schemas: Schemas) -> Decision:
-    """The first of the candidates that fits, strongest first, else the operation.
+def decide(
+    lookup: Lookup,
+    candidates: Iterable[Candidate],
+    call: Call,
+    schemas: Schemas,
+    silent: frozenset[str] = frozenset(),
+) -> Decision:
+    """The first of the candidates that fits, strongest first, else the operation; never one of those that are `silent`.
 
     Sets operation and path parameters of the call to those of who answers.
     """
     operation = lookup.operation
+    is_silent = operation is not None and operation.id in silent
     if operation:
         call.operation, call.path = operation.id, lookup.parameters
     checked, refusal = operation is None, None
     scope: Scope = {}
     for rule, parameters, seen in candidates:
+        if rule.id in silent:
+            continue
         if rule.methods and call.request.method not in rule.methods:
             continue
-        if operation and not rule.skips_requirements:
+        owner = None if is_silent and not rule.operation else operation
+        if owner and not rule.skips_requirements:
             if not checked:
-                checked, refusal = True, _refusal(operation.require, call, schemas)
+                checked, refusal = True, _refusal(owner.require, call, schemas)
             if refusal:
                 continue
         if not all(c.fits(seen.values(c.place, parameters)) for c in rule.constraints):
@@ -67,12 +77,13 @@ def decide(lookup: Lookup, candidates: Iterable[Candidate], call: Call, schemas:
                 if not rule.when(scope | {"path": parameters}):
                     continue
             except SandboxError as error:
-                return Decision("failure", rule, operation, parameters, seen, error)
+                return Decision("failure", rule, owner, parameters, seen, error)
         call.path = parameters
         refusal = _refusal(rule.require, call, schemas) if rule.require else None
-        return Decision("requirement" if refusal else "rule", rule, operation, parameters, seen, refusal)
-    if operation is None:
-        return Decision("nothing", None, None, {}, call, _unmatched(lookup, call))
+        return Decision("requirement" if refusal else "rule", rule, owner, parameters, seen, refusal)
+    if operation is None or is_silent:
+        call.operation, call.path = None, {}
+        return Decision("nothing", None, None, {}, call, _unmatched(lookup, call, bool(silent)))
     if not checked:
         refusal = _refusal(operation.require, call, schemas)
     return Decision("requirement" if refusal else "operation", None, operation, lookup.parameters, call, refusal)
@@ -86,7 +97,9 @@ def _refusal(requirement: Requirement, call: Call, schemas: Schemas) -> BankErro
     return None
 
 
-def _unmatched(lookup: Lookup, call: Call) -> BankError:
+def _unmatched(lookup: Lookup, call: Call, is_recorded: bool) -> BankError:
+    if is_recorded:
+        return BankError("not-recorded", method=call.request.method, id=call.self_path)
     if lookup.unfit:
         return BankError(lookup.unfit, id=call.self_path)
     if lookup.methods:

@@ -26,8 +26,8 @@ from xs2a_sandbox.errors import Problem, Unreadable
 
 ENGINE_ERRORS = frozenset(
     "bank-garbled bank-late bank-loop bank-not-configured bank-private bank-unreachable body-too-large busy "
-    "format-error headers-too-large internal media-type method-not-offered path-unknown recording-failed "
-    "sequence-exhausted session-invalid target-too-long timeout".split()
+    "format-error headers-too-large internal media-type method-not-offered not-recorded path-unknown "
+    "recording-failed sequence-exhausted session-invalid target-too-long timeout".split()
 )
 """Errors that the engine itself raises; every dialect must say them."""
 
@@ -61,7 +61,8 @@ class Interface:
     """Everything the cassettes say. `rules` are in order: the first that fits a request answers it.
 
     `layers` are the numbers of the layers that rules stand in, by id; a higher one wins. `tapes` says of derived files
-    what they were derived from.
+    what they were derived from. `silent` are the ids of the dialect's operations and rules where recorded rules answer
+    for a bank that has not been seen to speak it: then it answers nothing. `dialect` is the first layer's name.
     """
 
     operations: Mapping[str, Operation]
@@ -71,6 +72,8 @@ class Interface:
     every_error: Answer
     layers: Mapping[str, int] = field(default_factory=dict)
     tapes: Mapping[Path, Recorded] = field(default_factory=dict)
+    silent: frozenset[str] = frozenset()
+    dialect: str = ""
 
     def named(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -152,7 +155,25 @@ def check(
     numbers = {r.rule.id: r.layer for r in owned}
     in_order = tuple(rule for rule, _ in ranked)
     tapes = {one.file: one.recorded for layer in parsed for one in layer if one.recorded}
-    return Interface(operations, in_order, errors, every_answer, every_error, numbers, tapes), problems
+    dialect = next((_folder(path).name for layer in layers for path in layer), "")
+    silent = _silent(dialect, parsed) if tapes else frozenset()
+    return Interface(operations, in_order, errors, every_answer, every_error, numbers, tapes, silent, dialect), problems
+
+
+def _silent(dialect: str, parsed: Sequence[Sequence[Cassette]]) -> frozenset[str]:
+    if {one.dialect for layer in parsed for one in layer if one.dialect} == {dialect}:
+        return frozenset()
+    first, *later = ({id for one in layer for id in _ids(one)} for layer in parsed)
+    return frozenset(first).difference(*later)
+
+
+def _ids(cassette: Cassette) -> Iterator[str]:
+    yield from (operation.id for operation in cassette.operations)
+    yield from (rule.id for rule in cassette.rules)
+
+
+def _folder(path: Path | Cassette) -> Path:
+    return path if isinstance(path, Path) else path.file.parent
 
 
 def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, tuple[int, ...], int]:

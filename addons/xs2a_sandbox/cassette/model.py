@@ -151,6 +151,8 @@ class Cassette:
     every_answer: Answer | None
     every_error: Answer | None
     recorded: Recorded | None = None
+    dialect: str | None = None
+    """The dialect that answers what was not recorded."""
 
 
 def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, Answer]]:

@@ -80,6 +80,7 @@ class _Reader:
             self.answer(value["every_answer"], ("every_answer",), ROOTS) if "every_answer" in value else None,
             self.every_error(value["every_error"]) if "every_error" in value else None,
             self.tape,
+            value["dialect"]["name"] if "dialect" in value else None,
         )
 
     def recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:

@@ -130,5 +130,5 @@ def _derive(directory: Path, settings: Settings) -> None:
     from xs2a_sandbox.engine import build
     from xs2a_sandbox.recording.derive import derive, told
 
-    for line in told(derive(directory, build.interface_of(settings)), directory):
+    for line in told(derive(directory, *build.interface_and_schemas(settings)), directory):
         click.echo(line)

@@ -121,7 +121,7 @@ def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
 def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str | None:
     """A command that a shell can run as it is; with `--proxy-auth` curl asks for the password, which is not printed.
 
-    None in mode record, where it would ask the bank for what only the sandbox has.
+    None without a consent, and in mode record, where it would ask the bank for what only the sandbox has.
     """
     if consent is None or settings.mode == "record":
         return None
@@ -169,8 +169,9 @@ class Run:
         recording = self._engine.passage.recording
         if recording and recording.exchanges:
             yield f"{self.progress()}: {recording.file}"
+            engine = self._engine
             try:
-                yield from told(derive(recording.directory, self._engine.interface), recording.directory)
+                yield from told(derive(recording.directory, engine.interface, engine.schemas), recording.directory)
             except UserMistake as mistake:
                 yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
                 yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
@@ -237,8 +238,10 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     introduce: Callable[[FrontPage], None] | None = None
 
     def built(engine: Engine) -> None:
-        nonlocal introduce
+        nonlocal introduce, consent
         introduce = engine.introduce
+        if engine.interface.silent:
+            consent = None
         standing_log.redact = engine.shown_text
         run.begin(engine)
         if engine.passage.comparing:

@@ -58,7 +58,7 @@ class Drift:
     def _schemas_of(self, operation: Operation | None, status: int) -> list[Schema]:
         key = operation.id if operation else None, status
         if key not in self._possible:
-            names = _schema_names(operation, status)
+            names = answer_schemas(operation, status)
             self._possible[key] = [self._schemas[name] for name in names if name in self._schemas]
         return self._possible[key]
 
@@ -74,8 +74,8 @@ class Drift:
         return self._explained[key]
 
 
-def _schema_names(operation: Operation | None, status: int) -> list[str]:
-    """The interface has one schema for errors; an operation may have several for its successes."""
+def answer_schemas(operation: Operation | None, status: int) -> list[str]:
+    """The names of the schemas for answers with that status: one for all errors, several maybe for a success."""
     if status >= 400:
         return ["error"]
     if operation is None:

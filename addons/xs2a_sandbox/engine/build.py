@@ -138,9 +138,10 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     return LoadedFiles(checked, read_data, schemas, all_layers, data, problems)
 
 
-def interface_of(settings: Settings) -> Interface:
+def interface_and_schemas(settings: Settings) -> tuple[Interface, Schemas]:
     """The interface of the configured cassettes. Raises Unreadable."""
-    return interface.read(layers(settings), _schemas(), HANDLERS, bank=_has_bank(settings))
+    schemas = _schemas()
+    return interface.read(layers(settings), schemas, HANDLERS, bank=_has_bank(settings)), schemas
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:

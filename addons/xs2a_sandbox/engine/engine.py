@@ -357,7 +357,7 @@ class Engine:
 
     def _front_instead(self, error: str | None, request: Request, outcome: Outcome) -> Response | None:
         """The front page at `/`, unless the bank has something there."""
-        if error != "path-unknown" or outcome.simulated or split_target(request.target).segments:
+        if error not in ("path-unknown", "not-recorded") or outcome.simulated or split_target(request.target).segments:
             return None
         return self._front(request)
 

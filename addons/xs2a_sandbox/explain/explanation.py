@@ -157,7 +157,8 @@ def _decider(entry: Rule | Operation, interface: Interface, lookup: Lookup, deci
 
 
 def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Lookup | None = None) -> Explanation:
-    entries: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
+    every: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
+    entries = [entry for entry in every if entry.id not in interface.silent]
     near = nearest(entries, interface, call, _NEAREST, lookup)
     told = [Shown(one, _lacks_of(one, interface, call, schemas)) for one in near]
     # A rule may say of its own that a path is unknown; of what `lookup` leads to it is decided that nobody answers.
@@ -168,7 +169,7 @@ def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Looku
         call.self_path,
         call.session.id,
         ("rule" if isinstance(by.candidate.entry, Rule) else "operation") if by else "nothing",
-        f"{by.candidate.entry.id} itself answers so" if by else _nobody(near[0] if near else None),
+        f"{by.candidate.entry.id} itself answers so" if by else _nobody(near[0] if near else None, interface),
         by,
         tuple(told),
         tuple(hints(call, interface, meant)),
@@ -176,7 +177,9 @@ def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Looku
     )
 
 
-def _nobody(best: Candidate | None) -> str:
+def _nobody(best: Candidate | None, interface: Interface) -> str:
+    if interface.silent:
+        return f"this was not recorded, and the bank does not speak {interface.dialect}; these come nearest"
     missed = {check.what for check in best.missed} if best else {"path"}
     if "path" in missed:
         return "no operation and no rule has this path; these come nearest"

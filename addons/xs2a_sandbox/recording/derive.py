@@ -19,7 +19,8 @@ from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
-from xs2a_sandbox.recording import generated_file
+from xs2a_sandbox.recording import dialect, generated_file
+from xs2a_sandbox.recording.dialect import SpokenDialect
 from xs2a_sandbox.recording.generated_file import DerivedFile, Value, body_files, rule_hash
 from xs2a_sandbox.recording.har_log import RAW, raw_files
 from xs2a_sandbox.recording.infer_match import recorded_request, rules
@@ -32,12 +33,13 @@ CASSETTES = "cassettes"
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """`left_out` says of which exchanges something is left out, and why."""
+    """`left_out` says of which exchanges something is left out, and why; `dialect` answers what was not recorded."""
 
     rules: int
     kept: int
     files: tuple[Path, ...]
     left_out: tuple[str, ...]
+    dialect: SpokenDialect | None = None
 
 
 def told(derived: Derived, directory: Path) -> Iterator[str]:
@@ -46,6 +48,9 @@ def told(derived: Derived, directory: Path) -> Iterator[str]:
     kept = f", {counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
     yield f"{counted(derived.rules, 'rule')} in {counted(len(derived.files), 'file')}{kept}:"
     yield from (f"  {file}" for file in derived.files)
+    if spoken := derived.dialect:
+        answer = "with 404" if spoken.name == dialect.NONE else f"by the dialect {spoken.name}"
+        yield f"What was not recorded is answered {answer}: {spoken.because} ({directory / CASSETTES / dialect.FILE})"
     yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}"
 
 
@@ -76,8 +81,10 @@ class _Made:
     taped: tuple[Taped, ...]
 
 
-def derive(directory: Path, interface: Interface | None) -> Derived:
+def derive(directory: Path, interface: Interface | None, schemas: Schemas | None = None) -> Derived:
     """Writes cassettes of a recording: of each operation the newest counts. Rules that are somebody's stay as they are.
+
+    By the schemas is judged whether the bank speaks the interface's dialect.
 
     Raises:
         ConfigError: there is no recording, a file of it cannot be read, or what was edited cannot be kept.
@@ -106,8 +113,12 @@ def derive(directory: Path, interface: Interface | None) -> Derived:
     for leftover in (cassettes / BODIES).glob("*"):
         if _OWN_BODY.fullmatch(leftover.name) and f"{BODIES}/{leftover.name}" not in used:
             leftover.unlink()
+    spoken = None
+    if interface and interface.dialect:
+        spoken = dialect.judge(interface.dialect, taped, schemas or _schemas())
+        spoken = dialect.write(cassettes, spoken, existing)
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
-    return Derived(len(made), len(kept), written, tuple(map(str, left_out)))
+    return Derived(len(made), len(kept), written, tuple(map(str, left_out)), spoken)
 
 
 def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:

@@ -1,0 +1,81 @@
+"""Says which dialect a recorded bank speaks, by its answers: what was not recorded is answered in no other."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from xs2a_sandbox.compare.schema_drift import answer_schemas
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.documents.json_pointer import pointer_text
+from xs2a_sandbox.documents.yaml_writer import yaml_text
+from xs2a_sandbox.http.media_type import is_json, media_type
+from xs2a_sandbox.recording.generated_file import DerivedFile, Value, rule_hash
+from xs2a_sandbox.recording.routes import Taped
+
+FILE = "_dialect.yaml"
+"""No resource is called that."""
+NONE = "none"
+
+_INTRODUCTION = """\
+# The dialect that answers what was not recorded; none: it is answered with 404. Judged again whenever rules are
+# derived, until you change it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenDialect:
+    """`name` is that of the dialect, or `none`; `because` says what has shown it."""
+
+    name: str
+    because: str
+
+
+def judge(dialect: str, taped: Iterable[Taped], schemas: Schemas) -> SpokenDialect:
+    """The dialect, if at least one answer to its operations has JSON, and all fit its schemas of answers and errors."""
+    is_shown = False
+    for one in taped:
+        mistake = _mistake(one, schemas)
+        if mistake:
+            request = f"{one.route.method} {one.route.path} was answered with {one.entry.status}"
+            return SpokenDialect(NONE, f"{request}, in which {mistake}")
+        is_shown = is_shown or mistake is not None
+    if not is_shown:
+        return SpokenDialect(NONE, f"no answer to an operation of {dialect} was recorded that could show it")
+    return SpokenDialect(dialect, "what was answered to its operations fits its schemas")
+
+
+def _mistake(one: Taped, schemas: Schemas) -> str | None:
+    """The mistake in an answer, in the dialect's eyes; "" for none, None where there is nothing to judge."""
+    entry, operation = one.entry, one.route.operation
+    if operation is None or not is_json(media_type(entry.answer_headers.get("content-type"))):
+        return None
+    possible = [schemas[name] for name in answer_schemas(operation, entry.status) if name in schemas]
+    try:
+        value = json.loads(entry.answer_body, parse_float=Decimal)
+        if not possible or any(schema.accepts(value) for schema in possible):
+            return "" if possible else None
+        complaint = possible[0].complaint(value)
+    except (ValueError, RecursionError):
+        return "the body is no JSON"
+    if complaint is None:
+        return ""
+    place = pointer_text(complaint.pointer) or "the body"
+    return f"{place} {complaint.text}, says the schema {possible[0].name}"
+
+
+def write(cassettes: Path, spoken: SpokenDialect, existing: Iterable[DerivedFile]) -> SpokenDialect:
+    """Writes down what was judged, unless somebody has decided otherwise: returns what counts."""
+    for file in existing:
+        if (written := file.document.value.get("dialect")) and written.get("hash") != _hash(written):
+            return SpokenDialect(written["name"], f"you say so in {file.file.name}")
+    value = {"name": spoken.name, "because": spoken.because}
+    text = _INTRODUCTION + yaml_text({"cassette": 1, "dialect": {**value, "hash": _hash(value)}})
+    replace_file(cassettes / FILE, text.encode())
+    return spoken
+
+
+def _hash(value: Value) -> str:
+    return rule_hash({key: text for key, text in value.items() if key != "hash"})

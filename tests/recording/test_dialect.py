@@ -1,0 +1,176 @@
+"""A recording never answers in another bank's tongue: the dialect speaks for a bank that has been seen to speak it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.engine_client import Client
+from tests.support.taping import tape, taped
+from tests.support.writing import write
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import build
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.derive import derive, told
+
+REQUEST_ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
+STATUS = "/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911/status"
+UNKNOWN = {
+    "tppMessages": [{"category": "ERROR", "code": "CONSENT_UNKNOWN", "path": None, "text": "unknown"}],
+    "_links": None,
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def settings(home: Path, **values: Any) -> Settings:
+    return Settings(state="memory:", confdir=home / "conf", **values)
+
+
+def derived(home: Path, *entries: Exchange, name: str = "20261121T101112Z") -> Mapping[str, Any]:
+    """The judgement as it is written down."""
+    tape(home / "tape", *entries, redacted=False, name=name)
+    derive(home / "tape", *build.interface_and_schemas(settings(home)))
+    judgement: Mapping[str, Any] = yaml.safe_load((home / "tape/cassettes/_dialect.yaml").read_text())["dialect"]
+    return judgement
+
+
+def replayed(home: Path, **values: Any) -> Client:
+    return Client(build.build(settings(home, cassettes=(home / "tape/cassettes", *values.pop("more", ())), **values)))
+
+
+def spoken() -> Exchange:
+    return taped(STATUS, {"consentStatus": "valid"})
+
+
+def of_another_tongue() -> Exchange:
+    return taped("/v1/accounts", {"konten": []})
+
+
+def test_a_bank_that_speaks_the_dialect_is_answered_for_by_it(home: Path) -> None:
+    judgement = derived(home, spoken(), taped("/oauth2/token", {"whatever": 1}, "POST"))
+    client = replayed(home)
+
+    assert judgement["name"] == "xs2a-1.84"
+    assert client.get("/v1/accounts").status == 400
+    assert (
+        client.get("/v1/consents/nobody/status", headers=REQUEST_ID).json()["tppMessages"][0]["code"]
+        == "CONSENT_UNKNOWN"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entries", "because"),
+    [
+        ([of_another_tongue()], "GET /v1/accounts was answered with 200, in which /accounts is required"),
+        ([spoken(), of_another_tongue()], "GET /v1/accounts was answered with 200"),
+        ([spoken(), taped(STATUS, {"error": "no"}, status=401)], "was answered with 401, in which /tppMessages"),
+        ([taped("/v1/accounts", b"{nothing")], "the body is no JSON"),
+        ([taped("/nowhere", {"a": 1})], "no answer to an operation of xs2a-1.84 was recorded that could show it"),
+    ],
+)  # fmt: skip
+def test_a_bank_that_does_not_is_not(home: Path, entries: list[Exchange], because: str) -> None:
+    judgement = derived(home, *entries)
+    answer = replayed(home).get("/v1/card-accounts/1/balances", headers=REQUEST_ID)
+
+    assert judgement["name"] == "none"
+    assert because in judgement["because"]
+    assert (answer.status, answer.source) == (404, "sandbox")
+    assert "GET /v1/card-accounts/1/balances was not recorded" in answer.json()["tppMessages"][0]["text"]
+
+
+def test_what_comes_nearest_in_the_recording_is_named(home: Path) -> None:
+    derived(home, of_another_tongue())
+    answer = replayed(home).get("/v1/acounts", headers=REQUEST_ID).json()["sandbox"]
+
+    assert answer["message"] == "this was not recorded, and the bank does not speak xs2a-1.84; these come nearest"
+    assert all(one["rule"].startswith("recorded-") for one in answer["nearest"])
+    assert len(answer["nearest"]) == 1
+
+
+def test_another_method_and_another_product_are_not_answered_in_the_dialects_words_either(home: Path) -> None:
+    derived(home, of_another_tongue())
+    client = replayed(home)
+
+    for method, path in (("DELETE", "/v1/accounts"), ("GET", "/v1/payments/pigeon-post/1")):
+        assert "was not recorded" in client.request(method, path, headers=REQUEST_ID).json()["tppMessages"][0]["text"]
+
+
+def test_one_who_knows_better_is_believed_when_rules_are_derived_again(home: Path) -> None:
+    derived(home, of_another_tongue())
+    file = home / "tape/cassettes/_dialect.yaml"
+    file.write_text(file.read_text().replace("name: none", "name: xs2a-1.84"))
+    again = derived(home, of_another_tongue(), name="20261122T101112Z")
+
+    assert again["name"] == "xs2a-1.84"
+    assert replayed(home).get("/v1/card-accounts/1/balances", headers=REQUEST_ID).status == 400
+    file.unlink()
+    assert derived(home, of_another_tongue(), name="20261123T101112Z")["name"] == "none"
+
+
+def test_what_was_judged_is_judged_again_with_more_recorded(home: Path) -> None:
+    assert derived(home, taped("/nowhere", {"a": 1}))["name"] == "none"
+    assert derived(home, spoken(), name="20261122T101112Z")["name"] == "xs2a-1.84"
+    before = (home / "tape/cassettes/_dialect.yaml").read_bytes()
+    derived(home, spoken(), name="20261123T101112Z")
+    assert (home / "tape/cassettes/_dialect.yaml").read_bytes() == before
+
+
+def test_deriving_says_what_will_answer(home: Path) -> None:
+    tape(home / "tape", of_another_tongue(), redacted=False)
+    lines = list(told(derive(home / "tape", *build.interface_and_schemas(settings(home))), home / "tape"))
+
+    assert any(line.startswith("What was not recorded is answered with 404: GET /v1/accounts was") for line in lines)
+
+
+def test_rules_of_ones_own_answer_as_ever(home: Path) -> None:
+    derived(home, of_another_tongue())
+    own = {"cassette": 1, "rules": [{"id": "own", "match": {"path": "/v1/card-accounts"}, "respond": {"status": 418}}]}
+    named = {"id": "named", "match": {"operation": "consent-status"}, "respond": {"status": 419}}
+    write(home / "own", {"own.yaml": {**own, "rules": [*own["rules"], named]}})
+    client = replayed(home, more=(home / "own",))
+
+    assert client.get("/v1/card-accounts").status == 418
+    assert client.get(STATUS, headers=REQUEST_ID).status == 419
+
+
+def test_of_two_recordings_none_may_say_otherwise(home: Path) -> None:
+    derived(home, spoken())
+    tape(home / "other/tape", taped("/oauth2/token", {"a": 1}, "POST"), redacted=False)
+    derive(home / "other/tape", *build.interface_and_schemas(settings(home)))
+    both = replayed(home, more=(home / "other/tape/cassettes",))
+    assert both.get("/v1/accounts", headers=REQUEST_ID).status == 404
+    (home / "other/tape/cassettes/_dialect.yaml").unlink()
+    both = replayed(home, more=(home / "other/tape/cassettes",))
+    assert both.get("/v1/accounts", headers=REQUEST_ID).status == 400
+
+
+def test_explaining_says_it_as_well(home: Path) -> None:
+    derived(home, of_another_tongue())
+    engine = build.build(settings(home, cassettes=(home / "tape/cassettes",)))
+    explanation = engine.explain(Request("GET", STATUS, Headers(REQUEST_ID.items())))
+
+    assert (explanation.decision, explanation.reply and explanation.reply.error) == ("nothing", "not-recorded")
+
+
+def test_cassettes_that_were_not_recorded_are_the_dialects_as_ever(home: Path) -> None:
+    write(
+        home / "tape/cassettes",
+        {"own.yaml": {"cassette": 1, "rules": [{"id": "own", "match": {"path": "/x"}, "respond": {}}]}},
+    )
+    assert replayed(home).get("/v1/accounts", headers=REQUEST_ID).status == 400
+
+
+def test_spying_asks_the_bank_for_it(home: Path) -> None:
+    derived(home, of_another_tongue())
+    engine = build.build(settings(home, cassettes=(home / "tape/cassettes",), mode="spy", bank="http://127.0.0.1:9"))
+    explanation = engine.explain(Request("GET", STATUS, Headers(REQUEST_ID.items())))
+
+    assert "the bank http://127.0.0.1:9 is asked" in explanation.message
