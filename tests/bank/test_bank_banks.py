@@ -3,7 +3,7 @@ import pytest
 from tests.support.writing import SCHEMAS, engine
 from xs2a_sandbox.bank import Bank, Banks
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.config.real_bank import stranger
+from xs2a_sandbox.config.real_bank import BankHost, stranger
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 
@@ -11,7 +11,7 @@ from xs2a_sandbox.http import Request
 @pytest.fixture
 def make(tmp_path):
     interface = engine(tmp_path).interface
-    return lambda *hosts: Bank(interface, SCHEMAS, RealBank(hosts=hosts))
+    return lambda *hosts: Bank(interface, SCHEMAS, RealBank(hosts=tuple(map(BankHost, hosts))))
 
 
 def at(host: str, door="proxy") -> Request:

@@ -11,6 +11,7 @@ from tests.support.serving import served
 from xs2a_sandbox.cli.serve import announcement, exposure, found_state, valid_consent
 from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.doors.serving import Addresses
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.state.sqlite import SqliteStore
@@ -75,7 +76,9 @@ def test_without_a_valid_consent_there_is_nothing_to_try() -> None:
 
 
 def test_real_banks_are_named_with_their_modes() -> None:
-    bank = RealBank("https://first.example", hosts=("first.test",), mode="spy", modes=(("/v1/payments", "simulate"),))
+    bank = RealBank(
+        "https://first.example", hosts=(BankHost("first.test"),), mode="spy", modes=(("/v1/payments", "simulate"),)
+    )
     settings = Settings(banks=(bank,), bank="https://second.example", mode="record")
 
     said = announcement(settings, ADDRESSES, "", CONSENT).splitlines()

@@ -1,9 +1,11 @@
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.config.real_bank import BANKS
+from xs2a_sandbox.config.real_bank import BANKS, BankHost
+from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.target import split_target
 
 URL = "https://api.bank.example/psd2"
@@ -18,6 +20,27 @@ def test_what_is_left_out_is_safe(tmp_path):
     bank = one(tmp_path)
     assert bank == RealBank(URL)
     assert (bank.private, bank.tls_strict, bank.tls_minimum, bank.keep_host) == (False, True, "1.2", False)
+
+
+def test_a_host_may_be_asked_somewhere_else(tmp_path):
+    login = {"host": "Login.Bank.Example:8443", "url": "https://login-test.bank.example/oauth/"}
+    bank = one(tmp_path, hosts=["api.bank.example", login])
+    assert bank.hosts == (
+        BankHost("api.bank.example"),
+        BankHost("login.bank.example:8443", "https://login-test.bank.example/oauth"),
+    )
+    assert bank.urls == (URL, "https://login-test.bank.example/oauth")
+
+    def asked(url: str) -> str:
+        place = urlsplit(url)
+        host, port = place.hostname or "", place.port
+        request = Request("GET", place.path, host=host, port=port, scheme=place.scheme, door="proxy")
+        destination = bank.at(request).destination(request, place.path)
+        return f"{destination.url} {destination.sent}"
+
+    assert asked("https://login.bank.example:8443/a") == "https://login-test.bank.example/oauth /oauth/a"
+    assert asked("https://login-test.bank.example/oauth/a") == "https://login-test.bank.example/oauth /oauth/a"
+    assert asked("https://api.bank.example/psd2/a") == f"{URL} /psd2/a"
 
 
 def test_every_key(tmp_path):
@@ -46,7 +69,7 @@ def test_every_key(tmp_path):
     )
     assert bank == RealBank(
         URL,
-        hosts=("api.bank.example", "::1"),
+        hosts=(BankHost("api.bank.example"), BankHost("::1")),
         mode="record",
         modes=(("/v1/payments", "simulate"), ("/v1", "spy")),
         dialect="plain-1.0",

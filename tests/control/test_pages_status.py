@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.writing import engine
 from xs2a_sandbox.bank import Bank, Banks
 from xs2a_sandbox.clock import REAL
-from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.real_bank import BankHost, RealBank
 from xs2a_sandbox.control.pages import FilesStatus, status
 from xs2a_sandbox.recording.har_log import Recording
 
@@ -23,7 +23,7 @@ def test_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
 
 def test_every_bank_and_its_mode(tmp_path: Path) -> None:
     default = engine(tmp_path).banks.default
-    real = RealBank("https://bank.example", ("bank.example",), "spy")
+    real = RealBank("https://bank.example", (BankHost("bank.example"),), "spy")
     banks = Banks(default, [Bank(default.interface, default.schemas, real)])
     first, second = status(FilesStatus(LOADED), banks, None, REAL)["banks"]
     assert (first["url"], first["hosts"], first["mode"]) == ("https://bank.example", ["bank.example"], "spy")

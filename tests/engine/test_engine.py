@@ -13,6 +13,7 @@ from tests.support.engine_client import Answer, Client, an_engine, cassette
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -505,7 +506,7 @@ def test_fifty_sessions_at_once(client: Client) -> None:
     ("host", "status"), [("bank.example", 200), ("BANK.example", 200), ("other.example", 404), ("", 404)]
 )
 def test_hosts(host: str, status: int) -> None:
-    client = Client(an_engine(real=RealBank(hosts=("Bank.Example", "second.example"))))
+    client = Client(an_engine(real=RealBank(hosts=(BankHost("Bank.Example"), BankHost("second.example")))))
 
     answer = client.get(STATUS, door="proxy", host=host)
 
@@ -517,7 +518,10 @@ def test_hosts(host: str, status: int) -> None:
 @pytest.mark.parametrize("door", ["direct", "tls", "process"])
 def test_hosts_are_of_no_matter_to_a_base_url(door: Any) -> None:
     assert (
-        Client(an_engine(real=RealBank(hosts=("bank.example",)))).get(STATUS, door=door, host="127.0.0.1").status == 200
+        Client(an_engine(real=RealBank(hosts=(BankHost("bank.example"),))))
+        .get(STATUS, door=door, host="127.0.0.1")
+        .status
+        == 200
     )
 
 

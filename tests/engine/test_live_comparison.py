@@ -19,6 +19,7 @@ from tests.support.engine_client import an_engine
 from tests.support.far_bank import FarBank, hang
 from tests.support.roads import direct_door, proxy_doors
 from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.engine import Engine, live_comparison
@@ -94,7 +95,7 @@ class Sandbox:
 
 @contextmanager
 def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
-    named = (RealBank(url, hosts=("bank.example",)),)
+    named = (RealBank(url, hosts=(BankHost("bank.example"),)),)
     options = {"bank": url, "mode": "compare", "banks": named, **options}
     settings = Settings(state="memory:", confdir=confdir, **options)
     with Loop() as loop:

@@ -19,6 +19,7 @@ from tests.support.writing import BANK, SCHEMAS, ask, check, engine, rule_of, ru
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.explain.explanation import described
@@ -239,7 +240,7 @@ def test_pages_of_the_sandbox(cases: Engine, url: str) -> None:
 
 
 def test_what_the_sandbox_refuses_first(tmp_path: Path) -> None:
-    bank = an_engine(real=RealBank(hosts=("bank.example",)), base_path="/psd2")
+    bank = an_engine(real=RealBank(hosts=(BankHost("bank.example"),)), base_path="/psd2")
 
     other = explained(bank, "GET", "https://other.example/psd2/v1/accounts")
     outside = explained(bank, "GET", "https://bank.example/v1/accounts")

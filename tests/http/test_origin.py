@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.origin import PORTS, Origin, host_of, named, split_authority, url
 
@@ -60,7 +61,7 @@ def test_an_entry_of_hosts_stands_for_one_port(
     authority = host if port is None else f"{host}:{port}"
     request = Request("GET", "/", Headers([("Host", authority)]), host=host, port=port, scheme=scheme)
     same = (entry, entry_port or PORTS[scheme]) == (host, port or PORTS[scheme])
-    assert RealBank("https://elsewhere.invalid", hosts=(written,)).is_named_by(request) == same
+    assert RealBank("https://elsewhere.invalid", hosts=(BankHost(written),)).is_named_by(request) == same
 
 
 @given(NAMES, NAMES, st.sampled_from(["host", "Host", "tunnel"]))
@@ -74,7 +75,7 @@ def test_who_names_two_places_means_neither(one: str, other: str, where: str) ->
     request = Request("GET", "/", Headers(headers), host=one, scheme="https", tunnel=tunnel)
     for bank in (RealBank(f"https://{one}"), RealBank(f"https://{other}")):
         assert not bank.is_named_by(request)
-    assert RealBank(f"https://{one}", hosts=(other,)).is_named_by(request)
+    assert RealBank(f"https://{one}", hosts=(BankHost(other),)).is_named_by(request)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_who_names_two_places_means_neither(one: str, other: str, where: str) ->
 )
 def test_what_is_no_authority_is_no_bank(authority: str) -> None:
     request = Request("GET", "/", Headers([("Host", authority)]), host="bank.example", scheme="https")
-    assert not RealBank("https://bank.example", hosts=("bank.example",)).is_named_by(request)
+    assert not RealBank("https://bank.example", hosts=(BankHost("bank.example"),)).is_named_by(request)
     # Commas may be in a name, by the letter of RFC 3986; nothing has that name.
     assert "," in authority or Origin.of("https", authority) is None
 

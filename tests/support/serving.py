@@ -30,7 +30,7 @@ class Serving(Process):
 
     def begun(self) -> "Serving":
         """Itself, once it listens."""
-        wait_until(lambda: "Try it:" in self.said or '"try"' in self.said or self._process.poll() is not None, START)
+        wait_until(lambda: "\nstate  " in self.said or '"try"' in self.said or self._process.poll() is not None, START)
         assert self._process.poll() is None, self.said
         words = self.said.replace('"', " ").replace(",", " ").split()
         self.proxy, self.direct, self.tls = [w for w in words if w.startswith(("http://127.", "https://127."))][:3]

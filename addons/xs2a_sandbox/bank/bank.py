@@ -309,7 +309,7 @@ class Banks:
         self.all = (*named, default)
         self.are_personal = any(bank.is_personal for bank in self.all)
         """True where real people's data may be in what any of them is asked."""
-        self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.hosts}
+        self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
         # Longest first: of banks at one host each is the one whose path the request goes on from.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
 
@@ -323,7 +323,7 @@ class Banks:
         if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
             # Where everything is to be recorded, nothing is made up for hosts that nobody has named.
             unnamed = bank.real.url is None and bank.real.mode == "record"
-            if unnamed or (bank.real.hosts and not bank.real.is_named_by(request)):
+            if unnamed or (bank.real.hosts and not bank.real.at(request).is_named_by(request)):
                 raise self.stranger(request)
         return bank
 
@@ -338,7 +338,7 @@ class Banks:
     def _at(self, request: Request) -> Bank | None:
         if request.door != "proxy" or not self._real:
             return None
-        there = [bank for bank in self._real if bank.real.is_named_by(request)]
+        there = [bank for bank in self._real if bank.real.at(request).is_named_by(request)]
         return next((bank for bank in there if request.target.startswith(_path(bank))), there[-1] if there else None)
 
 

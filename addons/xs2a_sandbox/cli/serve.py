@@ -39,7 +39,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
                 "ca_file": str(addresses.ca_file),
                 "state": state,
                 "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
-                "banks": [{"url": bank.url, "hosts": bank.hosts, "mode": bank.mode} for bank in banks],
+                "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
                 "try": command,
             }
         )

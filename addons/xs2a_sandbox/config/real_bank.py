@@ -1,7 +1,7 @@
 """A real bank as it is configured: where it is, how to trust it, and which of the requests are its to answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -31,6 +31,50 @@ _MODES = SettingKind(
 _TLS: SettingKind[Any] = SettingKind("1.2 or 1.3", readers.text(r"1\.[23]"), schema={"type": ["string", "number"]})
 
 
+class BankHost(NamedTuple):
+    """A host name that a TPP knows a bank by, maybe with a port.
+
+    `url` is where requests for it go, if not to the bank's own: to its OAuth server, say, or its redirect pages.
+    """
+
+    name: str
+    url: str | None = None
+
+
+def _hosts(written: Any, directory: Path) -> tuple[BankHost, ...]:
+    if not isinstance(written, list):
+        return tuple(map(BankHost, readers.named_hosts(written, directory)))
+    return tuple(_host(entry, directory) for entry in written)
+
+
+def _host(entry: Any, directory: Path) -> BankHost:
+    if not isinstance(entry, dict):
+        (name,) = readers.named_hosts([entry], directory)
+        return BankHost(name)
+    (name,) = readers.named_hosts([entry["host"]], directory)
+    return BankHost(name, kinds.BANK_URL.read(entry["url"], directory))
+
+
+_HOSTS: SettingKind[tuple[BankHost, ...]] = SettingKind(
+    "host names, some with a port, or {host: NAME, url: URL}",
+    _hosts,
+    schema={
+        "type": "array",
+        "items": {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "properties": {"host": {"type": "string"}, "url": kinds.BANK_URL.schema},
+                    "required": ["host", "url"],
+                    "additionalProperties": False,
+                },
+            ]
+        },
+    },
+)
+
+
 class BankDestination(NamedTuple):
     """`sent` is the path, with the query, that a bank is asked for; `target` is what of it is below `url`."""
 
@@ -57,7 +101,9 @@ class RealBank:
     """
 
     url: str | None = setting(kinds.BANK_URL, None, "What its paths begin with: https://api.bank.example/psd2.")
-    hosts: tuple[str, ...] = setting(kinds.NAMED_HOSTS, (), "The host names that requests for it name.")
+    hosts: tuple[BankHost, ...] = setting(
+        _HOSTS, (), "The host names that requests for it name; {host, url} for one that is asked somewhere else."
+    )
     mode: Mode | None = setting(_MODE, None, "The mode of its requests; that of the settings when left out.")
     modes: tuple[tuple[str, Mode], ...] = setting(
         _MODES, (), "Modes by the beginning of the path, such as /v1/payments; the longest that fits counts."
@@ -88,12 +134,33 @@ class RealBank:
         """The origin of its URL."""
         return Origin.parse(self.url) if self.url else None
 
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        return tuple(host.name for host in self.hosts)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Everywhere that it is asked."""
+        return tuple(url for url in (self.url, *(host.url for host in self.hosts)) if url)
+
+    def at(self, request: Request) -> "RealBank":
+        """The bank at the host that a request names, which may have a URL of its own."""
+        for host in self.hosts:
+            if host.url and (there := replace(self, url=host.url, hosts=(BankHost(host.name),))).is_named_by(request):
+                return there
+        return self
+
     def is_named_by(self, request: Request) -> bool:
-        """Tells whether all that a request names is this bank: its own scheme, host and port, or one of `hosts`."""
+        """Tells whether all that a request names is this bank: its own scheme, host and port, or one of `hosts`.
+
+        Hosts with a URL of their own do not count: `at` them they do.
+        """
         return all(self._is_at(origin) for origin in named(request))
 
     def _is_at(self, origin: Origin | None) -> bool:
-        return origin is not None and (origin == self.origin or any(origin.fits(entry) for entry in self.hosts))
+        if origin is None:
+            return False
+        return origin == self.origin or any(origin.fits(host.name) for host in self.hosts if not host.url)
 
     def destination(self, request: Request, typed: str) -> BankDestination:
         """The place at the bank that a request is for; `typed` is its path and query without a session's prefix.
@@ -160,7 +227,7 @@ BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": 
 def stranger(request: Request, *banks: RealBank) -> BankError:
     """The refusal of a request at the proxy that names another place, with what would let it through."""
     place = " and ".join(sorted({str(origin) if origin else request.host for origin in named(request)}))
-    names = ", ".join(sorted({str(entry) for one in banks for entry in (*one.hosts, one.origin) if entry}))
+    names = ", ".join(sorted({str(entry) for one in banks for entry in (*one.host_names, one.origin) if entry}))
     only = f", only {names} is" if names else ""
     text = f"{place} is not the bank{only}: if it is, name it in banks[].hosts of xs2a-sandbox.yaml"
     return BankError("path-unknown", id=request.host, hint=f"{text}; --forward-host {request.host} passes it on")

@@ -154,9 +154,9 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
         if bank.url is None and any(mode != "simulate" for mode in (bank.mode, *dict(bank.modes).values())):
             if bank is default and any(one.can_be_asked for one in named):
                 continue
-            where = f"the bank of {', '.join(bank.hosts)}" if bank.hosts else f"mode {bank.mode}"
+            where = f"the bank of {', '.join(bank.host_names)}" if bank.hosts else f"mode {bank.mode}"
             yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
-        for host in map(host_of, bank.hosts):
+        for host in map(host_of, bank.host_names):
             if host in hosts:
                 yield f"{FILE}: two banks have the host {host}: a request could be meant for either"
             hosts.add(host)

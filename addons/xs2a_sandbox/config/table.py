@@ -11,7 +11,7 @@ from typing import Literal
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
 from xs2a_sandbox.config.kinds import Mode, SettingKind, choice, setting, settings_of, text, url
-from xs2a_sandbox.config.real_bank import BANKS, RealBank
+from xs2a_sandbox.config.real_bank import BANKS, BankHost, RealBank
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http.origin import Origin
 
@@ -194,7 +194,7 @@ class Settings:
         rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
         default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
         if self.hosts:
-            default = replace(default, hosts=tuple(dict.fromkeys((*self.hosts, *default.hosts))))
+            default = replace(default, hosts=tuple(dict.fromkeys((*map(BankHost, self.hosts), *default.hosts))))
         return tuple(replace(bank, mode=bank.mode or self.mode) for bank in (*named, default))
 
 

@@ -67,7 +67,7 @@ def status(files: FilesStatus, banks: Banks, recording: Recording | None, clock:
         "problems": list(files.problems),
         "frozen_at": clock.frozen.isoformat() if clock.frozen else None,
         "banks": [
-            {"url": b.real.url, "hosts": list(b.real.hosts), "mode": b.real.mode}
+            {"url": b.real.url, "hosts": list(b.real.host_names), "mode": b.real.mode}
             | {"operations": len(b.interface.operations), "rules": len(b.interface.rules)}
             for b in banks.all
         ],

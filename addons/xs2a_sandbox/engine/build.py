@@ -226,7 +226,7 @@ def _passage(settings: Settings, real_banks: Sequence[RealBank], redactor: Redac
     # Relative to where the sandbox was started, as all that is named on the command line.
     directory = settings.to or Path.cwd() / RECORDINGS
     head = {
-        "banks": [real.url for real in real_banks],
+        "banks": [url for real in real_banks for url in real.urls],
         "redacted": pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)) if redact else False,
     }
     recording = Recording(directory, redactor.entry if redact else None, head)
@@ -270,7 +270,7 @@ def redactor_of(
     """A redactor for what these banks are sent and say; `key` is that in `confdir` unless another one is given."""
     words = frozenset().union(*(replay.words(bank.interface) for bank in banks.all))
     urls = {
-        url for bank in banks.all for url in (bank.real.url, *(f"https://{host}" for host in bank.real.hosts)) if url
+        url for bank in banks.all for url in (*bank.real.urls, *(f"https://{name}" for name in bank.real.host_names))
     }
     key = key or pseudonyms.ensure_key(settings.confdir)
     return kind(key, _rules(settings), words=words, banks=urls, unchanged=unchanged)

@@ -15,7 +15,7 @@ def check(bank: RealBank, request: Request, guard: Guard) -> None:
     if request.door == "proxy" and not bank.is_named_by(request):
         raise stranger(request, bank)
     own = [bank.origin.host] if bank.origin else []
-    guard.check_way_out(request, {*own, *map(host_of, bank.hosts)})
+    guard.check_way_out(request, {*own, *map(host_of, bank.host_names)})
 
 
 def check_forwarding(request: Request, guard: Guard) -> None:

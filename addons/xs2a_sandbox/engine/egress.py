@@ -74,7 +74,7 @@ class Passage:
 
         Raises BankError, and that or Refused for what must not go to this bank.
         """
-        bank, request = to_bank.bank.real, to_bank.request
+        bank, request = to_bank.real, to_bank.request
         clearance.check(bank, request, guard)
         destination = to_bank.destination
         if self.recording and (to_bank.mode == "record" or self._spied):
@@ -102,7 +102,7 @@ class Passage:
         Raises BankError, Refused where the sandbox does not answer then.
         """
         try:
-            clearance.check(to_bank.bank.real, to_bank.request, guard)
+            clearance.check(to_bank.real, to_bank.request, guard)
         except (BankError, Refused) as error:
             is_elsewhere = isinstance(error, BankError)
             if comparing.is_answered_by_bank(to_bank) or (is_elsewhere and not to_bank.lookup.is_known):

@@ -231,9 +231,9 @@ class Engine:
             to_bank = self._to_bank(request, *target, outcome)
         bank, mode = to_bank.bank, to_bank.mode
         if mode == "record":
-            clearance.check(bank.real, request, self.guard)
+            clearance.check(to_bank.real, request, self.guard)
             call = self._stateless(request, to_bank.target, outcome.session)
-            return own(call, f"everything goes to the bank {bank.real.url} (mode record)")
+            return own(call, f"everything goes to the bank {to_bank.real.url} (mode record)")
         call = self.begin(request, to_bank.target, outcome)
         decision = bank.decide(call, to_bank.lookup)
         explained = explain(bank.interface, bank.schemas, to_bank.lookup, call, decision)
@@ -241,14 +241,15 @@ class Engine:
         asks_bank = mode == "spy" and decision.is_left_to_bank
         try:
             if asks_bank:
-                clearance.check(bank.real, request, self.guard)
+                clearance.check(to_bank.real, request, self.guard)
             elif comparing and not self.passage.why_spared(comparing, to_bank, self.guard):
                 asks_bank = comparing.is_answered_by_bank(to_bank)
         except (BankError, Refused) as error:
             text = error.values["hint"] if isinstance(error, BankError) else str(error)
             return replace(explained, message=f"{explained.message}; {text}", reply=refusal(error, outcome))
         if asks_bank:
-            return replace(explained, message=f"{explained.message}; the bank {bank.real.url} is asked (mode {mode})")
+            text = f"the bank {to_bank.real.url} is asked (mode {mode})"
+            return replace(explained, message=f"{explained.message}; {text}")
         return replace(explained, reply=attempted(decision, call, outcome))
 
     def _explain_page(self, request: Request, target: Target, outcome: Outcome) -> Explanation | None:

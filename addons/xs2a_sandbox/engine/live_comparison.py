@@ -83,7 +83,7 @@ class LiveComparison:
     noise_reads: int
 
     def __post_init__(self) -> None:
-        self._comparisons: WeakKeyDictionary[Bank, Comparison] = WeakKeyDictionary()
+        self._comparisons: WeakKeyDictionary[Bank, dict[str, Comparison]] = WeakKeyDictionary()
         self._journeys: dict[tuple[str, str], _Journey] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # One thread, so that whoever answers the app competes with no more than that.
@@ -105,7 +105,7 @@ class LiveComparison:
 
     async def turn(self, to_bank: BankRequest, send: Send, simulate: Ask) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
-        real, request = to_bank.bank.real, to_bank.request
+        real, request = to_bank.real, to_bank.request
         destination = to_bank.destination
         before, _ = cut_target(request.target, destination.segments)
         plain = replace(request, target=destination.target)
@@ -186,9 +186,10 @@ class LiveComparison:
             self.report.skip("the sandbox failed at it, its log says why", to_bank.operation)
 
     def _comparison(self, to_bank: BankRequest) -> Comparison:
-        bank, url = to_bank.bank, to_bank.bank.real.url or ""
-        if bank not in self._comparisons:
-            self._comparisons[bank] = Comparison(
+        bank, url = to_bank.bank, to_bank.real.url or ""
+        by_url = self._comparisons.setdefault(bank, {})
+        if url not in by_url:
+            by_url[url] = Comparison(
                 bank.interface,
                 bank.schemas,
                 _nobody,
@@ -199,10 +200,10 @@ class LiveComparison:
                 noise_reads=self.noise_reads,
                 allow_writes=self.allow_writes,
             )
-        return self._comparisons[bank]
+        return by_url[url]
 
     def _journey(self, to_bank: BankRequest) -> "_Journey":
-        url = to_bank.bank.real.url or ""
+        url = to_bank.real.url or ""
         key = url, to_bank.session
         if key not in self._journeys:
             if len(self._journeys) >= _JOURNEYS:

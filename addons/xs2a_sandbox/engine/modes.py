@@ -7,6 +7,7 @@ from xs2a_sandbox.bank import Bank, Outcome
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.comparison import SAFE_METHODS
+from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.http import Request, Response
@@ -34,9 +35,14 @@ class BankRequest(NamedTuple):
     sandbox_url: str
 
     @property
+    def real(self) -> RealBank:
+        """The real bank, at the host that the request names."""
+        return self.bank.real.at(self.request)
+
+    @property
     def destination(self) -> BankDestination:
         """The place at the real bank that it is for."""
-        return self.bank.real.destination(self.request, cut_target(self.request.target, self.segments)[1])
+        return self.real.destination(self.request, cut_target(self.request.target, self.segments)[1])
 
     @property
     def operation(self) -> str:

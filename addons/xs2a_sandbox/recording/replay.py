@@ -39,6 +39,7 @@ class Replay:
         shift_dates: bool = False,
         rewrite_links: bool = True,
     ) -> None:
+        self._banks = sorted({rule.tape.bank for rule in interface.rules if rule.tape})
         self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
         self._redact = redact
         self._shift_dates = shift_dates
@@ -70,7 +71,12 @@ class Replay:
         # A rule's path is what stood below the bank's URL, with what may stand before the interface.
         is_fixed = rule.pattern is not None and TAIL not in rule.pattern.rank
         segments = len(rule.pattern.segments) if rule.pattern and is_fixed else len(call.segments)
-        return links.rewrite(response, tape.bank, client_url(call.request, segments))
+        here = client_url(call.request, segments)
+        # Through a proxy the bank's other hosts are reached by their own names.
+        banks = [tape.bank] if call.request.door == "proxy" else self._banks
+        for bank in banks:
+            response = links.rewrite(response, bank, here)
+        return response
 
 
 def recorded_texts(interface: Interface) -> frozenset[str]:

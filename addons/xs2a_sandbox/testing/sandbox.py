@@ -20,6 +20,7 @@ from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.yaml_reader import Position
 from xs2a_sandbox.doors.door import Answer
@@ -58,7 +59,9 @@ class Blueprint:
 
     def engine(self, interface: Interface, store: Store, journal: Journal) -> Engine:
         settings = self.settings
-        bank = Bank(interface, self.schemas, RealBank(hosts=settings.hosts), base_path=settings.base_path)
+        bank = Bank(
+            interface, self.schemas, RealBank(hosts=tuple(map(BankHost, settings.hosts))), base_path=settings.base_path
+        )
         return Engine(
             Banks(bank),
             store,

@@ -1,0 +1,102 @@
+"""One bank whose API and OAuth server have hosts of their own: recorded as one, and walked again without them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.support.doors import DEADLINE
+from tests.support.far_bank import FarBank, ok
+from tests.support.serving import Serving, served
+
+REQUEST_ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
+
+
+def redirect(url: str) -> bytes:
+    return ok(b"", b"Location: " + url.encode(), status=b"302 Found")
+
+
+def said(value: object) -> bytes:
+    return ok(json.dumps(value).encode(), b"Content-Type: application/json")
+
+
+@pytest.fixture
+def api() -> Iterator[FarBank]:
+    with FarBank() as bank:
+        yield bank
+
+
+@pytest.fixture
+def oauth() -> Iterator[FarBank]:
+    with FarBank() as bank:
+        yield bank
+
+
+def a_session(sandbox: Serving, *, proxy: bool) -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False
+    session.headers.update(REQUEST_ID)
+    if proxy:
+        session.proxies = {"http": sandbox.proxy}
+    return session
+
+
+def walked(session: requests.Session, base: str) -> list[str]:
+    """The way from a consent over the OAuth host and back, by the links alone; the URLs that it went to."""
+    consent = session.post(f"{base}/v1/konsens", json={"a": 1}, timeout=DEADLINE)
+    sca = consent.json()["_links"]["scaOAuth"]["href"]
+    page = session.get(sca, timeout=DEADLINE, allow_redirects=False)
+    back = session.get(page.headers["Location"], timeout=DEADLINE, allow_redirects=False)
+    assert (consent.status_code, page.status_code, back.json()) == (200, 302, {"done": True})
+    return [consent.url, page.url, back.url]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, api: FarBank, oauth: FarBank) -> tuple[Path, list[str]]:
+    """The cassettes, and the URLs that the app went to."""
+    links = {"_links": {"scaOAuth": {"href": f"{oauth.url}/authorize?state=one"}}}
+    api.answers = [said(links), said({"done": True})]
+    oauth.answers = [redirect(f"{api.url}/psd2/v1/zurueck")]
+    bank = {"url": f"{api.url}/psd2", "hosts": [{"host": f"127.0.0.1:{oauth.port}", "url": oauth.url}], "private": True}
+    with served(tmp_path / "one", "--mode", "record", "--to", "tape", settings={"banks": [bank]}) as sandbox:
+        urls = walked(a_session(sandbox, proxy=True), f"{api.url}/psd2")
+        assert sandbox.stop() == 0, sandbox.said
+    return tmp_path / "one/tape/cassettes", urls
+
+
+def test_each_is_asked_at_its_own_host(recorded: tuple[Path, list[str]], api: FarBank, oauth: FarBank) -> None:
+    _, urls = recorded
+    assert [bank.seen[0].split(b"\r\n")[0] for bank in (api, oauth)] == [
+        b"POST /psd2/v1/konsens HTTP/1.1",
+        b"GET /authorize?state=one HTTP/1.1",
+    ]
+    assert urls[1] == f"{oauth.url}/authorize?state=one"
+    assert (len(api.seen), len(oauth.seen)) == (2, 1)
+
+
+@pytest.mark.parametrize("road", ["proxy", "base URL"])
+def test_the_links_between_them_lead_through_the_sandbox(
+    recorded: tuple[Path, list[str]], api: FarBank, oauth: FarBank, tmp_path: Path, road: str
+) -> None:
+    cassettes, urls = recorded
+    seen = len(api.seen), len(oauth.seen)
+    with served(tmp_path / "two", "--cassettes", str(cassettes), "--confdir", str(tmp_path / "one/conf")) as sandbox:
+        if road == "proxy":
+            again = walked(a_session(sandbox, proxy=True), f"{api.url}/psd2")
+            assert [url.partition("?")[0] for url in again] == [url.partition("?")[0] for url in urls]
+        else:
+            again = walked(a_session(sandbox, proxy=False), sandbox.direct)
+            assert [url.partition("?")[0].removeprefix(sandbox.direct) for url in again] == [
+                "/v1/konsens", "/authorize", "/v1/zurueck"
+            ]  # fmt: skip
+    assert (len(api.seen), len(oauth.seen)) == seen
+
+
+def test_a_request_that_names_two_of_them_goes_to_none(tmp_path: Path, api: FarBank, oauth: FarBank) -> None:
+    bank = {"url": api.url, "hosts": [{"host": f"127.0.0.1:{oauth.port}", "url": oauth.url}], "private": True}
+    with served(tmp_path, "--mode", "record", "--to", "tape", settings={"banks": [bank]}) as sandbox:
+        session = a_session(sandbox, proxy=True)
+        answer = session.get(f"{api.url}/x", headers={"Host": f"127.0.0.1:{oauth.port}"}, timeout=DEADLINE)
+    assert (answer.status_code, api.connections, oauth.connections) == (404, 0, 0)
