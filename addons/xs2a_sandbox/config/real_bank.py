@@ -65,7 +65,10 @@ _HOSTS: SettingKind[tuple[BankHost, ...]] = SettingKind(
                 {"type": "string"},
                 {
                     "type": "object",
-                    "properties": {"host": {"type": "string"}, "url": kinds.BANK_URL.schema},
+                    "properties": {
+                        "host": {"description": "The name, maybe with a port.", "type": "string"},
+                        "url": {"description": "Where it is asked.", **kinds.BANK_URL.schema},
+                    },
                     "required": ["host", "url"],
                     "additionalProperties": False,
                 },
