@@ -146,7 +146,17 @@ def test_what_a_client_makes_up_in_a_form_may_be_any() -> None:
     first = request(body=b"client_assertion=eyJ.1&code_verifier=a1", **FORM)
     second = request(body=b"client_assertion=eyJ.2&code_verifier=b2", **FORM)
 
-    assert bodies(first, second) == [{"/client_assertion": {"exists": True}, "/code_verifier": {"exists": True}}] * 2
+    assert bodies(first, second) == [{"/code_verifier": {"exists": True}}] * 2
+
+
+def test_what_a_client_has_signed_counts_nowhere() -> None:
+    signed, other = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJhcHAifQ.c2ln", "eyJhbGciOiJFUzI1NiJ9..c2lnbmVk"
+    first = request(body=f"scope=a&request={signed}".encode(), answer="1", **FORM)
+    second = request(body=f"scope=b&request={other}&client_assertion=x".encode(), answer="2", **FORM)
+    plain = request(body=b"scope=b&request=plain", answer="3", **FORM)
+
+    assert bodies(first, second) == [{"/scope": "a"}, {"/scope": "b"}]
+    assert bodies(second, plain)[1] == {"/scope": "b", "/request": "plain"}
 
 
 def pain(*amounts: str, number: int = 1) -> bytes:

@@ -44,10 +44,12 @@ _HEADERS = ALWAYS | WHERE_THEY_DIFFER | WHERE_THEY_LACK
 
 _OWN_WORDS = re.compile(
     "endToEnd(Id|Identification)|instructionId(entification)?|(x-?)?request-?id|correlation-?id"
-    "|MsgId|CreDtTm|PmtInfId|InstrId|client_assertion|code_verifier",
+    "|MsgId|CreDtTm|PmtInfId|InstrId|code_verifier",
     re.IGNORECASE,
 )
 """Members and parameters that a client makes up for each request."""
+_SIGNED = {"client_assertion": re.compile("(?s).*"), "request": re.compile(r"[\w-]{10,}\.[\w-]*\.[\w-]+")}
+"""Members and parameters that are a client's signature, or signed by it: they count nowhere."""
 
 _LONGEST_NAME = 150
 _MOST_SPELLINGS = 64
@@ -88,7 +90,13 @@ def recorded_request(
             # The boundary of a multipart body is made up for each request.
             places[RequestPart("headers", name)] = tuple(map(without_boundary, values))
     leaves, around = _leaves(body, headers.get("content-type"))
-    return RecordedRequest(number, places | leaves, frozenset(around), answer)
+    places = {place: values for place, values in (places | leaves).items() if not _is_signed(place, values)}
+    return RecordedRequest(number, places, frozenset(around), answer)
+
+
+def _is_signed(place: RequestPart, values: tuple[Any, ...]) -> bool:
+    signed = _SIGNED.get(place.name.removeprefix("/"))
+    return bool(signed and all(isinstance(value, str) and signed.fullmatch(value) for value in values))
 
 
 def rules(
