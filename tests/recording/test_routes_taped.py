@@ -8,7 +8,7 @@ import pytest
 from tests.support.taping import URL, bank_of_things, tape, taped
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, newest, read
+from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, by_route, read
 
 A = "11111111-1111-4111-8111-111111111111"
 
@@ -88,19 +88,19 @@ def test_what_the_bank_said_first_is_told_from_what_the_app_said(tmp_path: Path)
     assert found(tmp_path)[1] == {A: 1}
 
 
-def test_the_newest_file_counts_for_each_path(tmp_path: Path) -> None:
+def test_all_files_count_for_each_path(tmp_path: Path) -> None:
     tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things/1"), name="20261120T101112Z")
     tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things"))
     left_out: list[LeftOut] = []
-    groups = list(newest(found(tmp_path)[0], left_out))
-    assert [[one.number for one in group] for group in groups] == [[3, 4], [2]]
+    groups = list(by_route(found(tmp_path)[0], left_out))
+    assert [[one.number for one in group] for group in groups] == [[1, 3, 4], [2]]
     assert left_out == []
 
 
 def test_of_two_banks_the_later_one_counts(tmp_path: Path) -> None:
     tape(tmp_path / "tape", replace(taped("/v1/things"), bank="https://other.example"), taped("/v1/things"))
     left_out: list[str] = []
-    groups = list(newest(found(tmp_path)[0], left_out))
+    groups = list(by_route(found(tmp_path)[0], left_out))
     assert [[one.number for one in group] for group in groups] == [[2]]
     (line,) = left_out
     assert f"it went to https://other.example; {URL} answered the same later" in str(line)

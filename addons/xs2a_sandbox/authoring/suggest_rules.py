@@ -50,7 +50,7 @@ def cassette(operation: str, exchanges: Sequence[ComparedExchange], bank: str, b
     for (method, path), group in routes.items():
         answers = [taped_answer(theirs, bodies) for _, theirs, _ in group]
         requests = _requests([(theirs, ours) for _, theirs, ours in group], answers)
-        for rule, positions in rules({"method": method, "path": path}, requests, answers, {}):
+        for rule, positions, _ in rules({"method": method, "path": path}, requests, answers, {}):
             number += 1
             for position in positions:
                 lines = (printable(line).replace("\n", " ") for line in _differences(group[position][0]))

@@ -25,7 +25,7 @@ from xs2a_sandbox.recording.generated_file import DerivedFile, Value, body_files
 from xs2a_sandbox.recording.har_log import RAW, raw_files
 from xs2a_sandbox.recording.infer_match import recorded_request, rules
 from xs2a_sandbox.recording.recorded_answer import BODIES, taped_answer
-from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, newest, read, slug
+from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, by_route, read, slug
 
 CASSETTES = "cassettes"
 """The directory of the rules, beside that of the recording."""
@@ -33,18 +33,23 @@ CASSETTES = "cassettes"
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """`left_out` says of which exchanges something is left out, and why; `dialect` answers what was not recorded."""
+    """`left_out` says of which exchanges something is left out, and why; `replaced` what newer answers replace.
+
+    `dialect` answers what was not recorded.
+    """
 
     rules: int
     kept: int
     files: tuple[Path, ...]
     left_out: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
     dialect: SpokenDialect | None = None
 
 
 def told(derived: Derived, directory: Path) -> Iterator[str]:
     """The outcome, in lines for a terminal."""
     yield from (f"left out: {reason}" for reason in derived.left_out)
+    yield from (f"replaced: {answers}" for answers in derived.replaced)
     kept = f", {counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
     yield f"{counted(derived.rules, 'rule')} in {counted(len(derived.files), 'file')}{kept}:"
     yield from (f"  {file}" for file in derived.files)
@@ -75,14 +80,15 @@ _OWN_BODY = re.compile(r"[0-9a-f]{16}\.(json|txt|bin)")
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A generated rule, and the exchanges that it was made of."""
+    """A generated rule, the exchanges that it was made of, and those of earlier runs that were answered otherwise."""
 
     value: Value
     taped: tuple[Taped, ...]
+    replaced: tuple[Taped, ...]
 
 
 def derive(directory: Path, interface: Interface | None, schemas: Schemas | None = None) -> Derived:
-    """Writes cassettes of a recording: of each operation the newest counts. Rules that are somebody's stay as they are.
+    """Writes cassettes of all runs of a recording. Rules that are somebody's stay as they are.
 
     By the schemas is judged whether the bank speaks the interface's dialect.
 
@@ -90,13 +96,14 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
         ConfigError: there is no recording, a file of it cannot be read, or what was edited cannot be kept.
         Unreadable: a cassette is no cassette. Nothing has been written then.
     """
-    if not raw_files(directory):
+    raw = raw_files(directory)
+    if not raw:
         raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
     cassettes = directory / CASSETTES
     left_out: list[LeftOut] = []
     taped, tokens = read(directory, Routes(interface), left_out)
     bodies: dict[str, bytes] = {}
-    made = [rule for group in newest(taped, left_out) for rule in _rules(group, tokens, bodies)]
+    made = [rule for group in by_route(taped, left_out) for rule in _rules(group, tokens, bodies)]
     existing = _existing(cassettes)
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
@@ -118,7 +125,20 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
         spoken = dialect.judge(interface.dialect, taped, schemas or _schemas())
         spoken = dialect.write(cassettes, spoken, existing)
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
-    return Derived(len(made), len(kept), written, tuple(map(str, left_out)), spoken)
+    replaced = tuple(_replaced(one, raw) for one in made if one.replaced)
+    return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken)
+
+
+def _replaced(made: _Made, raw: Sequence[Path]) -> str:
+    """The rule, and how many answers of which runs it does not give any more."""
+    newest, earlier = made.taped[0], Counter(one.file for one in made.replaced)
+    answers = ", ".join(f"{counted(number, 'answer')} of {_run(raw[file])}" for file, number in earlier.items())
+    by = f"{counted(len(made.taped), 'answer')} of {_run(raw[newest.file])}"
+    return f"{made.value['id']} ({newest.asked}): {answers}, by {by}"
+
+
+def _run(file: Path) -> str:
+    return file.name.partition(".")[0]
 
 
 def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
@@ -126,13 +146,20 @@ def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, 
     answers = [taped_answer(one.entry, bodies) for one in group]
     requests = [
         recorded_request(
-            one.number, one.route.parameters, one.entry.target, one.entry.headers, one.entry.body, exactly(answer)
+            one.number,
+            one.route.parameters,
+            one.entry.target,
+            one.entry.headers,
+            one.entry.body,
+            exactly(answer),
+            run=one.file,
+            day=one.entry.time.astimezone(UTC).date(),
         )
         for one, answer in zip(group, answers, strict=True)
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
-    for rule, positions in rules(match, requests, answers, tokens):
-        yield _Made(rule, tuple(group[position] for position in positions))
+    for rule, positions, replaced in rules(match, requests, answers, tokens):
+        yield _Made(rule, tuple(group[one] for one in positions), tuple(group[one] for one in replaced))
 
 
 def _existing(cassettes: Path) -> list[DerivedFile]:
@@ -212,11 +239,11 @@ def _ranked(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
 
 
 def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
-    """The part of what was left out that no newer recording answers."""
-    newest_files = {(one.route.path, one.route.method): one.file for one in taped}
+    """The part of what was left out that no newer run answers."""
+    newest = {one.asked: one.file for one in taped}
     unanswered: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
     for one in left_out:
-        if one.lacking and newest_files.get((one.taped.route.path, one.taped.route.method), -1) <= one.taped.file:
+        if one.lacking and newest.get(one.taped.asked, -1) <= one.taped.file:
             unanswered[_home(one.taped)].append(one)
     return unanswered
 

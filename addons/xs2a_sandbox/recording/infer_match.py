@@ -7,6 +7,7 @@ matchers provably exclude each other.
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -65,19 +66,30 @@ _SOFT = ("date", "iban", "amount", "ip")
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as matchers see it. `number` counts exchanges, `answer` is equal for equal answers.
+    """A request as matchers see it. `number` counts exchanges, `run` recordings; `answer` is equal for equal answers.
 
     `places` hold scalars and what is empty; `around` are the mappings and lists of the body that these stand in.
+    `day` is that of the exchange, where it matters that a client counts its dates from there.
     """
 
     number: int
     places: Mapping[RequestPart, tuple[Any, ...]]
     around: frozenset[RequestPart]
     answer: str
+    run: int = 0
+    day: date = date.min
 
 
 def recorded_request(
-    number: int, parameters: Mapping[str, str], target: str, headers: Headers, body: bytes, answer: str
+    number: int,
+    parameters: Mapping[str, str],
+    target: str,
+    headers: Headers,
+    body: bytes,
+    answer: str,
+    *,
+    run: int = 0,
+    day: date = date.min,
 ) -> RecordedRequest:
     places: dict[RequestPart, tuple[Any, ...]] = {
         RequestPart("where", name): (value,) for name, value in parameters.items()
@@ -91,7 +103,7 @@ def recorded_request(
             places[RequestPart("headers", name)] = tuple(map(without_boundary, values))
     leaves, around = _leaves(body, headers.get("content-type"))
     places = {place: values for place, values in (places | leaves).items() if not _is_signed(place, values)}
-    return RecordedRequest(number, places, frozenset(around), answer)
+    return RecordedRequest(number, places, frozenset(around), answer, run, day)
 
 
 def _is_signed(place: RequestPart, values: tuple[Any, ...]) -> bool:
@@ -101,23 +113,36 @@ def _is_signed(place: RequestPart, values: tuple[Any, ...]) -> bool:
 
 def rules(
     match: Mapping[str, Any], requests: Sequence[RecordedRequest], answers: Sequence[Any], tokens: Tokens
-) -> Iterator[tuple[dict[str, Any], list[int]]]:
-    """Rules without ids, in the order of the first request that each answers, and the positions of all that it does.
+) -> Iterator[tuple[dict[str, Any], list[int], list[int]]]:
+    """Rules without ids, in the order of the first request that each is for.
 
-    `match` is what all requests have in common, `answers` what each got. Requests that are alike get their answers as
-    a sequence.
+    With each the positions of the requests whose answers it gives, and of those that got others in an earlier run.
+    `match` is what all requests have in common, `answers` what each got. Requests of one run that are alike get their
+    answers as a sequence; that of the newest run counts.
     """
     alike: dict[str, list[int]] = {}
     matches = tell_apart(requests, tokens)
     for position, told_apart in enumerate(matches):
         alike.setdefault(exactly(told_apart), []).append(position)
     for positions in alike.values():
-        sequence = [answers[position] for position in positions]
-        # The last answer is repeated anyway.
-        while len(sequence) > 1 and exactly(sequence[-1]) == exactly(sequence[-2]):
-            sequence.pop()
+        runs: dict[int, list[int]] = {}
+        for position in positions:
+            runs.setdefault(requests[position].run, []).append(position)
+        sequences = {run: _sequence([answers[position] for position in runs[run]]) for run in runs}
+        newest = max(runs)
+        sequence = sequences[newest]
         behaviour = {"respond": sequence[0]} if len(sequence) == 1 else {"sequence": sequence}
-        yield {"match": {**match, **matches[positions[0]]}, "require": "none", **behaviour}, positions
+        rule = {"match": {**match, **matches[positions[0]]}, "require": "none", **behaviour}
+        others = [run for run in runs if exactly(sequences[run]) != exactly(sequence)]
+        yield rule, runs[newest], [position for run in others for position in runs[run]]
+
+
+def _sequence(answers: list[Any]) -> list[Any]:
+    """The answers without those at the end that repeat the one before: the last is repeated anyway."""
+    last = len(answers)
+    while last > 1 and exactly(answers[last - 1]) == exactly(answers[last - 2]):
+        last -= 1
+    return answers[:last]
 
 
 def tell_apart(
@@ -233,11 +258,19 @@ def _decisive(group: Sequence[RecordedRequest], modes: Mapping[RequestPart, Mode
     """Places compared by a format whose values vary among requests that were answered differently."""
     if len({request.answer for request in group}) == 1:
         return set()
-    return {
-        place
-        for place, mode in modes.items()
-        if mode in _SOFT and len({request.places.get(place, ()) for request in group}) > 1
-    }
+    return {place for place, mode in modes.items() if mode in _SOFT and _varies(place, mode, group)}
+
+
+def _varies(place: RequestPart, mode: Mode, group: Sequence[RecordedRequest]) -> bool:
+    """Tells if not all have the same there. A date that is as far from the day of its exchange is the same."""
+    values = {request.places.get(place, ()) for request in group}
+    if mode != "date" or len(values) == 1:
+        return len(values) > 1
+    return len({_days(request.places.get(place, ()), request.day) for request in group}) > 1
+
+
+def _days(values: Sequence[str], day: date) -> tuple[int, ...]:
+    return tuple((date.fromisoformat(value) - day).days for value in values)
 
 
 def _kinds(place: RequestPart, requests: Sequence[RecordedRequest]) -> Kinds:

@@ -129,6 +129,11 @@ class Taped:
     entry: Exchange
     route: Route
 
+    @property
+    def asked(self) -> str:
+        """Method and path, the same when the request is recorded again."""
+        return f"{self.entry.method} {self.entry.target.partition('?')[0]}"
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -139,12 +144,13 @@ class LeftOut:
     lacking: bool = False
 
     def __str__(self) -> str:
-        return f"{named(self.taped.entry)}: {self.reason}"
+        time = self.taped.entry.time.astimezone(UTC).isoformat(timespec="seconds")
+        return f"{self.taped.asked} at {time}: {self.reason}"
 
     @property
     def without_time(self) -> str:
         """The same of the same request recorded again."""
-        return f"{self.taped.entry.method} {self.taped.entry.target.partition('?')[0]}: {self.reason}"
+        return f"{self.taped.asked}: {self.reason}"
 
 
 def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[Taped], dict[str, int]]:
@@ -208,20 +214,13 @@ def _unreadable(entry: Exchange) -> str | None:
     return None
 
 
-def named(entry: Exchange) -> str:
-    path = entry.target.partition("?")[0]
-    return f"{entry.method} {path} at {entry.time.astimezone(UTC).isoformat(timespec='seconds')}"
-
-
-def newest(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:
-    """The exchanges of the newest file that has any, for each method and path, in a stable order."""
-    by_route: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
+def by_route(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:
+    """The exchanges of each method and path with the bank that was asked last, in a stable order."""
+    routes: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
     for one in taped:
-        by_route[one.route.path, one.route.method].append(one)
-    for _, group in sorted(by_route.items()):
-        last = group[-1]
-        together = [one for one in group if one.file == last.file]
-        others = [one for one in together if one.entry.bank != last.entry.bank]
-        text = f"{last.entry.bank} answered the same later; give each bank a directory of its own"
-        left_out += [LeftOut(one, f"it went to {one.entry.bank}; {text}") for one in others]
-        yield [one for one in together if one.entry.bank == last.entry.bank]
+        routes[one.route.path, one.route.method].append(one)
+    for _, group in sorted(routes.items()):
+        bank = group[-1].entry.bank
+        text = f"{bank} answered the same later; give each bank a directory of its own"
+        left_out += [LeftOut(one, f"it went to {one.entry.bank}; {text}") for one in group if one.entry.bank != bank]
+        yield [one for one in group if one.entry.bank == bank]
