@@ -46,7 +46,7 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
         ),
         (
             "accounts.list",
-            "respond: {}",
+            "respond: {status: 204}",
             "{path: /mine}",
             ["7:14 missing-key: the handler accounts.list needs the key links in `with`"],
         ),
@@ -58,7 +58,7 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
         ),
         (
             "consents.read",
-            "respond: {}",
+            "respond: {status: 204}",
             "{path: '/mine/{consentID}'}",
             [
                 "7:14 where: the handler consents.read reads the path parameter consentId, "
@@ -67,7 +67,7 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
         ),
         (
             "payments.read",
-            "with: {service: payments}\n        respond: {}",
+            "with: {service: payments}\n        respond: {status: 204}",
             "{path: '/mine/{paymentId}'}",
             [
                 "7:14 where: the handler payments.read reads the path parameter product, "
@@ -93,10 +93,10 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
             "{operation: start-consent-authorisation}",
             [],
         ),
-        ("accounts.list", "respond: {}", "{operation: account-list}", []),
+        ("accounts.list", "respond: {status: 204}", "{operation: account-list}", []),
         (
             "payments.read",
-            "with: {service: payments, product: mine}\n        respond: {}",
+            "with: {service: payments, product: mine}\n        respond: {status: 204}",
             "{path: '/x/{paymentId}'}",
             [],
         ),
@@ -114,7 +114,7 @@ def test_an_operation_says_all_of_its_approaches(tmp_path: Path) -> None:
         path: /mine/{consentId}/authorisations
         handler: authorisations.start
         with: {family: consent, sca: redirect}
-        respond: {}
+        respond: {status: 204}
     """
     _, found = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, HANDLERS)
 

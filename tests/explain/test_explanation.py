@@ -439,6 +439,8 @@ ANSWERS = st.one_of(
     st.sampled_from(
         [
             {"respond": {"error": "path-unknown"}},
+            {"amend": {"status": 418, "body": {"more": "{{ answer.status }}"}}},
+            {"amend": {"headers": {"Later": "{{ query.q or 1 }}"}, "patch": [{"op": "remove", "path": "/no"}]}},
             {"respond": {"body": "{{ body.a.b.c }}"}},
             {"respond": {"body": "{{ 'x' * 9999999 }}"}},
             {"sequence": [{"status": 201}, {"status": 202}], "on_exhausted": "fail"},
@@ -462,6 +464,8 @@ def cassettes(draw: st.DrawFn) -> list[dict[str, Any]]:
                 match["method"] = method
         rule = {"id": f"r{number}", "match": match, "priority": draw(st.integers(-1, 1)), **draw(ANSWERS)}
         required = draw(st.sampled_from([None, None, "none", {"headers": {"A": PRESENT}}, {"query": {"q": "1"}}]))
+        if "amend" in rule and required:
+            required = "none"
         if required and (required != "none" or operation):
             rule["require"] = required
         head: dict[str, Any] = {"cassette": 1, "rules": [rule]}

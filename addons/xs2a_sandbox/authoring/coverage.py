@@ -18,6 +18,7 @@ class CoverageTally:
     def add(self, exchange: LogEntry) -> None:
         if exchange.rule:
             self.rules.add(exchange.rule)
+        self.rules.update(exchange.amended)
         if exchange.error:
             self.errors.add(exchange.error)
 

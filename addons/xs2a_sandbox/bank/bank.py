@@ -1,6 +1,7 @@
 """The bank: a call answered by its rules and operations, and errors in the dialect's words."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, write
 from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
 from xs2a_sandbox.cassette.expressions import render
-from xs2a_sandbox.cassette.index import Index, Lookup, candidates
+from xs2a_sandbox.cassette.index import Index, Lookup, Parameters, candidates
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config import RealBank
@@ -33,11 +34,12 @@ class Outcome:
     """All that is known of a request by the time it is answered, for the headers and the log.
 
     With `simulated` the sandbox answers it whatever the mode; `in_browser` the payment user sees the answer; `beside`
-    is told it in mode compare. `personal`: real people's data may be in it. `reason` is why it failed, where the answer
-    itself does not say it to programs.
+    is told it in mode compare; rules that are `amending` it change it. `personal`: real people's data may be in it.
+    `reason` is why it failed, where the answer itself does not say it to programs.
     """
 
     __slots__ = (
+        "amending",
         "bank",
         "beside",
         "call",
@@ -60,6 +62,7 @@ class Outcome:
         self.session = DEFAULT
         self.source = "sandbox"
         self.rule: str | None = None
+        self.amending: tuple[tuple[Rule, Parameters], ...] = ()
         self.error: str | None = None
         self.reason: str | None = None
         self.delay = 0.0
@@ -74,7 +77,13 @@ class Outcome:
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Headers that name who has answered."""
         rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
-        return (("X-Sandbox-Source", self.source), *rule)
+        amended = (("X-Sandbox-Amended", ", ".join(self.amended)),) if self.amending else ()
+        return (("X-Sandbox-Source", self.source), *rule, *amended)
+
+    @property
+    def amended(self) -> tuple[str, ...]:
+        """The ids of the rules that have changed the answer, in their order."""
+        return tuple(rule.id for rule, _ in reversed(self.amending))
 
 
 class Bank:
@@ -161,6 +170,7 @@ class Bank:
     def perform(self, decision: Decision, call: Call, outcome: Outcome) -> Response:
         """The answer that was decided. Raises BankError, and what a condition could not be computed for."""
         by = decision.rule or decision.operation
+        outcome.amending = decision.amendments
         if decision.error or by is None:
             raise decision.error or ValueError("a decision for nobody without an error")
         outcome.rule = by.id
@@ -168,7 +178,19 @@ class Bank:
             raise BankError("bank-not-configured")
         response = self._respond(by, decision.operation, call, outcome)
         if self._replay and decision.rule and decision.rule.tape:
-            return self._replay.finish(response, decision.rule, call)
+            response = self._replay.finish(response, decision.rule, call)
+        return self.amend(response, call, outcome)
+
+    def amend(self, response: Response, call: Call, outcome: Outcome) -> Response:
+        """The answer with what rules change of it, the strongest last. Raises InvalidResponse, ExpressionError."""
+        if not outcome.amending:
+            return response
+        scope, warn = call.scope(), call.warnings.append
+        for rule, parameters in reversed(outcome.amending):
+            if amendment := rule.behaviour.amend:
+                response = amendment.apply(response, {**scope, "path": parameters}, warn)
+                if amendment.delay:
+                    outcome.delay = amendment.delay.seconds()
         return response
 
     def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
@@ -288,7 +310,9 @@ def attempted(decision: Decision, call: Call, outcome: Outcome) -> Reply:
     try:
         return Reply(outcome.bank.perform(decision, call, outcome).status)
     except (BankError, StoreUnavailable) as error:
-        return refusal(error if isinstance(error, BankError) else BankError("busy"), outcome)
+        refused = error if isinstance(error, BankError) else BankError("busy")
+        reply = refusal(refused, outcome)
+        return replace(reply, status=outcome.bank.amend(outcome.bank.say(refused, call), call, outcome).status)
     except Exception as error:
         return refusal(BankError("internal", reason=str(error)), outcome)
 

@@ -108,7 +108,8 @@ def parse_delay(value: Any) -> Delay:
 
 
 JSON = "application/json"
-_NO_BODY = object()
+NO_BODY = object()
+"""Stands where there is no body: null is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Answer:
     status: int | Render = 200
     when: Callable[[Scope], bool] | None = None
     headers: tuple[tuple[str, Any], ...] = ()
-    body: Any = _NO_BODY
+    body: Any = NO_BODY
     content: bytes | Render | str | None = None
     nulls: str | None = None
     schema: str | None = None
@@ -129,7 +130,12 @@ class Answer:
 
     @property
     def has_json(self) -> bool:
-        return self.body is not _NO_BODY
+        return self.body is not NO_BODY
+
+    @property
+    def is_empty(self) -> bool:
+        """Tells if it has no body."""
+        return not self.has_json and self.content is None
 
     @property
     def is_fixed(self) -> bool:
@@ -172,30 +178,47 @@ def compile_answer(
             report(("file",), f"{spec['file']} cannot be read: {error.strerror}")
     if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):
         report(("status",), f"an answer with status {spec['status']} has no body")
-    status = spec.get("status", 200)
-    if isinstance(status, str):
-        status = spec["status"] if raw else attempt(compile_text, "status", roots)
-        if isinstance(status, str):
-            report(("status",), f"{status!r} is no status: write a number or one {{{{ expression }}}}")
-    headers = tuple((n, compiled(value, "headers", n)) for n, value in spec.get("headers", {}).items())
-    for name, value in headers:
-        try:
-            Response(headers=((name, "" if callable(value) else to_text(value)),))
-        except InvalidResponse as error:
-            report(("headers", name), str(error))
+    status, headers, delay = compile_fields(spec, roots, report)
     return Answer(
-        status=status,
+        status=200 if status is None else status,
         when=attempt(compile_condition, "when", roots),
         headers=headers,
-        body=compiled(spec["body"], "body") if "body" in spec else _NO_BODY,
+        body=compiled(spec["body"], "body") if "body" in spec else NO_BODY,
         content=content,
         nulls=spec.get("nulls"),
         schema=spec.get("schema"),
         error=spec.get("error"),
         values=compiled(spec.get("values", {}), "values"),
-        delay=attempt(parse_delay, "delay"),
+        delay=delay,
         fault=spec.get("fault"),
     )
+
+
+def compile_fields(
+    spec: Mapping[str, Any], roots: frozenset[str], report: Report
+) -> tuple[int | Render | None, tuple[tuple[str, Any], ...], Delay | None]:
+    """The status, headers and delay of an answer, or of what changes one."""
+
+    def compiled(value: Any, *pointer: str) -> Any:
+        if spec.get("raw") is True:
+            return value
+        return compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
+
+    status: Any = compiled(spec.get("status"), "status")
+    if isinstance(status, str):
+        report(("status",), f"{status!r} is no status: write a number or one {{{{ expression }}}}")
+    headers = tuple((name, compiled(value, "headers", name)) for name, value in spec.get("headers", {}).items())
+    for name, value in headers:
+        try:
+            Response(headers=((name, "" if callable(value) else to_text(value)),))
+        except InvalidResponse as error:
+            report(("headers", name), str(error))
+    try:
+        delay = parse_delay(spec["delay"]) if "delay" in spec else None
+    except ValueError as error:
+        report(("delay",), str(error))
+        delay = None
+    return status, headers, delay
 
 
 def choose(answers: Sequence[Answer], scope: Scope) -> Answer:
@@ -217,9 +240,9 @@ def write(
     """
     if answer.error:
         raise BankError(answer.error, **render(answer.values, scope))
-    status = answer.status if isinstance(answer.status, int) else _status(answer.status(scope))
+    status = answer.status if isinstance(answer.status, int) else status_of(answer.status(scope))
     headers = render_headers((*answer.headers, *every), scope)
-    if answer.body is not _NO_BODY:
+    if answer.body is not NO_BODY:
         body = render(answer.body, scope)
         if answer.nulls == "fill" and (schema := answer.schema or names.get(str(status))):
             body = schemas[schema].fill(body)
@@ -255,7 +278,7 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def _status(value: Any) -> int:
+def status_of(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise BankError("internal", reason=f"the status came out as {value!r}")
     return value

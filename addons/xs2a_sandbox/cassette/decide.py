@@ -25,6 +25,8 @@ Candidate = tuple[Rule, Parameters, Call]
 class Decision(NamedTuple):
     """The rule, else the operation, answers; `error` says why it does not, or why nobody does.
 
+    `amendments` are stronger rules, strongest first, that change the answer, each with its path parameters.
+
     A named tuple, as every request makes one.
     """
 
@@ -34,6 +36,7 @@ class Decision(NamedTuple):
     parameters: Parameters
     seen: Call
     error: SandboxError | None
+    amendments: tuple[tuple[Rule, Parameters], ...] = ()
 
     @property
     def is_left_to_bank(self) -> bool:
@@ -57,6 +60,7 @@ def decide(
     if operation:
         call.operation, call.path = operation.id, lookup.parameters
     checked, refusal = operation is None, None
+    amendments: tuple[tuple[Rule, Parameters], ...] = ()
     scope: Scope = {}
     for rule, parameters, seen in candidates:
         if rule.id in silent:
@@ -77,16 +81,21 @@ def decide(
                 if not rule.when(scope | {"path": parameters}):
                     continue
             except SandboxError as error:
-                return Decision("failure", rule, owner, parameters, seen, error)
+                return Decision("failure", rule, owner, parameters, seen, error, amendments)
+        if rule.behaviour.amend:
+            amendments = (*amendments, (rule, parameters))
+            continue
         call.path = parameters
         refusal = _refusal(rule.require, call, schemas) if rule.require else None
-        return Decision("requirement" if refusal else "rule", rule, owner, parameters, seen, refusal)
+        kind: Kind = "requirement" if refusal else "rule"
+        return Decision(kind, rule, owner, parameters, seen, refusal, amendments)
     if operation is None or is_silent:
         call.operation, call.path = None, {}
         return Decision("nothing", None, None, {}, call, _unmatched(lookup, call, bool(silent)))
     if not checked:
         refusal = _refusal(operation.require, call, schemas)
-    return Decision("requirement" if refusal else "operation", None, operation, lookup.parameters, call, refusal)
+    kind = "requirement" if refusal else "operation"
+    return Decision(kind, None, operation, lookup.parameters, call, refusal, amendments)
 
 
 def _refusal(requirement: Requirement, call: Call, schemas: Schemas) -> BankError | None:

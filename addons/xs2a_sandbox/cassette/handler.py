@@ -7,13 +7,15 @@ from typing import Any
 
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.matchers import RequestPart
-from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule
+from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule, answers
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents.json_schema import Schema
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Problem
 
 type Parts = frozenset[RequestPart]
+
+_WITHOUT_BODY = (204, *range(300, 400))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,12 @@ def check(
     own = handlers.get(by.behaviour.handler or "")
     if own is None:
         return
+    for below, answer in answers(by):
+        if not answer.error and answer.is_empty and answer.status not in _WITHOUT_BODY:
+            text = f"this answers {answer.status} with nothing of what {own.name} returns"
+            yield by.origin.problem(
+                "behaviour", f"{text}: it needs a body, such as {{{{ result }}}}, or status 204", below
+            )
     pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
     options = options_of(by, operation)
     if by.behaviour.options is not None:

@@ -146,7 +146,8 @@ def check(
     owned = [r for r in rules.values() if not r.rule.operation or r.rule.operation in operations]
     starts = beginnings(operation.pattern for operation in operations.values())
     ranked = [(r.rule, r.rank(operations, starts)) for r in owned]
-    ranked.sort(key=lambda pair: (*_descending(pair[1]), pair[0].id))
+    # What changes an answer comes before who gives it.
+    ranked.sort(key=lambda pair: (*_descending(pair[1]), pair[0].behaviour.amend is None, pair[0].id))
     problems += overlaps(ranked, operations)
     if every_error is None:
         return None, problems

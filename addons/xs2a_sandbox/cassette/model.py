@@ -8,6 +8,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any, Literal
 
+from xs2a_sandbox.cassette.amend import Amendment
 from xs2a_sandbox.cassette.answers import Answer, Effect
 from xs2a_sandbox.cassette.expressions import Render, Scope
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
@@ -72,7 +73,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """The way to an answer: `respond` alone, a `sequence`, a `handler` shaped by `respond`, or the real bank."""
+    """The way to an answer: `respond` alone, a `sequence`, a `handler` shaped by `respond`, or the real bank.
+
+    A rule with `amend` gives none: it changes that of whoever answers.
+    """
 
     respond: tuple[Answer, ...] = ()
     sequence: tuple[Answer, ...] = ()
@@ -82,6 +86,7 @@ class Behaviour:
     bank: bool = False
     answers: Mapping[str, str] | None = None
     effects: tuple[Effect, ...] = ()
+    amend: Amendment | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
     ]
     for pair in _pairs(rules, operations):
         (stronger, rank), (weaker, weaker_rank) = pair
+        if stronger.behaviour.amend:
+            continue  # whoever is weaker answers all the same
         if rank == weaker_rank:
             if not _disjoint(stronger, weaker, operations):
                 text = f"can fit the same request as {stronger.id!r} ({stronger.origin.place}) and neither is stronger"

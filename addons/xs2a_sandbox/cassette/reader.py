@@ -8,6 +8,7 @@ from functools import cache
 from itertools import starmap
 from typing import Any
 
+from xs2a_sandbox.cassette.amend import compile_amendment
 from xs2a_sandbox.cassette.answers import Answer, Report, compile_answer, compile_effect
 from xs2a_sandbox.cassette.expressions import (
     ERROR_ROOTS,
@@ -117,16 +118,23 @@ class _Reader:
             self.note(at, "match", "a rule matches either an operation or a path of its own")
         if "operation" in match and "method" in match:
             self.note((*at, "method"), "match", "the operation already says the method")
-        kinds = [key for key in ("sequence", "handler", "bank") if key in spec]
+        kinds = [key for key in ("sequence", "handler", "bank", "amend") if key in spec]
         if "respond" in spec and "handler" not in spec:
             kinds.append("respond")
         if len(kinds) != 1:
-            text = f"a rule has exactly one of respond, sequence, handler and bank, not {' and '.join(kinds) or 'none'}"
+            text = f"not {' and '.join(kinds) or 'none'}"
+            text = f"a rule has exactly one of respond, sequence, handler, bank and amend, {text}"
             self.note(pointer, "behaviour", text)
         if "on_exhausted" in spec and "sequence" not in spec:
             self.note((*pointer, "on_exhausted"), "behaviour", "on_exhausted goes with a sequence")
         if "with" in spec and "handler" not in spec:
             self.note((*pointer, "with"), "behaviour", "with goes with a handler")
+        for key in ("answers", "effects") if "amend" in spec else ():
+            if key in spec:
+                self.note((*pointer, key), "behaviour", f"a rule that amends an answer has no {key}")
+        if "amend" in spec and isinstance(spec.get("require"), dict):
+            text = "a rule that amends an answer requires nothing itself; write it as match, or require: none"
+            self.note((*pointer, "require"), "behaviour", text)
         pattern = self.pattern(match["path"], (*at, "path")) if "path" in match else None
         constraints = self.where(match.get("where", {}), (*at, "where"), pattern)
         for part in ("headers", "query"):
@@ -192,6 +200,9 @@ class _Reader:
             bank=spec.get("bank", False),
             answers=spec.get("answers"),
             effects=tuple(filter(None, effects)),
+            amend=compile_amendment(spec["amend"], self.report((*pointer, "amend"), "answer"))
+            if "amend" in spec
+            else None,
         )
 
     def answer(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Answer:

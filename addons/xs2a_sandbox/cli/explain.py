@@ -35,6 +35,8 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
     if handler := explanation["handler"]:
         told = f" with {json.dumps(handler['with'], ensure_ascii=False)}" if handler["with"] else ""
         yield from _wrapped(f"  by the handler {handler['name']}{told}", "    ")
+    for rule in explanation["amended"]:
+        yield from _wrapped(f"  amended by the rule {rule['rule']} ({rule['place']})", "    ")
     if explanation["hints"]:
         yield ""
         for hint in explanation["hints"]:

@@ -348,11 +348,13 @@ class Engine:
         outcome.error = error.name
         if outcome.rule is None or error.name in _OWN_ERRORS:
             outcome.source, outcome.rule = "sandbox", None
+        if error.name in _OWN_ERRORS:
+            outcome.amending = ()
         if header_mistake(request.headers):
             request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
         call = outcome.call or self._stateless(request, split_target(request.target), outcome.session)
         if not outcome.in_browser:
-            return outcome.bank.say(error, call)
+            return outcome.bank.amend(outcome.bank.say(error, call), call, outcome)
         outcome.reason = outcome.bank.reason(error)
         return outcome.bank.show(error, call)
 
@@ -437,7 +439,7 @@ class Engine:
         """The answer to a request on which the sandbox failed; its log says how."""
         outcome.delay, outcome.reason = 0.0, self._failure(failure, outcome.rule)
         error = BankError("internal", reason="the sandbox failed on this request, its log says why")
-        outcome.source, outcome.rule, outcome.error = "sandbox", None, error.name
+        outcome.source, outcome.rule, outcome.error, outcome.amending = "sandbox", None, error.name, ()
         try:
             return outcome.bank.say(error, self._stateless(request, split_target(request.target)))
         except Exception:

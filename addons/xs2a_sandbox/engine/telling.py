@@ -47,4 +47,5 @@ def log_entry(
         error=outcome.error,
         personal=outcome.personal,
         reason=reason,
+        amended=outcome.amended,
     )

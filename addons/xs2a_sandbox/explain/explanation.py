@@ -10,7 +10,16 @@ from xs2a_sandbox.cassette.handler import options_of
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.explain.candidates import Candidate, check_of_condition, hold, lacks, nearest, owner, requirements_of
+from xs2a_sandbox.explain.candidates import (
+    Candidate,
+    check_of_condition,
+    hold,
+    lacks,
+    nearest,
+    owner,
+    place_of,
+    requirements_of,
+)
 from xs2a_sandbox.explain.distance import PathAlignment
 from xs2a_sandbox.explain.hints import Hint, RuleSuggestion, hints, suggest
 from xs2a_sandbox.http import to_json
@@ -46,7 +55,8 @@ class Reply:
 class Explanation:
     """`by` is who answers, or whose requirement or condition it is; `nearest` are others, best first.
 
-    `options` is what `by` tells its `handler`, if it has one.
+    `options` is what `by` tells its `handler`, if it has one. `amended` are the rules that change the answer, in their
+    order.
     """
 
     method: str
@@ -61,6 +71,7 @@ class Explanation:
     reply: Reply | None = None
     handler: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    amended: tuple[Rule, ...] = ()
 
 
 def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, decision: Decision) -> Explanation:
@@ -72,7 +83,8 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
     by = _decider(entry, interface, lookup, decision)
     if decision.kind == "requirement":
         by = replace(by, lacks=_lacks(entry.require or Requirement(), decision.parameters, call, schemas))
-    others = [rule for rule in interface.rules if rule is not by.candidate.entry]
+    amending = [rule for rule, _ in decision.amendments]
+    others = [rule for rule in interface.rules if rule is not by.candidate.entry and rule not in amending]
     near = [one for one in nearest(others, interface, call, _LOSERS, lookup) if one.distance < _FAR or _has_path(one)]
     return Explanation(
         call.request.method,
@@ -85,6 +97,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         tuple(hints(call, interface, by.candidate)),
         handler=entry.behaviour.handler,
         options=options_of(entry, owner(entry, interface)),
+        amended=tuple(reversed(amending)),
     )
 
 
@@ -125,6 +138,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "answer": one.reply and {"status": one.reply.status, "error": one.reply.error, "text": one.reply.text},
         "by": one.by and _described(one.by),
         "handler": one.handler and {"name": one.handler, "with": one.options},
+        "amended": [{"rule": rule.id, "place": place_of(rule)} for rule in one.amended],
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
         "nearest": [_described(shown) for shown in one.nearest],
         "suggestion": one.suggestion and {"file": one.suggestion.file, "yaml": one.suggestion.yaml},

@@ -17,7 +17,7 @@ class LogEntry(NamedTuple):
 
     `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
     may be in it, as a bank or a recording had a part in it. `reason` is why the status is 400 or more, as it may be
-    shown.
+    shown; `amended` are the ids of rules that have changed the answer.
     """
 
     session: str
@@ -31,6 +31,7 @@ class LogEntry(NamedTuple):
     error: str | None = None
     personal: bool = True
     reason: str | None = None
+    amended: tuple[str, ...] = ()
 
 
 def shown(path: str, redact: Callable[[str], str]) -> str:
@@ -60,9 +61,12 @@ def line(exchange: LogEntry, form: Literal["text", "json"], now: datetime) -> st
             "warnings": list(exchange.warnings),
             "reason": exchange.reason and _cut(exchange.reason),
         }
+        if exchange.amended:
+            entry["amended"] = list(exchange.amended)
         return json.dumps(entry)
     words = [now.isoformat(sep=" ", timespec="milliseconds"), *map(_word, (exchange.session, exchange.method, path))]
     words += [str(exchange.status), f"{milliseconds}ms", exchange.source, _word(exchange.rule or "-")]
+    words += [f"amended={_word(','.join(exchange.amended))}"] if exchange.amended else []
     warnings = "".join(f" warning={json.dumps(_cut(warning))}" for warning in exchange.warnings)
     reason = f" reason={json.dumps(_cut(exchange.reason), ensure_ascii=False)}" if exchange.reason else ""
     return printable(" ".join(words) + warnings + reason)

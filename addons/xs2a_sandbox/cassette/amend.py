@@ -1,0 +1,180 @@
+"""Amendments: what a rule changes of the finished answer of whoever else answers."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
+
+from xs2a_sandbox.cassette.answers import JSON, NO_BODY, Delay, Report, compile_fields, status_of, with_content_type
+from xs2a_sandbox.cassette.expressions import ROOTS, Render, Scope, compile_value, render
+from xs2a_sandbox.cassette.values import to_text
+from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer, pointer_text
+from xs2a_sandbox.http import Headers, Response, to_json
+from xs2a_sandbox.http.media_type import is_json, media_type
+
+EVERY = "*"
+"""In a path of `patch`, every entry of a list."""
+AMEND_ROOTS = ROOTS | {"answer", "entry"}
+
+
+@dataclass(frozen=True, slots=True)
+class PatchStep:
+    """One operation of a JSON Patch (RFC 6902), whose paths may hold `*`; `value` may hold expressions."""
+
+    op: str
+    path: tuple[str, ...]
+    source: tuple[str, ...] | None = None
+    value: Any = NO_BODY
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """`merge` is a JSON Merge Patch (RFC 7396). Of `headers` those that come out null are taken out."""
+
+    status: int | Render | None = None
+    headers: tuple[tuple[str, Any], ...] = ()
+    merge: Any = NO_BODY
+    patch: tuple[PatchStep, ...] = ()
+    delay: Delay | None = None
+    fault: str | None = None
+
+    def apply(self, response: Response, scope: Scope, warn: Callable[[str], None]) -> Response:
+        """The amended answer; `warn` is told of what could not be changed. Raises InvalidResponse, ExpressionError."""
+        headers, body = response.headers, response.body
+        value = _json(response)
+        scope = {**scope, "answer": {"status": response.status, "body": None if value is NO_BODY else value}}
+        if self.merge is not NO_BODY or self.patch:
+            if value is NO_BODY:
+                warn("the answer has no JSON that could be amended")
+            else:
+                body = to_json(self._changed(value, scope, warn))
+                headers = with_content_type(headers, JSON)
+        if self.headers:
+            rendered = [(name, render(text, scope)) for name, text in self.headers]
+            named = {name.lower() for name, _ in rendered}
+            kept = tuple(pair for pair in headers if pair[0].lower() not in named)
+            headers = kept + tuple((name, to_text(text)) for name, text in rendered if text is not None)
+        status = response.status if self.status is None else status_of(render(self.status, scope))
+        return Response(status, headers, body, self.fault or response.fault)
+
+    def _changed(self, value: Any, scope: Scope, warn: Callable[[str], None]) -> Any:
+        if self.merge is not NO_BODY:
+            value = merged(value, render(self.merge, scope))
+        patched = value
+        try:
+            for step in self.patch:
+                operations = [_operation(step, path, source, patched, scope) for path, source in _places(step, patched)]
+                patched = JsonPatch(operations).apply(patched)
+        except JsonPatchTestFailed:
+            return value
+        except (JsonPatchException, JsonPointerException) as error:
+            warn(f"the patch does not fit the answer: {error}")
+            return value
+        return patched
+
+
+def compile_amendment(spec: Mapping[str, Any], report: Report) -> Amendment:
+    """`spec` has passed the cassette's schema; what that cannot see goes to `report`."""
+    status, headers, delay = compile_fields(spec, AMEND_ROOTS, report)
+    merge: Any = NO_BODY
+    if "body" in spec:
+        merge = compile_value(spec["body"], AMEND_ROOTS, lambda below, text: report(("body", *below), text))
+    steps = [_step(one, _below(report, "patch", position)) for position, one in enumerate(spec.get("patch", ()))]
+    return Amendment(status, headers, merge, tuple(filter(None, steps)), delay, spec.get("fault"))
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """The value with a JSON Merge Patch applied to it."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(value) if isinstance(value, Mapping) else {}
+    for name, change in patch.items():
+        if change is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), change)
+    return result
+
+
+def _below(report: Report, *pointer: str | int) -> Report:
+    return lambda below, text: report((*pointer, *below), text)
+
+
+def _step(spec: Mapping[str, Any], report: Report) -> PatchStep | None:
+    op, paths = spec["op"], {}
+    for key in ("path", "from"):
+        if (key in spec) != (key == "path" or op in ("move", "copy")):
+            report((), f"{op} {'needs a' if key not in spec else 'has no'} {key}")
+            return None
+        if key in spec:
+            try:
+                paths[key] = parse_pointer(spec[key])
+            except ValueError as error:
+                report((key,), str(error))
+                return None
+    if ("value" in spec) != (op in ("add", "replace", "test")):
+        report((), f"{op} {'needs a' if 'value' not in spec else 'has no'} value")
+        return None
+    if "from" in paths and paths["from"].count(EVERY) not in (0, paths["path"].count(EVERY)):
+        report(("from",), "from has as many * as path, or none: each stands for the same entry")
+        return None
+    value = NO_BODY
+    if "value" in spec:
+        value = compile_value(spec["value"], AMEND_ROOTS, _below(report, "value"))
+    return PatchStep(op, paths["path"], paths.get("from"), value)
+
+
+def _places(step: PatchStep, value: Any) -> Iterator[tuple[tuple[str, ...], tuple[str, ...] | None]]:
+    """The paths of the entries that a step is for, the last ones first where entries go."""
+    if EVERY not in step.path:
+        yield step.path, step.source
+        return
+    for indices in _entries(step.path, value, reverse=step.op in ("remove", "move")):
+        path = _filled(step.path, indices)
+        source = step.source and _filled(step.source, indices)
+        there = path if step.op in ("remove", "replace", "test") else source or path[:-1]
+        if at_pointer(value, there):
+            yield path, source
+
+
+def _entries(path: Sequence[str], value: Any, *, reverse: bool) -> Iterator[tuple[str, ...]]:
+    """The positions that each `*` stands for, one tuple for each entry."""
+    if EVERY not in path:
+        yield ()
+        return
+    first = list(path).index(EVERY)
+    (entries,) = at_pointer(value, path[:first]) or (None,)
+    numbers = range(len(entries)) if isinstance(entries, list) else range(0)
+    for number in reversed(numbers) if reverse else numbers:
+        for below in _entries(path[first + 1 :], entries[number], reverse=reverse):
+            yield (str(number), *below)
+
+
+def _filled(path: Sequence[str], indices: Sequence[str]) -> tuple[str, ...]:
+    left = iter(indices)
+    return tuple(next(left) if step == EVERY else step for step in path)
+
+
+def _operation(
+    step: PatchStep, path: tuple[str, ...], source: tuple[str, ...] | None, value: Any, scope: Scope
+) -> dict[str, Any]:
+    operation: dict[str, Any] = {"op": step.op, "path": pointer_text(path)}
+    if source is not None:
+        operation["from"] = pointer_text(source)
+    if step.value is not NO_BODY:
+        last = max((number for number, one in enumerate(step.path) if one == EVERY), default=None)
+        entry = None if last is None else (at_pointer(value, path[: last + 1]) or (None,))[0]
+        operation["value"] = render(step.value, {**scope, "entry": entry})
+    return operation
+
+
+def _json(response: Response) -> Any:
+    if not response.body or not is_json(media_type(Headers(response.headers).get("content-type"))):
+        return NO_BODY
+    try:
+        return json.loads(response.body, parse_float=Decimal)
+    except ValueError:
+        return NO_BODY
