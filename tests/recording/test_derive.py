@@ -1,5 +1,6 @@
 """Recordings become rules that give the recorded answers again."""
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -404,7 +405,7 @@ def test_large_bodies_are_answered_byte_for_byte(tmp_path: Path) -> None:
 # What is not recorded
 
 
-XML = b"<!-- application/xml, 12 bytes, not recorded -->"
+XML = b"<!-- application/xml, 12 bytes, not recorded: it cannot be read as XML -->"
 
 
 def test_what_is_not_recorded_gets_no_rule_and_is_named_in_its_file(tmp_path: Path) -> None:
@@ -415,7 +416,9 @@ def test_what_is_not_recorded_gets_no_rule_and_is_named_in_its_file(tmp_path: Pa
     assert made.rules == 2
     assert len(made.left_out) == 2
     text = (tmp_path / "tape/cassettes/things.yaml").read_text()
-    line = "GET /v1/things/a: the body of its answer is not recorded (application/xml, 12 bytes)"
+    line = (
+        "GET /v1/things/a: the body of its answer is not recorded (application/xml, 12 bytes: it cannot be read as XML)"
+    )
     assert text.count(line) == 1
     assert "left_out" not in (tmp_path / "tape/cassettes/others.yaml").read_text()
     engine = replay(tmp_path)
@@ -485,3 +488,28 @@ def test_forms_and_payments_in_xml_are_answered_in_any_order(tmp_path: Path) -> 
     assert_same(recorded[::-1], again(replay(tmp_path), *recorded[::-1]))
     # Another boundary, the same parts.
     assert_same([_payment("2.00", 2, "other")], again(replay(tmp_path), _payment("2.00", 2, "other")))
+
+
+def test_bodies_that_are_none_of_their_media_type_come_again_as_they_came(tmp_path: Path) -> None:
+    cut = gzip.compress(b'{"accounts": []}')[:-6]
+    encoded = [("Content-Type", "application/json"), ("Content-Encoding", "gzip")]
+    bodies = {
+        "/v1/things/a": (cut, encoded),
+        "/v1/things/b": (b"<Document><Stmt>", [("Content-Type", "application/xml")]),
+        "/v1/things/c": (b"<html>\xff\x00", [("Content-Type", "application/json")]),
+        "/v1/things/d": (b'{"fine":true}', [("Content-Type", "application/json")]),
+        "/v1/things/e": (b"\x89PNG\xff", [("Content-Type", "image/png")]),
+    }
+    entries = [
+        replace(taped(target, answer_headers=headers), answer_body=body) for target, (body, headers) in bodies.items()
+    ]
+    made = derived(tmp_path, *entries)
+    assert made.left_out == ()
+    reasons = ["its Content-Encoding gzip cannot be undone", "it is no XML", "it is no JSON"]
+    assert [target for target in bodies for line in made.only_bytes if f"{target} at" in line] == list(bodies)[:3]
+    for reason, line in zip(reasons, made.only_bytes, strict=True):
+        assert reason in line
+    for entry, answer in zip(entries, again(replay(tmp_path), *entries), strict=True):
+        assert answer.body == entry.answer_body
+        named = dict(answer.headers)
+        assert {name: named.get(name) for name, _ in entry.answer_headers} == dict(entry.answer_headers)

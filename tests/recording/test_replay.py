@@ -1,6 +1,7 @@
 """Recorded answers given again: to the data that was redacted, with links that lead back, at another time."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,84 @@ def test_what_the_app_really_sends_fits_a_redacted_recording(here: Path) -> None
     assert (answer.status, answer.json()["ok"], answer.source) == (200, True, "rule")
     # And what the app was given fits, too.
     assert client.get(f"/v1/konten?iban={answer.json()['iban']}").json() == answer.json()
+
+
+XML_TYPE, TEXT_TYPE = [("Content-Type", "application/xml")], [("Content-Type", "text/plain")]
+PAIN = (
+    "<Document xmlns='urn:iso:std:iso:20022:tech:xsd:pain.001.001.03'><Amt Ccy='EUR'>{}</Amt>"
+    "<Cdtr><Nm>Anna Gruenwald</Nm></Cdtr><CdtrAcct><Id><IBAN>{}</IBAN></Id></CdtrAcct></Document>"
+)
+MULTIPART = (
+    '--{}\r\nContent-Disposition: form-data; name="xml_sct"\r\nContent-Type: application/xml\r\n\r\n{}\r\n'
+    '--{}\r\nContent-Disposition: form-data; name="json_standingorderType"\r\nContent-Type: application/json\r\n\r\n'
+    '{{"frequency": "Monthly", "iban": "{}"}}\r\n--{}--\r\n'
+)
+OTHER_IBAN = "AT022050302101023600"
+
+
+def payment(amount: str, iban: str, boundary: str | None = None) -> Exchange:
+    body, kind = PAIN.format(amount, iban), "application/xml"
+    if boundary:
+        body = MULTIPART.format(boundary, body, boundary, iban, boundary)
+        kind = f"multipart/form-data; boundary={boundary}"
+    target = "/v1/konten/periodic" if boundary else "/v1/konten/single"
+    return taped(target, {"of": f"{amount} {iban[-4:]}"}, "POST", headers=[("Content-Type", kind)], body=body.encode())
+
+
+def test_payments_in_xml_and_multipart_fit_a_redacted_recording(here: Path) -> None:
+    payments = [
+        payment(amount, iban, boundary)
+        for amount in ("1.00", "2.00")
+        for iban in (IBAN, OTHER_IBAN)
+        for boundary in (None, f"b{amount}{iban}")
+    ]
+    recorded(here, *payments)
+    written = "".join(file.read_text() for file in (here / "tape").rglob("*.*") if file.is_file())
+    assert not [text for text in (IBAN, OTHER_IBAN, "Anna", "Gruenwald") if text in written]
+    raw = next((here / "tape" / "raw").iterdir()).read_text().splitlines()[1:]
+    answers = [json.loads(json.loads(line)["response"]["content"]["text"]) for line in raw]
+    engine = replayed(here)
+    for one, answer in reversed(list(zip(payments, answers, strict=True))):
+        # Another boundary is made up each time.
+        headers, body = dict(one.headers), one.body
+        for name, kind in headers.items():
+            if "boundary=" in kind:
+                boundary = kind.partition("boundary=")[2]
+                headers[name] = kind.replace(boundary, "another")
+                body = body.replace(boundary.encode(), b"another")
+        response = Client(engine).post(one.target, headers=headers, body=body)
+        assert (response.source, response.json()) == ("rule", answer)
+
+
+STATEMENT = f""":20:AUSZUG4711-0815
+:25:{IBAN}EUR
+:28C:12/1
+:60F:C261119EUR1045,56
+:61:2611201120D12,50NTRFNONREF
+:86:Miete fuer Anna Gruenwald
+:62F:C261120EUR1033,06
+-
+"""
+
+
+def test_statements_are_replayed_and_what_they_say_can_be_sent_back(here: Path) -> None:
+    camt = f"<Document><Acct><Id><IBAN>{IBAN}</IBAN></Id></Acct><MsgId>MSG-4711-0815</MsgId></Document>"
+    recorded(
+        here,
+        replace(taped("/v1/konten/camt", answer_headers=XML_TYPE), answer_body=camt.encode()),
+        replace(taped("/v1/konten/mt940", answer_headers=TEXT_TYPE), answer_body=STATEMENT.encode()),
+        taped(f"/v1/konten/detail?iban={OTHER_IBAN}&message=MSG-4711-0815&of={IBAN}", {"ok": True}),
+    )
+    client = Client(replayed(here))
+    camt_again, statement = (client.get(f"/v1/konten/{name}") for name in ("camt", "mt940"))
+    assert camt_again.headers["content-type"] == "application/xml"
+    assert statement.body.decode().splitlines()[3:5] == STATEMENT.splitlines()[3:5]
+    message = camt_again.body.partition(b"<MsgId>")[2].partition(b"<")[0].decode()
+    account = statement.body.partition(b":25:")[2].partition(b"EUR")[0].decode()
+    assert f"<IBAN>{account}<".encode() in camt_again.body
+    # What it was answered beside an account that it knows by itself.
+    answer = client.get(f"/v1/konten/detail?iban={OTHER_IBAN}&message={message}&of={account}")
+    assert (answer.status, answer.source) == (200, "rule")
 
 
 def test_what_answers_out_of_a_redacted_recording_is_explained(here: Path) -> None:

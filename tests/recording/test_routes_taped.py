@@ -43,9 +43,11 @@ def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
         (taped("/v1/things", method="PURGE"), "no method PURGE"),
         (taped("/v1/things", method="POST", body=b"x" * (USUAL.body + 1)), "larger than the sandbox takes"),
         (taped("things"), "its path is no path"),
-        (noted(b'{"notRecorded":"application/json, 7 bytes"}'), "not recorded (application/json, 7 bytes)"),
-        (noted(b"<!-- text/html, 1234 bytes, not recorded -->"), "not recorded (text/html, 1234 bytes)"),
-        (noted(b"\x1f\x00\xff", ("Content-Encoding", "compress")), "cannot be read (Content-Encoding compress)"),
+        (noted(b'{"notRecorded":"application/json, 7 bytes"}'), "not recorded (application/json, 7 bytes: its form"),
+        (
+            noted(b"<!-- text/html, 1234 bytes, not recorded: a rule drops it -->"),
+            "(text/html, 1234 bytes: a rule drops it)",
+        ),
     ],
 )
 def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, entry: Exchange, reason: str) -> None:
@@ -61,7 +63,7 @@ def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -
     tape(tmp_path / "tape", noted(b"<!-- text/html, 12 bytes, not recorded -->", status=503))
     exchanges, _, (line,) = found(tmp_path)
     assert len(exchanges) == 1
-    assert "the body of its answer is not recorded (text/html, 12 bytes), so the rule answers without it" in line
+    assert "not recorded (text/html, 12 bytes: its form is not known), so the rule answers without it" in line
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,7 @@ def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -
         noted(b"<!-- text/html, 12 bytes, not recorded -->", ("Location", "/there"), status=302),
         noted(b'{"written": "by a browser"}', ("Content-Encoding", "br")),
         noted(b'{"notRecorded": "at all"}'),
+        noted(b"\x1f\x00\xff", ("Content-Encoding", "compress")),
     ],
 )
 def test_nothing_is_lost_of_these(tmp_path: Path, entry: Exchange) -> None:

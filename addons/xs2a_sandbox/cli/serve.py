@@ -169,6 +169,9 @@ class Run:
         recording = self._engine.passage.recording
         if recording and recording.exchanges:
             yield f"{self.progress()}: {recording.file}"
+            if recording.noted:
+                yield f"{counted(recording.noted.total(), 'body', 'bodies')} not recorded:"
+                yield from (f"  {count} {kind}" for kind, count in recording.noted.most_common())
             engine = self._engine
             try:
                 yield from told(derive(recording.directory, engine.interface, engine.schemas), recording.directory)

@@ -12,17 +12,24 @@ from xs2a_sandbox.http.media_type import media_type
 
 _FIRST_LINE = re.compile(rb"(?:\A|\r?\n)--([^\r\n]{1,70}?)[ \t]*\r?\n")
 _BOUNDARY = re.compile(r"""\s*;\s*boundary\s*=\s*(?:"[^"]*"|[^;\s]*)""", re.IGNORECASE)
+BOUNDARY = "boundary-of-the-recording"
+"""Stands in recordings for the one that was made up for each body."""
+
 _MOST = 1000
 """Parts of one body."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """`name` is that of a form's field, or else its number; `kind` its Content-Type, empty where it has none."""
+    """`name` is that of a form's field, or else its number; `kind` its Content-Type, empty where it has none.
+
+    `content` is without its Content-Transfer-Encoding, `disposition` the field that says what the part is there for.
+    """
 
     name: str
     kind: str
     content: bytes
+    disposition: str = ""
 
     @property
     def media(self) -> str:
@@ -62,4 +69,23 @@ def _parts(messages: Sequence[Message]) -> Iterator[BodyPart]:
         if not isinstance(content, bytes):  # a multipart in it, which is left as it is
             content = message.as_bytes()
         kind = str(message.get("content-type", ""))
-        yield BodyPart(name if isinstance(name, str) else str(number), kind, content)
+        disposition = str(message.get("content-disposition", ""))
+        yield BodyPart(name if isinstance(name, str) else str(number), kind, content, disposition)
+
+
+def with_boundary(field: str, boundary: str) -> str:
+    """The Content-Type of a multipart body with this boundary; any other one as it is."""
+    return f"{without_boundary(field)}; boundary={boundary}" if is_multipart(media_type(field)) else field
+
+
+def joined(parts: Sequence[BodyPart], boundary: str) -> bytes:
+    """The body of these parts. Raises ValueError where one of them holds the boundary."""
+    delimiter = b"--" + boundary.encode()
+    pieces = []
+    for part in parts:
+        if delimiter in part.content:
+            raise ValueError("a part of the body holds the boundary")
+        fields = {"Content-Disposition": part.disposition, "Content-Type": part.kind}
+        head = "".join(f"{name}: {text}\r\n" for name, text in fields.items() if text)
+        pieces.append(b"%s\r\n%s\r\n%s\r\n" % (delimiter, head.encode(), part.content))
+    return b"".join(pieces) + delimiter + b"--\r\n"

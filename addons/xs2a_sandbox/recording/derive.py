@@ -24,7 +24,7 @@ from xs2a_sandbox.recording.dialect import SpokenDialect
 from xs2a_sandbox.recording.generated_file import DerivedFile, Value, body_files, rule_hash
 from xs2a_sandbox.recording.har_log import RAW, raw_files
 from xs2a_sandbox.recording.infer_match import recorded_request, rules
-from xs2a_sandbox.recording.recorded_answer import BODIES, taped_answer
+from xs2a_sandbox.recording.recorded_answer import BODIES, only_bytes, taped_answer
 from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, by_route, read, slug
 
 CASSETTES = "cassettes"
@@ -35,7 +35,8 @@ CASSETTES = "cassettes"
 class Derived:
     """`left_out` says of which exchanges something is left out, and why; `replaced` what newer answers replace.
 
-    `dialect` answers what was not recorded.
+    `dialect` answers what was not recorded; `only_bytes` says whose bodies are none of their media type, and are given
+    again as they came.
     """
 
     rules: int
@@ -44,12 +45,14 @@ class Derived:
     left_out: tuple[str, ...]
     replaced: tuple[str, ...] = ()
     dialect: SpokenDialect | None = None
+    only_bytes: tuple[str, ...] = ()
 
 
 def told(derived: Derived, directory: Path) -> Iterator[str]:
     """The outcome, in lines for a terminal."""
     yield from (f"left out: {reason}" for reason in derived.left_out)
     yield from (f"replaced: {answers}" for answers in derived.replaced)
+    yield from (f"as the bytes that came: {reason}" for reason in derived.only_bytes)
     kept = f", {counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
     yield f"{counted(derived.rules, 'rule')} in {counted(len(derived.files), 'file')}{kept}:"
     yield from (f"  {file}" for file in derived.files)
@@ -59,8 +62,8 @@ def told(derived: Derived, directory: Path) -> Iterator[str]:
     yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}"
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 class _Home(NamedTuple):
@@ -126,7 +129,8 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
         spoken = dialect.write(cassettes, spoken, existing)
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
     replaced = tuple(_replaced(one, raw) for one in made if one.replaced)
-    return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken)
+    odd = tuple(str(LeftOut(one, reason)) for one in taped if (reason := only_bytes(one.entry)))
+    return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken, odd)
 
 
 def _replaced(made: _Made, raw: Sequence[Path]) -> str:

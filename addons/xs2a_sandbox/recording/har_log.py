@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -20,7 +20,9 @@ from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.errors import ConfigError, RecordingFailed
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import from_har, log, to_har
+from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.recording.reserve import Reserve
+from xs2a_sandbox.redaction.body import notes
 
 RAW = "raw"
 _SHARE = 128 * 1024
@@ -40,12 +42,15 @@ class Recording:
 
     Room is reserved before the bank is asked. A line that cannot be written all the same waits in memory, and no
     other exchange gets room before it is written; `lost` counts those that never were.
+
+    `noted` counts the bodies of which there is only a note, by their kind and the reason.
     """
 
     def __init__(self, directory: Path, redact: Callable[[Exchange], Exchange] | None, head: Mapping[str, Any]) -> None:
         self.directory = directory
         self.exchanges = 0
         self.lost = 0
+        self.noted: Counter[str] = Counter()
         self._redact = redact
         self._head = head
         self.file: Path | None = None
@@ -112,10 +117,13 @@ class Recording:
 
     def _add(self, entry: Exchange) -> None:
         try:
-            line = _line(to_har(self._redact(entry) if self._redact else entry))
+            written = self._redact(entry) if self._redact else entry
+            line = _line(to_har(written))
         except Exception:
             self.lost += 1
             raise
+        if written is not entry:
+            self._count_notes(written)
         self._largest = max(self._largest, len(line))
         self._waiting.append(line)
         try:
@@ -124,6 +132,10 @@ class Recording:
             self._write_waiting()
         except OSError as error:
             raise self._failed(error) from None
+
+    def _count_notes(self, entry: Exchange) -> None:
+        for headers, body in ((entry.headers, entry.body), (entry.answer_headers, entry.answer_body)):
+            self.noted.update(f"{n.kind}: {n.reason}" for n in notes(body, media_type(headers.get("content-type"))))
 
     def _write_waiting(self) -> None:
         while self._waiting:

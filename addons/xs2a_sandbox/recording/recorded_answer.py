@@ -10,10 +10,12 @@ from typing import Any
 from xs2a_sandbox.documents.yaml_writer import survives
 from xs2a_sandbox.errors import InvalidResponse
 from xs2a_sandbox.http import Headers, Response
-from xs2a_sandbox.http.body import refuse, unique_members
+from xs2a_sandbox.http.body import decode, read, refuse, unique_members
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import counts
 from xs2a_sandbox.http.media_type import is_json, media_type
+from xs2a_sandbox.http.xml import is_xml, parse_xml
+from xs2a_sandbox.redaction.body import note_of
 
 BODIES = "bodies"
 LARGE = 64 * 1024
@@ -27,9 +29,36 @@ _DEEPEST = 6
 def taped_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
     """The value of `respond`. A large body goes into `files`, under its name relative to the cassette."""
     headers = _kept(entry.answer_headers)
+    if encoding := _encoding(entry):
+        headers["Content-Encoding"] = encoding
     answer: dict[str, Any] = {"status": entry.status, **({"headers": headers} if headers else {}), "raw": True}
     # Of these an answer has no body, whatever was recorded.
     return answer if entry.status in (204, 304) or not entry.answer_body else answer | _body(entry, files)
+
+
+def only_bytes(entry: Exchange) -> str | None:
+    """The reason why the body of an answer is none of its media type, and is given again as the bytes that came."""
+    if not entry.answer_body or note_of(entry.answer_body):
+        return None
+    if encoding := _encoding(entry):
+        return f"its Content-Encoding {encoding} cannot be undone"
+    media = media_type(entry.answer_headers.get("content-type"))
+    try:
+        if is_json(media):
+            json.loads(entry.answer_body)
+        elif is_xml(media):
+            parse_xml(entry.answer_body)
+    except (ValueError, RecursionError):
+        return f"it is no {'JSON' if is_json(media) else 'XML'}, as its Content-Type says"
+    return None
+
+
+def _encoding(entry: Exchange) -> str | None:
+    """The Content-Encoding that a recorded body still has. Browsers name it in a HAR where it is undone."""
+    encoding = entry.answer_headers.get("content-encoding")
+    if encoding and decode(entry.answer_headers, entry.answer_body) is None and read(entry.answer_body).kind == "bytes":
+        return encoding
+    return None
 
 
 def body_file(content: bytes, ending: str) -> str:

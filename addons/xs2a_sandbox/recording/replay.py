@@ -14,10 +14,13 @@ from xs2a_sandbox.cassette import Call, Interface, Rule
 from xs2a_sandbox.cassette.model import Recorded
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
 from xs2a_sandbox.documents.formats import FORMATS
-from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.http.body_members import leaves, members
 from xs2a_sandbox.http.target import client_url, cut_target
+from xs2a_sandbox.redaction.account_statement import is_statement
 from xs2a_sandbox.upstream import links
 
+_WORD_OF_A_STATEMENT = re.compile(r"[A-Za-z0-9-]{8,}")
 _BETWEEN = re.compile(r"[/?&=#]")
 _TOLD = 5
 """Requests without an answer that are named, of each file."""
@@ -137,8 +140,24 @@ def _tapes(interface: Interface) -> list[tuple[Path, Recorded]]:
 def _sendable(rule: Any) -> Iterator[str]:
     yield from _texts(rule.get("match"))
     for answer in [rule.get("respond", {}), *rule.get("sequence", ())]:
-        linked = [value for name, value in answer.get("headers", {}).items() if name.lower() in links.HEADERS]
-        yield from _texts([answer.get("body"), answer.get("text"), linked])
+        headers = Headers(answer.get("headers", {}).items())
+        yield from _texts([answer.get("body"), *(value for name, value in headers if name.lower() in links.HEADERS)])
+        yield from _values(answer.get("text", ""), headers.get("content-type"))
+
+
+def _values(text: str, content_type: str | None) -> Iterator[str]:
+    """The values in a text that is no JSON: of XML its elements, of a form its fields, of a statement its words."""
+    try:
+        member = members(text.encode(), content_type)
+    except ValueError:
+        member = None
+    if member:
+        yield from (str(value) for _, value in leaves(member))
+        return
+    yield text
+    if is_statement(text):
+        for word in _WORD_OF_A_STATEMENT.findall(text):
+            yield from (word, word[:-3])  # with a currency, or without
 
 
 def _texts(value: Any) -> Iterator[str]:

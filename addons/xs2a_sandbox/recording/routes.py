@@ -12,12 +12,10 @@ from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.cassette.path_pattern import beginnings
 from xs2a_sandbox.config.limits import USUAL
-from xs2a_sandbox.http import body as content
-from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.har_log import raw_files, read_head, read_raw
-from xs2a_sandbox.redaction.redactor import unrecorded
+from xs2a_sandbox.redaction.body import note_of
 
 _VERSION = re.compile(r"v\d+(\.\d+)*")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
@@ -201,16 +199,8 @@ def _unfit(entry: Exchange) -> str | None:
 
 def _unreadable(entry: Exchange) -> str | None:
     """The reason why the body of the answer cannot be given again."""
-    if what := unrecorded(entry.answer_body):
-        return f"the body of its answer is not recorded ({what})"
-    encoding = entry.answer_headers.get("content-encoding")
-    # Browsers write a body into a HAR without its encoding, which they name all the same.
-    if (
-        encoding
-        and decode(entry.answer_headers, entry.answer_body) is None
-        and content.read(entry.answer_body).kind == "bytes"
-    ):
-        return f"the body of its answer cannot be read (Content-Encoding {encoding})"
+    if note := note_of(entry.answer_body):
+        return f"the body of its answer is not recorded ({note})"
     return None
 
 

@@ -29,6 +29,8 @@ _SECRETS = re.compile(
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?", re.ASCII)
+_BOOKING_CODE = re.compile(r"[NSF][A-Z]{3}\+\d{3}(?:\+\d{4,5})?(?:\+\d{3})?", re.ASCII)
+"""The transaction type of SWIFT, the booking code, the number of the entry, the text key of German banks."""
 _QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
 """Longer whole numbers may be somebody's."""
 _DATE_TIME = re.compile(
@@ -105,6 +107,13 @@ def is_code(name: str) -> bool:
 
 def is_bic(name: str, text: str) -> bool:
     return name.lower() in _LISTS["bics"] and _BIC.fullmatch(text) is not None
+
+
+def is_code_value(text: str) -> bool:
+    """True for what is a code where codes stand."""
+    if text in _LISTS["code-values"]:
+        return True
+    return _BOOKING_CODE.fullmatch(text) is not None and kind(text[:4]) is Kind.WORD
 
 
 def is_prose(name: str) -> bool:

@@ -3,176 +3,19 @@
 A list says what is harmless; all else is replaced or dropped, so that what nobody thought of does not get out.
 """
 
-import json
-import re
-import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
-from msgspec import Raw
-
-from xs2a_sandbox.http import Headers, Request, Response, to_json
-from xs2a_sandbox.http.body import decode, refuse, unique_members
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING, NOISE, OURS
 from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.http.multipart import BOUNDARY, is_multipart, with_boundary, without_boundary
 from xs2a_sandbox.redaction import allowlist, values
-from xs2a_sandbox.redaction.rules import DEFAULT, Action, RedactionRules
-from xs2a_sandbox.redaction.values import Censor, without_data
-
-MAX_INFLATED = 16 * 1024 * 1024
-"""Bytes of what a compressed body may grow to; there is only a note of a larger one."""
-
-_FORM = "application/x-www-form-urlencoded"
-_MEDIA = re.compile(r"(?:application|audio|font|image|message|model|multipart|text|video)/[a-z0-9][a-z0-9.+-]{0,60}")
-_NOTE = re.compile(
-    rb'(?:<!-- |\{"notRecorded": ?")?(?P<what>(?:[a-z]+/[a-z0-9.+-]+|body), \d+ bytes)(?:, not recorded(?: -->)?|"\})'
-)
-_GZIP = b"\x1f\x8b"
-_AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
-"""Members beside which `code` is an authorisation code."""
-
-
-class _Number(str):
-    """A number as it was written: no digit is lost, however many there are."""
-
-    __slots__ = ()
-
-
-def unrecorded(body: bytes) -> str | None:
-    """Kind and size of a body that is only noted, such as `text/html, 1234 bytes`; None for any other body."""
-    note = _NOTE.fullmatch(body)
-    return note["what"].decode() if note else None
-
-
-def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules, *, readable: bool = False) -> bytes:
-    """`media` is its type in lower case. The very bytes, if there is nothing to replace in them.
-
-    With `readable` text that is neither JSON nor a form is looked into as if a rule kept its media type.
-    """
-    if not body or _NOTE.fullmatch(body):
-        return body
-    if body.startswith(_GZIP):
-        inflated = _inflated(body)
-        if inflated is None:
-            return _note(body, media)
-        return redacted_body(inflated, media, censor, rules, readable=readable)
-    action = rules.media.get(media)
-    if action == "drop":
-        return _note(body, media)
-    is_json = media.endswith("json")
-    if is_json or body.lstrip()[:1] in (b"{", b"["):
-        redacted = _json(body, censor, rules)
-        if redacted is not None or (is_json and not readable):
-            return redacted or _note(body, media)
-    if media == _FORM:
-        return _text(body, "utf-8", censor.form)
-    if action == "keep" or (readable and _is_text(body)):
-        return _text(body, "latin-1", lambda text: without_data(text, censor))
-    return _note(body, media)
-
-
-def _json(body: bytes, censor: Censor, rules: RedactionRules) -> bytes | None:
-    """None if it is no JSON, or JSON that cannot be looked through to its end."""
-    try:
-        value = json.loads(
-            body, object_pairs_hook=unique_members, parse_int=_Number, parse_float=_Number, parse_constant=refuse
-        )
-        redacted = _Members(censor, rules).walk(value, "", ())
-        return body if redacted == value else to_json(_raw(redacted))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _text(body: bytes, encoding: str, redact: Callable[[str], str]) -> bytes:
-    text = body.decode(encoding, "replace")
-    redacted = redact(text)
-    return body if redacted == text else redacted.encode(encoding, "replace")
-
-
-def _is_text(body: bytes) -> bool:
-    try:
-        return "\0" not in body.decode()
-    except UnicodeDecodeError:
-        return False
-
-
-def _note(body: bytes, media: str) -> bytes:
-    kind = media if _MEDIA.fullmatch(media) and not allowlist.has_marks(media) else "body"
-    text = f"{kind}, {len(body)} bytes"
-    if media.endswith("json"):
-        return to_json({"notRecorded": text})
-    if media.endswith(("html", "xml")):
-        return f"<!-- {text}, not recorded -->".encode()
-    return f"{text}, not recorded".encode()
-
-
-def _inflated(body: bytes) -> bytes | None:
-    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        content = inflater.decompress(body, MAX_INFLATED)
-    except zlib.error:
-        return None
-    return content if inflater.eof and not inflater.unused_data and not content.startswith(_GZIP) else None
-
-
-class _Members:
-    """Walks through JSON with the rules for each place."""
-
-    def __init__(self, censor: Censor, rules: RedactionRules) -> None:
-        self._censor = censor
-        self._rules = rules
-
-    def walk(
-        self,
-        value: Any,
-        name: str,
-        place: tuple[str, ...],
-        action: Action | None = None,
-        secret: bool = False,
-    ) -> Any:
-        """`action` is the user's, of a place above."""
-        rule = self._rules.path(place) if self._rules.paths and place else None
-        action, exact = (rule.action, rule.exact) if rule else (action, False)
-        match value:
-            case _Number():
-                return _Number(self._censor.number(name, value, action, secret=secret, exact=exact))
-            case str():
-                return self._censor.member(name, value, action, secret=secret, exact=exact)
-            case list():
-                return [self.walk(each, name, (*place, str(n)), action, secret) for n, each in enumerate(value)]
-            case dict():
-                codes = not _AUTHORISATION.isdisjoint(value)
-                return {
-                    self._censor.name(key): self.walk(
-                        inner,
-                        key,
-                        (*place, key),
-                        self._rules.members.get(key.lower(), action) or _of_a_birth(key),
-                        secret or allowlist.is_secret(key) or (codes and key == "code"),
-                    )
-                    for key, inner in value.items()
-                }
-        return value
-
-
-def _of_a_birth(name: str) -> Action | None:
-    """The action for when and where somebody was, in numbers that would be kept anywhere else."""
-    return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
-
-
-def _raw(value: Any) -> Any:
-    """The value with its numbers as `to_json` writes them unchanged."""
-    match value:
-        case _Number():
-            return Raw(str(value).encode())
-        case dict():
-            return {key: _raw(inner) for key, inner in value.items()}
-        case list():
-            return [_raw(inner) for inner in value]
-    return value
-
+from xs2a_sandbox.redaction.body import redacted_body
+from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
+from xs2a_sandbox.redaction.values import Censor
 
 SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
 """Schemes of authentication, in lower case."""
@@ -229,7 +72,8 @@ class Redactor:
         body = decode(Headers(response.headers), response.body) or b""
         kind = [pair for pair in response.headers if pair[0].lower() == "content-type"]
         redacted = redacted_body(body, media_type(kind[0][1] if kind else None), self._censor, self._rules)
-        return Response(response.status, tuple(kind), redacted)
+        fields = tuple((name, with_boundary(text, BOUNDARY)) for name, text in kind)
+        return Response(response.status, fields, redacted)
 
     def request(self, request: Request) -> Request:
         """The request as it is matched with recorded rules; the same object if nothing changes. Framing stays."""
@@ -268,6 +112,11 @@ class Redactor:
 
     def _header(self, name: str, text: str) -> str | None:
         """None for a field that is dropped, with its name."""
+        if name == "content-type" and is_multipart(media_type(text)):
+            return with_boundary(self._ruled(name, without_boundary(text)) or media_type(text), BOUNDARY)
+        return self._ruled(name, text)
+
+    def _ruled(self, name: str, text: str) -> str | None:
         censor = self._censor
         match self._rules.headers.get(name):
             case "keep":

@@ -31,6 +31,11 @@ _SPOTS = re.compile(
 )
 
 
+def action_below(name: str) -> Action | None:
+    """The action for when and where somebody was, in numbers that would be kept anywhere else."""
+    return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
+
+
 def in_words(text: str, censor: "Censor") -> str:
     """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
     return spliced(text, censor.remembered.spans(text, whole=True), lambda part: _spotted(part, censor, words=True))
@@ -242,7 +247,7 @@ class Censor:
         if allowlist.is_personal(name):
             return self._of_a_person(text, depth)
         if allowlist.is_code(name):
-            return self.careful(text)
+            return text if allowlist.is_code_value(text) else self.careful(text)
         if allowlist.is_identifier(name):
             return self.identifier(text, depth)
         if allowlist.is_url(name) and _NO_BLANKS.fullmatch(text):
@@ -375,6 +380,10 @@ class Censor:
     def query(self, text: str, depth: int = 0) -> str:
         """Redacts what follows the `?`."""
         return "&".join(self._parameter(pair, self._rules.queries.get, depth) for pair in text.split("&"))
+
+    def field(self, name: str, text: str) -> str:
+        """A field of a form."""
+        return self.member(name, text, self._rules.members.get(name.lower()), secret=name.lower() in _AUTHORISATION)
 
     def form(self, text: str) -> str:
         return "&".join(self._parameter(pair, self._rules.members.get, 0) for pair in text.split("&"))

@@ -165,7 +165,7 @@ def _kind(piece: str) -> Kind:
     chunks = _JOINER.split(piece)
     if any(map(_PREFIXED.match, chunks)) or sum(len(chunk) for chunk in chunks if chunk.isdecimal()) > _DIGITS:
         return Kind.OTHER
-    parts = [part for chunk in chunks for part in ([chunk] if _listed(chunk) else _humps(chunk))]
+    parts = [part for chunk in chunks for part in ([chunk] if _listed(chunk) else humps(chunk))]
     kinds = [_part(part) for part in parts]
     if len(parts) == 1 or Kind.OTHER in kinds:
         return kinds[0] if len(parts) == 1 else Kind.OTHER
@@ -188,7 +188,7 @@ def _part(part: str) -> Kind:
     return Kind.BARE if kind and len(part) <= 2 else kind or Kind.OTHER
 
 
-def _humps(chunk: str) -> list[str]:
+def humps(chunk: str) -> list[str]:
     """`scaOauthLinks` is three words, `PSUId` two."""
     cuts = [
         n

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.redaction import redactor as module
-from xs2a_sandbox.redaction.redactor import redacted_body
+from xs2a_sandbox.http.multipart import parts
+from xs2a_sandbox.redaction import body as module
+from xs2a_sandbox.redaction.body import notes, redacted_body
 from xs2a_sandbox.redaction.rules import DEFAULT, PathRule, RedactionRules
 from xs2a_sandbox.redaction.values import Censor
 
@@ -104,7 +105,9 @@ class TestJson:
         ],
     )
     def test_what_cannot_be_looked_through_is_only_noted(self, body: bytes) -> None:
-        assert json.loads(redacted(body)) == {"notRecorded": f"application/json, {len(body)} bytes"}
+        assert json.loads(redacted(body)) == {
+            "notRecorded": f"application/json, {len(body)} bytes: it cannot be read as JSON"
+        }
 
     def test_a_lone_surrogate(self) -> None:
         assert "\\ud800" not in redacted(b'{"a": "\\ud800"}').decode()
@@ -150,7 +153,7 @@ class TestRules:
         assert "caf\u00e9".encode("latin-1") in kept
         assert (
             redacted(b"{}", JSON, RedactionRules(media={JSON: "drop"}))
-            == b'{"notRecorded":"application/json, 2 bytes"}'
+            == b'{"notRecorded":"application/json, 2 bytes: a rule drops it"}'
         )
         assert b"geheim" not in redacted(b'{"password": "geheim"}', JSON, RedactionRules(media={JSON: "keep"}))
 
@@ -159,18 +162,26 @@ class TestOthers:
     @pytest.mark.parametrize(
         ("media", "note"),
         [
-            ("text/html", b"<!-- text/html, 4 bytes, not recorded -->"),
-            ("application/xml", b"<!-- application/xml, 4 bytes, not recorded -->"),
-            ("application/pdf", b"application/pdf, 4 bytes, not recorded"),
-            ("multipart/form-data", b"multipart/form-data, 4 bytes, not recorded"),
-            ("", b"body, 4 bytes, not recorded"),
-            ("text/anna@example.com", b"body, 4 bytes, not recorded"),
-            ("text/at611904300234573201", b"body, 4 bytes, not recorded"),
+            ("text/html", b"<!-- text/html, 4 bytes, not recorded: its form is not known -->"),
+            ("application/xml", b"<!-- application/xml, 4 bytes, not recorded: it cannot be read as XML -->"),
+            ("application/pdf", b"application/pdf, 4 bytes, not recorded: its form is not known"),
+            ("multipart/form-data", b"multipart/form-data, 4 bytes, not recorded: it cannot be read as multipart"),
+            ("", b"body, 4 bytes, not recorded: its form is not known"),
+            ("text/anna@example.com", b"body, 4 bytes, not recorded: its form is not known"),
+            ("text/at611904300234573201", b"body, 4 bytes, not recorded: its form is not known"),
         ],
     )
-    def test_type_and_size_are_noted(self, media: str, note: bytes) -> None:
+    def test_type_size_and_reason_are_noted(self, media: str, note: bytes) -> None:
         assert redacted(b"Anna", media) == note
         assert redacted(note, media) is note
+
+    def test_a_note_of_another_release_is_one(self) -> None:
+        for note in (b"<!-- text/html, 4 bytes, not recorded -->", b'{"notRecorded": "application/json, 7 bytes"}'):
+            assert redacted(note, "text/html") is note
+
+    def test_what_only_looks_like_a_note_is_none(self) -> None:
+        for body in (b"text/html, 4 bytes, not recorded: anna huber", b"text/html, 4 bytes: Anna"):
+            assert b"nna" not in redacted(body, "text/html")
 
     def test_nothing_stays_nothing(self) -> None:
         assert redacted(b"", "text/html") == b""
@@ -188,7 +199,10 @@ class TestOthers:
 
     def test_compressed_bodies_are_opened(self) -> None:
         assert redacted(gzip.compress(b'{"transactionStatus": "ACSP"}')) == b'{"transactionStatus": "ACSP"}'
-        assert redacted(gzip.compress(b"Anna"), "text/html") == b"<!-- text/html, 4 bytes, not recorded -->"
+        assert (
+            redacted(gzip.compress(b"Anna"), "text/html")
+            == b"<!-- text/html, 4 bytes, not recorded: its form is not known -->"
+        )
 
     def test_what_cannot_be_opened_is_only_noted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MAX_INFLATED", 1000)
@@ -200,7 +214,8 @@ class TestOthers:
             gzip.compress(b"[" + b" " * 5000 + b"]"),
             whole + b"Anna",
         ):
-            assert json.loads(redacted(body)) == {"notRecorded": f"application/json, {len(body)} bytes"}
+            noted = json.loads(redacted(body))["notRecorded"]
+            assert noted == f"application/json, {len(body)} bytes: its encoding cannot be undone"
 
     def test_what_is_encoded_in_values_that_would_stay(self) -> None:
         for code in (
@@ -244,3 +259,70 @@ def form(value: Any) -> Any:
         case bool() | None:
             return value
     return "number"
+
+
+MULTIPART = b"""--Xy7anna\r
+Content-Disposition: form-data; name="xml_sct"; filename="anna.xml"\r
+Content-Type: application/xml\r
+\r
+<Document><Dbtr><Nm>Anna</Nm></Dbtr><IBAN>AT611904300234573201</IBAN></Document>\r
+--Xy7anna\r
+Content-Disposition: form-data; name="json_standingorderType"\r
+Content-Type: application/json\r
+\r
+{"iban": "AT611904300234573201", "frequency": "Monthly"}\r
+--Xy7anna\r
+Content-Disposition: form-data; name="iban"\r
+\r
+AT611904300234573201\r
+--Xy7anna\r
+Content-Disposition: form-data; name="password"\r
+\r
+AnnasGeheimnis\r
+--Xy7anna--\r
+"""
+
+
+class TestMultipart:
+    def test_each_part_is_redacted_in_its_own_form(self) -> None:
+        new = redacted(MULTIPART, "multipart/form-data")
+        xml, value, field, secret = parts(new)
+        (iban,) = members({"a": IBAN}).values()
+        assert re.fullmatch(rb"<Document><Dbtr><Nm>[A-Z][a-z]{3}</Nm></Dbtr><IBAN>(.+)</IBAN></Document>", xml.content)
+        assert xml.content.partition(b"<IBAN>")[2].startswith(iban.encode())
+        assert json.loads(value.content) == {"iban": iban, "frequency": "Monthly"}
+        assert field.content.decode() == iban
+        assert (secret.name, secret.content) == ("password", b"dropped")
+        assert b"nna" not in new
+
+    def test_names_and_types_of_parts_stay(self) -> None:
+        every = parts(redacted(MULTIPART, "multipart/form-data"))
+        assert [one.name for one in every] == ["xml_sct", "json_standingorderType", "iban", "password"]
+        assert [one.media for one in every] == ["application/xml", "application/json", "", ""]
+
+    def test_the_boundary_is_always_the_same(self) -> None:
+        other = MULTIPART.replace(b"Xy7anna", b"----another")
+        assert redacted(MULTIPART, "multipart/form-data") == redacted(other, "multipart/form-data")
+
+    def test_twice_is_as_once(self) -> None:
+        once = redacted(b"--x\r\n\r\n{}\r\n--x--\r\n", "multipart/mixed")
+        assert redacted(once, "multipart/mixed") == once
+
+    def test_a_part_of_unknown_form_is_noted_with_the_reason(self) -> None:
+        body = b"--x\r\nContent-Type: image/png\r\n\r\n\x89PNG Anna\r\n--x\r\n\r\n{}\r\n--x--\r\n"
+        new = redacted(body, "multipart/mixed")
+        assert b"Anna" not in new
+        assert [str(note) for note in notes(new, "multipart/mixed")] == ["image/png, 9 bytes: its form is not known"]
+
+    def test_a_part_that_holds_the_boundary_of_recordings(self) -> None:
+        body = b"--x\r\nContent-Type: application/json\r\n\r\n%s\r\n--x--\r\n"
+        assert redacted(body % b'{"status": "boundary"}', "multipart/mixed").startswith(b"--boundary-of-the-recording")
+        new = redacted(body % b'{"status": "--boundary-of-the-recording"}', "multipart/mixed")
+        assert new.endswith(b"not recorded: it cannot be read as multipart")
+
+    def test_nested_ones_are_noted(self) -> None:
+        inner = b"--y\r\n\r\nAnna\r\n--y--\r\n"
+        body = b"--x\r\nContent-Type: multipart/mixed; boundary=y\r\n\r\n" + inner + b"\r\n--x--\r\n"
+        new = redacted(body, "multipart/mixed")
+        assert b"Anna" not in new
+        assert b"not recorded: it is nested" in new
