@@ -102,6 +102,19 @@ HOSTILE: dict[str, bytes | str | Any] = {
         },
         "response": {"status": 200},
     },
+    "a WireMock path of alternatives": {"request": {"urlPattern": "/(a|b)" * 9_000}, "response": {}},
+    "a WireMock request of many parameters": mapping(
+        {"queryParameters": {f"a{number}": {"equalTo": "b"} for number in range(50_000)}}
+    ),
+    "a WireMock matcher in matchers": mapping(
+        {"queryParameters": {"a": json.loads('{"not": ' * 200 + '{"equalTo": "x"}' + "}" * 200)}}
+    ),
+    "a WireMock regular expression that explodes": mapping({"queryParameters": {"a": {"matches": "(a{1000}){1000}"}}}),
+    "WireMock JSON nested 10,000 deep": mapping({"bodyPatterns": [{"equalToJson": nested(10_000)}]}),
+    "a WireMock template of spaces": mapping(response={"body": "{{ " + " " * 200_000}),
+    "a WireMock priority of 400 digits": mapping() | {"priority": 10**400},
+    "more WireMock mappings than are held against each other": {"mappings": [mapping()] * 2_001},
+    "a WireMock name with commands to a terminal": mapping(response={"status": "200"}) | {"name": "\x1b[2J\n" * 9_000},
     "a WireMock file outside": mapping(response={"bodyFileName": "../../etc/passwd"}),
     "a WireMock file that is absolute": mapping(response={"bodyFileName": "/etc/passwd"}),
     "a WireMock file that is a pipe": mapping(response={"bodyFileName": "pipe"}),

@@ -90,3 +90,4 @@ def test_roots_of_expressions() -> None:
     assert scope["clock"]["today"] == Clock().today().isoformat()
     assert scope["uuid"]() != scope["uuid"]()
     assert dict(scope["request"])["method"] == "GET"
+    assert dict(scope["request"])["text"] == '{"n": 1.0}'

@@ -195,13 +195,13 @@ def test_stub_mappings(cases: Path, beside: Path) -> None:
     (cases / "mappings").mkdir()
     (cases / "mappings" / "linked.json").symlink_to(beside)
     with pytest.raises(ConfigError, match="it leads out of the folder") as failure:
-        wiremock.read_directory(cases, REAL.now())
+        wiremock.rules(wiremock.read_directory(cases), None, REAL.now())
     assert SECRET not in str(failure.value)
 
     (cases / "mappings" / "linked.json").unlink()
     os.mkfifo(cases / "mappings" / "pipe.json")
     with pytest.raises(ConfigError, match="it is no regular file but a pipe"):
-        wiremock.read_directory(cases, REAL.now())
+        wiremock.rules(wiremock.read_directory(cases), None, REAL.now())
 
     (cases / "mappings" / "pipe.json").unlink()
     (cases / "__files" / "linked").symlink_to(beside)
@@ -210,7 +210,7 @@ def test_stub_mappings(cases: Path, beside: Path) -> None:
         mapping = {"request": {"method": "GET", "url": "/a"}, "response": {"bodyFileName": name}}
         (cases / "mappings" / "a.json").write_text(json.dumps(mapping))
         with pytest.raises(ConfigError, match=said):
-            wiremock.read_directory(cases, REAL.now())
+            wiremock.rules(wiremock.read_directory(cases), None, REAL.now())
 
 
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero"])

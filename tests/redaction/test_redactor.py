@@ -494,3 +494,11 @@ def test_no_exchange_is_too_odd(text: str, headers: list[tuple[str, str]], body:
     assert isinstance(redactor.entry(odd), Exchange)
     assert isinstance(redactor.request(Request(text, text, Headers(headers), body)), Request)
     assert isinstance(redactor.target(text) + redactor.text(text), str)
+
+
+@pytest.mark.parametrize(
+    "media", ["application/x-www-form-urlencoded", "application/x-www-form-urlencoded;charset=UTF-8"]
+)
+def test_a_form_is_one_in_the_recording_too(media: str) -> None:
+    form = entry(headers=(("Content-Type", media),), body=b"grant_type=refresh_token")
+    assert Redactor(KEY).entry(form).headers.get("content-type") == media

@@ -185,6 +185,7 @@ class Call:
             "url": f"{request.scheme}://{request.host}{request.target}",
             "host": request.host,
             "door": request.door,
+            "text": request.body.decode(errors="replace"),
         }
 
     def _clock_view(self) -> dict[str, str]:

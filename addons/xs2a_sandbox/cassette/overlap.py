@@ -21,11 +21,7 @@ _MAX_PROBLEMS = 50
 def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[Problem]:
     """`rules` with their ranks, strongest first. Later layers are meant to win, so each layer is looked at alone."""
     problems: list[Problem] = []
-    rules = [
-        (replace(rule, constraints=_by_position(rule.constraints, _pattern(rule, operations))), rank)
-        for rule, rank in rules
-    ]
-    for pair in _pairs(rules, operations):
+    for pair in _pairs([(_positioned(rule, operations), rank) for rule, rank in rules], operations):
         (stronger, rank), (weaker, weaker_rank) = pair
         if stronger.behaviour.amend:
             continue  # whoever is weaker answers all the same
@@ -34,12 +30,19 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
                 text = f"can fit the same request as {stronger.id!r} ({stronger.origin.place}) and neither is stronger"
                 text += "; give one a priority, or make them exclude each other"
                 problems.append(weaker.origin.problem("ambiguous", f"the rule {weaker.id!r} {text}", ("id",)))
-        elif _subsumes(stronger, weaker, operations):
+        elif subsumes(stronger, weaker, operations):
             text = f"{stronger.id!r} ({stronger.origin.place}) answers every request that {weaker.id!r} could answer"
             problems.append(weaker.origin.problem("unreachable", text, ("id",)))
         if len(problems) >= _MAX_PROBLEMS:
             break
     return problems
+
+
+def meetings(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
+    """The pairs, in the order of the rules, of which nothing proves that no request can fit both."""
+    for (one, _), (other, _) in _pairs([(_positioned(rule, {}), (0, 0, (), 0)) for rule in rules], {}):
+        if not _disjoint(one, other, {}):
+            yield one, other
 
 
 def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
@@ -65,6 +68,10 @@ def _apart(left: Operation, right: Operation) -> bool:
         for mine in (_by_position(alternative, left.pattern) for alternative in left.where)
         for theirs in (_by_position(alternative, right.pattern) for alternative in right.where)
     )
+
+
+def _positioned(rule: Rule, operations: Mapping[str, Operation]) -> Rule:
+    return replace(rule, constraints=_by_position(rule.constraints, _pattern(rule, operations)))
 
 
 def _by_position(constraints: Sequence[Constraint], pattern: Pattern) -> tuple[Constraint, ...]:
@@ -128,6 +135,7 @@ def _methods(rule: Rule, operations: Mapping[str, Operation]) -> frozenset[str]:
 
 
 def _disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) -> bool:
+    """Tells if no request can fit both, as far as their paths, methods and matchers prove it."""
     if left.operation and right.operation and left.operation != right.operation:
         return True
     if not _pattern(left, operations).overlaps(_pattern(right, operations)):
@@ -170,7 +178,7 @@ def _must_be_present(constraint: Constraint) -> bool:
     return any(OPERATORS[name].looks_at_values for name in constraint.spec)
 
 
-def _subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) -> bool:
+def subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) -> bool:
     """Tells if whatever fits the weaker fits the stronger; judged by structure, so a few cases go unseen."""
     if stronger.when and stronger.when_text != weaker.when_text:
         return False

@@ -16,6 +16,7 @@ from xs2a_sandbox.errors import ConfigError, RecordingFailed, UserMistake
 if TYPE_CHECKING:
     from xs2a_sandbox.http.exchange import Exchange
     from xs2a_sandbox.recording.importers.har import Foreign
+    from xs2a_sandbox.recording.importers.wiremock import Mappings, Redact
 
 _DUMP = re.compile(rb"-?\d+:")
 """How a file of mitmproxy begins: with a length, be it an absurd one. No JSON begins so."""
@@ -32,9 +33,13 @@ _where = setting_flags("confdir", "dialect")
 def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> None:
     """Make a recording of a HAR file, a dump of mitmproxy, a Postman collection, or WireMock's mappings."""
     from xs2a_sandbox.recording.derive import counted
+    from xs2a_sandbox.recording.importers.har import Foreign
 
     settings = load_settings(flags)
     foreign = _read(source)
+    if not isinstance(foreign, Foreign):
+        _write_rules(foreign, directory, *((None, False) if no_redact else _redaction(settings)))
+        return
     for line in foreign.left_out:
         click.echo(f"left out: {line}", err=True)
     if not foreign.entries:
@@ -71,7 +76,24 @@ def export_(directory: Path, file: Path) -> None:
     click.echo(f"{counted(export(directory, file), 'exchange')} written to {file}")
 
 
-def _read(source: Path) -> "Foreign":
+def _write_rules(mappings: "Mappings", directory: Path, redact: "Redact | None", redacted: str | bool) -> None:
+    """WireMock's mappings are rules already: they become a cassette without a recording."""
+    from xs2a_sandbox.clock import Clock
+    from xs2a_sandbox.recording.derive import CASSETTES, counted
+    from xs2a_sandbox.recording.importers import wiremock
+
+    now = Clock().now()
+    imported = wiremock.rules(mappings, redact, now)
+    for line in imported.left_out:
+        click.echo(f"left out: {line}", err=True)
+    if not imported.rules:
+        raise ConfigError(f"{mappings.source}: there is no mapping in it that could be imported")
+    file = wiremock.write(imported, mappings.source, directory / CASSETTES, now, redacted)
+    click.echo(f"{counted(len(imported.rules), 'rule')} of {counted(len(mappings.listed), 'mapping')}: {file}")
+    click.echo(f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}")
+
+
+def _read(source: Path) -> "Foreign | Mappings":
     from xs2a_sandbox.clock import Clock
     from xs2a_sandbox.recording.importers.har import read_har, read_json
 
@@ -79,7 +101,7 @@ def _read(source: Path) -> "Foreign":
     if source.is_dir():
         from xs2a_sandbox.recording.importers import wiremock
 
-        return wiremock.read_directory(source, now)
+        return wiremock.read_directory(source)
     try:
         with own_file.opened(source) as content:
             begins = content.read(_BEGINNING)
@@ -100,7 +122,7 @@ def _read(source: Path) -> "Foreign":
     if "mappings" in kinds or "request" in kinds:
         from xs2a_sandbox.recording.importers import wiremock
 
-        return wiremock.read(value, source, source.parent.parent / wiremock.FILES, now)
+        return wiremock.read(value, source, source.parent.parent / wiremock.FILES)
     raise ConfigError(f"{source}: this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock")
 
 

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import brotli
@@ -18,6 +19,9 @@ from mitmproxy.test import tflow
 from tests.attack.imports import HOSTILE, collection, document, dump, mapping, nested, refused, run, written
 from tests.support.taping import START
 from tests.support.turns import few
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import reader
+from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import har
 from xs2a_sandbox.recording.importers import mitmproxy, postman, wiremock
@@ -120,7 +124,11 @@ def test_whatever_stands_anywhere_in_json(
         elif kind == "Postman":
             exchanges = postman.read(value, file, START) if isinstance(value, dict) else read_har(value, file)
         else:
-            exchanges = wiremock.read(value, file, file.parent, START)
+            imported = wiremock.rules(wiremock.read(value, file, file.parent), None, START)
+            target = wiremock.write(imported, file, Path(mkdtemp()), START, redacted=False)
+            reader.parse(yaml_reader.read(target), Schemas([bundled("schemas")]), problems := [])
+            assert not problems
+            return
         for entry in exchanges.entries:
             json.dumps(har.to_har(entry), allow_nan=False)
     except UserMistake as mistake:

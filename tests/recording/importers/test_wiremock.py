@@ -1,4 +1,8 @@
+import base64
 import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -6,68 +10,293 @@ import pytest
 
 from tests.support.taping import START
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.importers.har import Foreign
-from xs2a_sandbox.recording.importers.wiremock import read, read_directory
+from xs2a_sandbox.recording.importers.wiremock import MOST, Imported, Redact, read, read_directory, rules, write
 
-FILE = Path("stubs.json")
+FILE = Path("bank.json")
+PATH: Mapping[str, Any] = {"path": "/v1/a"}
+FORM = {"Content-Type": {"equalTo": "application/x-www-form-urlencoded"}}
 
 
 def mapping(request: Any = None, response: Any = None, **parts: Any) -> dict[str, Any]:
-    asked = {"method": "GET", "urlPath": "/v1/a", **(request or {})}
-    return {"name": "one", "request": asked, "response": {"status": 200, **(response or {})}, **parts}
+    one = {"method": "GET", "urlPath": "/v1/a", **(request or {})}
+    return {"name": "one", "request": one, "response": {"status": 200, **(response or {})}, **parts}
 
 
-def one(request: Any = None, response: Any = None, files: Path = Path("nowhere")) -> Exchange:
-    (entry,) = read(mapping(request, response), FILE, files, START).entries
-    return entry
+def imported(*mappings: Any, files: Path = Path("nowhere"), redact: Redact | None = None) -> Imported:
+    return rules(read({"mappings": list(mappings)}, FILE, files), redact, START)
 
 
-def of(**parts: Any) -> Foreign:
-    return read({"mappings": [mapping(**parts)]}, FILE, Path("nowhere"), START)
+def rule(request: Any = None, response: Any = None, **options: Any) -> Mapping[str, Any]:
+    """The rule of one mapping that is taken."""
+    result = imported(mapping(request, response), **options)
+    assert not result.left_out
+    return result.rules[0]
 
 
-def test_a_mapping_is_an_exchange() -> None:
-    entry = one(
+def match(request: Any, **options: Any) -> Any:
+    return {key: value for key, value in rule(request, **options)["match"].items() if key != "method"}
+
+
+def censored(exchange: Exchange) -> Exchange:
+    """Secrets are not kept, and the persons are others."""
+    body, answer = (content.replace(b"Ann", b"Eve") for content in (exchange.body, exchange.answer_body))
+    headers = Headers(pair for pair in exchange.headers if pair[0] != "Authorization")
+    return replace(
+        exchange, target=exchange.target.replace("Ann", "Eve"), headers=headers, body=body, answer_body=answer
+    )
+
+
+def test_a_mapping_is_a_rule() -> None:
+    assert rule(
         {
             "method": "POST",
             "queryParameters": {"a": {"equalTo": "b c"}, "z": {"absent": True}},
             "headers": {"Consent-ID": {"equalTo": "7"}},
-            "bodyPatterns": [{"equalToJson": '{"x": 1}'}],
+            "bodyPatterns": [{"equalToJson": '{"x": 1}', "ignoreExtraElements": True}],
         },
         {"status": 201, "headers": {"Location": "/x", "Link": ["1", "2"]}, "body": "ä", "fixedDelayMilliseconds": 5},
-    )
-    assert (entry.bank, entry.method, entry.target, entry.body) == (
-        "https://bank.invalid",
-        "POST",
-        "/v1/a?a=b+c",
-        b'{"x": 1}',
-    )
-    assert entry.headers.pairs == (("Consent-ID", "7"), ("Content-Type", "application/json"))
-    assert (entry.status, entry.answer_body) == (201, "ä".encode())
-    assert entry.answer_headers.pairs == (("Location", "/x"), ("Link", "1"), ("Link", "2"))
+    ) == {
+        "id": "bank-one",
+        "match": {
+            "method": "POST",
+            "path": "/v1/a",
+            "query": {"a": "b c", "z": {"absent": True}},
+            "headers": {"Consent-ID": "7"},
+            "body": {"contains": {"x": 1}},
+        },
+        "require": "none",
+        "respond": {
+            "status": 201,
+            "headers": {"Location": "/x", "Link": "1, 2"},
+            "raw": True,
+            "text": "ä",
+            "delay": "5ms",
+        },
+    }
 
 
 @pytest.mark.parametrize(
-    ("request_", "target"),
+    ("request_", "expected"),
     [
-        ({"urlPath": "/v1/a"}, "/v1/a"),
-        ({"url": "/v1/a?b=c", "queryParameters": {"d": {"equalTo": "e"}}}, "/v1/a?b=c&d=e"),
-        ({"urlPathTemplate": "/v1/{id}/b", "pathParameters": {"id": {"equalTo": "x/y"}}}, "/v1/x%2Fy/b"),
+        ({"urlPath": "/v1/a"}, {"path": "/v1/a"}),
+        ({"url": "/v1/a"}, {"path": "/v1/a", "when": "query | length == 0"}),
+        ({"url": "/v1/a?b=c"}, {"path": "/v1/a", "query": {"b": "c"}, "when": "query | length == 1"}),
+        ({"urlPath": "/10050000/v1/accounts"}, {"path": "/10050000/v1/accounts"}),
+        (
+            {"urlPathTemplate": "/v1/{account id}/b", "pathParameters": {"account id": {"equalTo": "x/y"}}},
+            {"path": "/v1/{account-id}/b", "where": {"account-id": "x/y"}},
+        ),
+        ({"urlPathTemplate": "/v1/{id}"}, {"path": "/v1/{id}"}),
+        (
+            {"urlPathPattern": "/([0-9]+)/v1/consents"},
+            {"path": "/{id}/v1/consents", "where": {"id": {"regex": "^(?:([0-9]+))$"}}},
+        ),
+        ({"urlPathPattern": "/v1/(a|b)/c"}, {"path": "/v1/{id1}/c", "where": {"id1": {"in": ["a", "b"]}}}),
+        ({"urlPathPattern": "/v1/.*"}, {"path": "/v1/{rest*}"}),
+        ({"urlPathPattern": "/v1/a.*/b"}, {"path": "/v1/{rest*}", "where": {"rest": {"regex": "^(?:a.*/b)$"}}}),
+        ({"urlPathPattern": ".*/b"}, {"path": "/{path*}", "where": {"path": {"regex": "^(?:.*/b)$"}}}),
+        (
+            {"urlPattern": "/v1/a\\?limit=[0-9]+&from=(.*)"},
+            {"path": "/v1/a", "query": {"limit": {"regex": "^(?:[0-9]+)$"}, "from": {"exists": True}}},
+        ),
+        ({}, {"path": "/{path*}"}),
     ],
 )
-def test_paths_are_named_in_three_ways(request_: Any, target: str) -> None:
-    stub = {"request": {"method": "GET", **request_}, "response": {}}
-    assert read(stub, FILE, FILE, START).entries[0].target == target
+def test_paths_are_named_in_five_ways(request_: Any, expected: Any) -> None:
+    (one,) = imported({"request": {"method": "GET", **request_}, "response": {}}).rules
+    assert one["match"] == {"method": "GET", **expected}
+
+
+def test_a_path_of_a_thousand_segments_is_left_out() -> None:
+    (line,) = imported({"request": {"urlPattern": "/(a|b)" * 1000}, "response": {}}).left_out
+    assert line == "bank.json: its path has more than 100 segments"
+
+
+def test_any_method_is_none() -> None:
+    assert rule({"method": "ANY"})["match"] == PATH
+
+
+@pytest.mark.parametrize(
+    ("matcher", "expected"),
+    [
+        ({"equalTo": "x"}, "x"),
+        ({"equalTo": "a.b", "caseInsensitive": True}, {"regex": r"(?i)^a\.b$"}),
+        ({"matches": "[a-z]+"}, {"regex": "^(?:[a-z]+)$"}),
+        ({"matches": ".*"}, {"exists": True}),
+        ({"doesNotMatch": "x"}, {"not": {"regex": "^(?:x)$"}, "exists": True}),
+        ({"contains": "a.b"}, {"regex": r"a\.b"}),
+        ({"absent": True}, {"absent": True}),
+        ({"not": {"equalTo": "x"}}, {"not": {"equals": "x"}}),
+        ({"or": [{"equalTo": "x"}, {"absent": True}]}, {"any": [{"equals": "x"}, {"absent": True}]}),
+    ],
+)
+def test_matchers_of_a_parameter(matcher: Any, expected: Any) -> None:
+    assert match({"queryParameters": {"q": matcher}}) == {**PATH, "query": {"q": expected}}
+
+
+def test_headers_count_that_count_in_derived_rules() -> None:
+    ignored = {name: {"equalTo": "1"} for name in ("X-Request-ID", "Digest", "Authorization", "PSU-IP-Address")}
+    assert match({"headers": {**ignored, "consent-id": {"equalTo": "7"}}}) == {**PATH, "headers": {"consent-id": "7"}}
+
+
+def test_some_headers_count_where_mappings_of_one_path_differ_in_them() -> None:
+    accepting = [mapping({"headers": {"Accept": {"equalTo": kind}}}, name=kind) for kind in ("a/json", "a/xml")]
+    assert "headers" not in imported(accepting[0]).rules[0]["match"]
+    assert [one["match"]["headers"] for one in imported(*accepting).rules] == [
+        {"Accept": "a/json"},
+        {"Accept": "a/xml"},
+    ]
+
+
+@pytest.mark.parametrize("key", ["basicAuth", "basicAuthCredentials"])
+def test_basic_authentication_is_matched_where_credentials_are_kept(key: str) -> None:
+    header = "Basic " + base64.b64encode(b"app:open").decode()
+    request = {key: {"username": "app", "password": "open"}}
+    assert match(request) == {**PATH, "headers": {"Authorization": header}}
+    assert match(request, redact=censored) == PATH
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (
+            [{"equalToJson": {"a": 1, "b": [2]}}],
+            {"body": {"/a": {"equals": 1}, "/b": {"equals": [2]}}, "when": "body | length == 2"},
+        ),
+        ([{"equalToJson": {"a": 1}, "ignoreExtraElements": True}], {"body": {"contains": {"a": 1}}}),
+        ([{"matchesJsonPath": "$.a.b"}], {"body": {"/a/b": {"exists": True}}}),
+        ([{"matchesJsonPath": "$.a[?(@.b == 'x')]"}], {"body": {"/a/b": {"equals": "x"}}}),
+        ([{"matchesJsonPath": {"expression": "$.a", "contains": "x"}}], {"body": {"/a": {"regex": "x"}}}),
+        ([{"equalTo": "plain"}], {"when": 'request.text == "plain"'}),
+        ([{"contains": "validUntil"}], {"when": '"validUntil" in request.text'}),
+        ([{"doesNotContain": "x"}], {"when": '"x" not in request.text'}),
+        ([{"matches": ".*<Amt>1</Amt>.*"}], {"when": '"<Amt>1</Amt>" in request.text'}),
+    ],
+)
+def test_matchers_of_a_body(patterns: Any, expected: Any) -> None:
+    assert match({"method": "POST", "bodyPatterns": patterns}) == {**PATH, **expected}
+
+
+@pytest.mark.parametrize(
+    ("patterns", "fields"),
+    [
+        ([{"contains": "grant_type=refresh_token"}], {"/grant_type": "refresh_token"}),
+        ([{"contains": "code_verifier"}], {"/code_verifier": {"exists": True}}),
+        ([{"contains": "code_verifier="}], {"/code_verifier": {"exists": True}}),
+        ([{"equalTo": "a=b%20c&d=e+f"}], {"/a": "b c", "/d": "e f"}),
+        ([{"matches": "(.*)grant_type=x&code=(.*)"}], {"/grant_type": "x", "/code": {"exists": True}}),
+    ],
+)
+def test_texts_of_a_form_are_its_fields(patterns: Any, fields: Any) -> None:
+    assert match({"method": "POST", "headers": FORM, "bodyPatterns": patterns}) == {**PATH, "body": fields}
+
+
+def test_form_parameters_are_fields() -> None:
+    request = {"method": "POST", "formParameters": {"grant/type": {"equalTo": "x"}}}
+    assert match(request) == {**PATH, "body": {"/grant~1type": "x"}}
+
+
+def test_a_scenario_is_a_state() -> None:
+    polled = [
+        mapping(name="first", scenarioName="Poll", requiredScenarioState="Started", newScenarioState="Valid"),
+        mapping(name="then", scenarioName="Poll", requiredScenarioState="Valid"),
+    ]
+    first, then = imported(*polled).rules
+    assert first["match"]["when"] == '(state.scenarios["Poll"].state or "Started") == "Started"'
+    assert first["effects"] == [{"set": "state.scenarios['Poll']", "to": {"state": "Valid"}}]
+    assert then["match"]["when"] == 'state.scenarios["Poll"].state == "Valid"'
+    assert "effects" not in then
+
+
+def test_the_strongest_mapping_is_the_strongest_rule() -> None:
+    result = imported(
+        mapping({"queryParameters": {"q": {"equalTo": "x"}}}, name="special", priority=1),
+        mapping(name="usual"),
+        mapping({"urlPath": "/v1/b"}, name="apart"),
+    )
+    assert [(one["id"], one.get("priority", 0)) for one in result.rules] == [
+        ("bank-special", 1),
+        ("bank-usual", 0),
+        ("bank-apart", 0),
+    ]
+
+
+def test_a_mapping_that_never_answers_is_left_out() -> None:
+    tokens = [mapping({"headers": {"Authorization": {"equalTo": one}}}, name=one) for one in ("first", "last")]
+    result = imported(*tokens)
+    assert [one["id"] for one in result.rules] == ["bank-last"]
+    assert result.left_out == (
+        "first: last answers every request that it could answer; its headers authorization are not matched",
+    )
+
+
+def test_mappings_of_one_name_are_told_apart() -> None:
+    ids = [one["id"] for one in imported(*(mapping({"urlPath": f"/v1/{i}"}) for i in range(3))).rules]
+    assert ids == ["bank-one", "bank-one-2", "bank-one-3"]
 
 
 def test_bodies_come_in_four_ways(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"a": 1}')
-    assert one(None, {"base64Body": "/w=="}).answer_body == b"\xff"
+    assert rule(None, {"base64Body": "/w=="})["respond"] == {"status": 200, "raw": True, "base64": "/w=="}
+    assert rule(None, {"body": "x"})["respond"] == {"status": 200, "raw": True, "text": "x"}
     for response in ({"jsonBody": {"a": 1}}, {"bodyFileName": "a.json"}):
-        entry = one(None, response, tmp_path)
-        assert json.loads(entry.answer_body) == {"a": 1}
-        assert entry.answer_headers.get("content-type") == "application/json"
+        respond = rule(None, response, files=tmp_path)["respond"]
+        assert respond["body"] == {"a": 1}
+        assert respond["headers"] == {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("template", "expression"),
+    [
+        ("{{request.query.q}}", '{{ query["q"] }}'),
+        ("{{request.headers.X-Request-ID}}", '{{ headers["x-request-id"] }}'),
+        ("a {{request.method}} b", "a {{ request.method }} b"),
+        ("{{jsonPath request.body '$.a.b'}}", '{{ body["a"]["b"] }}'),
+    ],
+)
+def test_templates_that_echo_the_request_are_expressions(template: str, expression: str) -> None:
+    respond = rule(None, {"jsonBody": {"echo": template}, "transformers": ["response-template"]})["respond"]
+    assert (respond["body"], "raw" in respond) == ({"echo": expression}, False)
+
+
+def test_links_to_wiremock_itself_are_the_bank_s() -> None:
+    href = "https://localhost:{{request.requestLine.port}}/v1/consents/7"
+    assert rule(None, {"jsonBody": {"href": href}})["respond"]["body"] == {"href": "https://bank.invalid/v1/consents/7"}
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ({"fault": "CONNECTION_RESET_BY_PEER"}, {"fault": "reset"}),
+        (
+            {"delayDistribution": {"type": "lognormal", "median": 80, "sigma": 0.4}},
+            {"delay": {"lognormal": {"median": "80ms", "sigma": Decimal("0.4")}}},
+        ),
+        ({"chunkedDribbleDelay": {"numberOfChunks": 5, "totalDuration": 1000}}, {"delay": "1000ms"}),
+    ],
+)
+def test_faults_and_delays(response: Any, expected: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(mapping(None, response)))
+    (one,) = rules(read_directory(tmp_path), None, START).rules
+    assert {key: one["respond"].get(key) for key in expected} == expected
+
+
+def test_what_is_redacted_stands_on_both_sides() -> None:
+    one = rule(
+        {
+            "method": "POST",
+            "urlPath": "/v1/Ann",
+            "queryParameters": {"name": {"equalTo": "Ann"}},
+            "bodyPatterns": [{"equalToJson": {"name": "Ann"}}],
+        },
+        {"jsonBody": {"name": "Ann"}},
+        redact=censored,
+    )
+    assert "Ann" not in json.dumps(one)
+    assert (one["match"]["path"], one["match"]["query"]) == ("/v1/Eve", {"name": "Eve"})
+    assert (one["match"]["body"], one["respond"]["body"]) == ({"/name": {"equals": "Eve"}}, {"name": "Eve"})
 
 
 def test_a_folder_is_all_its_mappings(tmp_path: Path) -> None:
@@ -75,45 +304,60 @@ def test_a_folder_is_all_its_mappings(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "__files" / "a.json").write_text("[1.10]")
     (tmp_path / "mappings" / "a.json").write_text(json.dumps(mapping(response={"bodyFileName": "a.json"})))
-    (tmp_path / "mappings" / "deep" / "b.json").write_text(json.dumps({"mappings": [mapping()]}))
-    found = read_directory(tmp_path, START)
+    (tmp_path / "mappings" / "deep" / "b.json").write_text(json.dumps({"mappings": [mapping({"urlPath": "/v1/b"})]}))
 
-    assert [entry.answer_body for entry in found.entries] == [b"[1.10]", b""]
-    assert [entry.time for entry in found.entries] == sorted({entry.time for entry in found.entries})
-    assert len(read_directory(tmp_path / "mappings", START).entries) == 2
-
-
-def test_numbers_keep_their_digits(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"request": {"method": "GET", "url": "/a"}, "response": {"jsonBody": 1.10}}')
-    assert read_directory(tmp_path, START).entries[0].answer_body == b"1.10"
+    texts = [json.dumps(one["respond"], default=str) for one in rules(read_directory(tmp_path), None, START).rules]
+    assert ["1.10" in text for text in texts] == [True, False]
+    assert len(read_directory(tmp_path / "mappings").listed) == 2
 
 
-@pytest.mark.parametrize(
-    ("parts", "reason"),
-    [
-        ({"requiredScenarioState": "Started"}, "it depends on the state of a scenario"),
-        ({"request": {"urlPattern": "/v1/.*"}}, "its request is matched by urlPattern"),
-        ({"request": {"basicAuthCredentials": {}}}, "its request is matched by basicAuthCredentials"),
-        ({"request": {"method": "ANY"}}, "it answers any method"),
-        ({"request": {"headers": {"A": {"matches": ".*"}}}}, "its header A is not matched by equalTo"),
-        ({"request": {"queryParameters": {"A": {"contains": "x"}}}}, "its query parameter A is not matched by equalTo"),
-        ({"request": {"bodyPatterns": [{"matchesJsonPath": "$.a"}]}}, "its body is not matched by one equalToJson"),
-        (
-            {"request": {"bodyPatterns": [{"equalToJson": "${json-unit.any-string}"}]}},
-            "its body is matched by placeholders",
-        ),
-        ({"response": {"transformers": ["response-template"]}}, "its response has transformers"),
-        ({"response": {"fault": "EMPTY_RESPONSE"}}, "its response has fault"),
-        ({"response": {"proxyBaseUrl": "http://a"}}, "its response has proxyBaseUrl"),
-    ],
-)
-def test_what_one_exchange_cannot_say_is_left_out(parts: Any, reason: str) -> None:
-    assert of(**parts) == Foreign((), (f"one: {reason}",))
+def test_the_cassette_is_written_once(tmp_path: Path) -> None:
+    large = imported(mapping(None, {"body": "x" * 70_000}))
+    file = write(large, FILE, tmp_path, START, redacted=False)
+    assert file == tmp_path / "wiremock-bank.yaml"
+    assert [body.stat().st_size for body in (tmp_path / "bodies").iterdir()] == [70_000]
+    before = file.read_bytes()
+    with pytest.raises(ConfigError, match="is there already, and may have been edited"):
+        write(large, FILE, tmp_path, START, redacted=False)
+    assert file.read_bytes() == before
 
 
-def test_a_path_that_can_be_anything_is_left_out() -> None:
-    stub = {"request": {"method": "GET", "urlPathTemplate": "/v1/{id}"}, "response": {}}
-    assert read(stub, FILE, FILE, START).left_out == ("stubs.json, mapping 1: its path parameter id can be anything",)
+def inexpressible() -> Iterator[tuple[Any, str]]:
+    for key in ("host", "cookies", "multipartPatterns", "customMatcher"):
+        yield {"request": {key: "x"}}, f"its request is matched by {key}"
+    yield {"request": {"queryParameters": {"q": {"before": "now"}}}}, "its query parameter q is matched by before"
+    yield {"request": {"urlPath": "/v1/{a}"}}, "its path has braces, which are parameters here"
+    yield {"request": {"urlPath": "/" + "x" * 70_000}}, "its request takes more than 64 KiB"
+    for pattern, reason in (
+        ({"equalToXml": "<a/>"}, "its body is matched by equalToXml"),
+        ({"equalToJson": "${json-unit.any-string}"}, "its body is matched by placeholders"),
+        ({"matchesJsonPath": "$..a"}, "its body is matched by the JSONPath $..a"),
+        ({"matches": "a+"}, "its body is matched by a regular expression"),
+    ):
+        yield {"request": {"bodyPatterns": [pattern]}}, reason
+    yield {"response": {"proxyBaseUrl": "http://a"}}, "its response has proxyBaseUrl"
+    yield {"response": {"status": 100}}, "its status is 100"
+    yield {"response": {"fault": "X"}}, "its fault is X"
+    yield {"response": {"transformers": ["mine"]}}, "its response is transformed by mine"
+    yield {"response": {"body": "{{now}}"}}, "its answer computes {{now}}"
+    yield {"request": {"headers": {"Consent-ID": {"matches": "(?=x)"}}}}, "(?=x)"
+
+
+@pytest.mark.parametrize(("parts", "reason"), list(inexpressible()))
+def test_what_no_rule_can_say_is_left_out_with_the_reason(parts: Any, reason: str) -> None:
+    result = imported(mapping(**parts))
+    assert result.rules == ()
+    (line,) = result.left_out
+    assert line.startswith("one: ")
+    assert reason in line
+
+
+def test_what_a_redacted_recording_cannot_hold_is_left_out() -> None:
+    def noted(exchange: Exchange) -> Exchange:
+        return replace(exchange, answer_body=b"application/pdf, 3 bytes, not recorded" if exchange.answer_body else b"")
+
+    (line,) = imported(mapping(None, {"base64Body": "JVBE"}), redact=noted).left_out
+    assert "the body of its answer is not recorded (application/pdf, 3 bytes: its form is not known)" in line
 
 
 @pytest.mark.parametrize(
@@ -123,18 +367,23 @@ def test_a_path_that_can_be_anything_is_left_out() -> None:
         ({"mappings": {}}, "mappings is no list"),
         ({"mappings": [{}]}, r"mappings\[0\]: request is missing"),
         ({"mappings": [{"request": {}}]}, r"mappings\[0\]: response is missing"),
+        ({"mappings": [{}] * (MOST + 1)}, "there are more than 2,000 mappings in it; import it in parts"),
         (mapping({"url": "/x"}), "one: it has url and urlPath"),
         (mapping({"urlPath": "x"}), "does not begin with /"),
+        (mapping({"basicAuth": "x"}), "its credentials are 'x'"),
+        (mapping({"bodyPatterns": {}}), "bodyPatterns is no list"),
+        (mapping(priority="1"), "the priority is '1'"),
         (mapping(response={"status": "200"}), "the status is '200'"),
+        (mapping(response={"fixedDelayMilliseconds": -1}), "the delay is -1"),
         (mapping(response={"bodyFileName": "../x"}), "leads out of the folder"),
         (mapping(response={"bodyFileName": "x"}), "cannot be read"),
     ],
 )
 def test_mistakes_have_a_place(value: Any, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=rf"stubs\.json: .*{complaint}"):
-        read(value, FILE, Path("nowhere"), START)
+    with pytest.raises(ConfigError, match=rf"bank\.json: .*{complaint}"):
+        rules(read(value, FILE, Path("nowhere")), None, START)
 
 
 def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there are no mappings"):
-        read_directory(tmp_path, START)
+        read_directory(tmp_path)

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parents[3]
 class Process:
     """What it prints is read at once, and kept: a full pipe would hold it up."""
 
-    def __init__(self, directory: Path, *command: str) -> None:
+    def __init__(self, directory: Path, *command: str, program: Sequence[str] = (sys.executable, "-m")) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         self.out: list[str] = []
         self.err: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", *command],
+            [*program, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

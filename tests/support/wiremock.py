@@ -1,0 +1,176 @@
+"""WireMock itself, serving mappings, and requests that fit them.
+
+It is a package of npm that carries the jar (`make clients`); the mappings of real banks lie beside the project.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+from hypothesis import find
+from hypothesis import settings as searching
+from hypothesis.strategies import characters, from_regex
+
+from tests.support.bank_words import FOLDER
+from tests.support.doors import DEADLINE, START, wait_until
+from tests.support.recorded_bank.process import ROOT, Process, stopping
+from xs2a_sandbox.recording.importers import wiremock
+
+JARS = sorted((ROOT / "tests/clients/node/node_modules/wiremock/build").glob("*standalone*.jar"))
+BANKS = sorted(folder.name for folder in FOLDER.glob("*") if folder.is_dir())
+FORM = "application/x-www-form-urlencoded"
+
+_USUAL = (
+    "application/json", f"{FORM};charset=UTF-8", FORM, "2026-08-01", "6b3f7c1e-52d4-4b8a-9c0e-1f2a3b4c5d6e",
+    "Sat, 21 Nov 2026 10:11:12 GMT", "10050000", "25", "some-text",
+)  # fmt: skip
+_BY_NAME: Mapping[str, Any] = {
+    "access": {"allPsd2": "allAccounts"}, "recurringIndicator": True, "validUntil": "2026-12-31", "frequencyPerDay": 4,
+    "combinedServiceIndicator": False, "dateFrom": "2026-08-01", "country_code": "NL",
+    "redirect_uri": "https://tpp.example/callback",
+}  # fmt: skip
+
+
+def missing() -> str | None:
+    """The reason why WireMock cannot serve the banks here, if it cannot."""
+    if not BANKS:
+        return f"{FOLDER} is not there"
+    if shutil.which("java") is None:
+        return "there is no Java: `make clients` installs it"
+    return None if JARS else "there is no WireMock: `make clients` installs it with npm"
+
+
+@dataclass(frozen=True)
+class BankRequest:
+    """A request that fits a mapping."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: str
+
+
+class WireMock(Process):
+    """A process of WireMock, on a free port."""
+
+    def __init__(self, directory: Path) -> None:
+        flags = ("--port", "0", "--global-response-templating", "--disable-banner")
+        super().__init__(directory, str(JARS[-1]), *flags, program=("java", "-jar"))
+
+    def begun(self) -> "WireMock":
+        """Itself, once it listens."""
+        wait_until(lambda: bool(self._ports()) or self._process.poll() is not None, START)
+        assert self._ports(), self.said
+        self.url = f"http://127.0.0.1:{self._ports()[0]}"
+        return self
+
+    def load(self, bank: str) -> None:
+        """Serves the mappings of this bank, and none else, as if nothing had been asked yet."""
+        httpx.delete(f"{self.url}/__admin/mappings", timeout=DEADLINE).raise_for_status()
+        for _, mapping in mappings(bank):
+            content = json.dumps(mapping, default=float)
+            httpx.post(f"{self.url}/__admin/mappings", content=content, timeout=DEADLINE).raise_for_status()
+        httpx.post(f"{self.url}/__admin/scenarios/reset", timeout=DEADLINE).raise_for_status()
+
+    def _ports(self) -> list[str]:
+        return re.findall(r"(?m)^port:\s+(\d+)", "".join(self.out))
+
+
+@contextmanager
+def wiremock_serving(directory: Path) -> Iterator[WireMock]:
+    process = WireMock(directory)
+    with stopping(process):
+        yield process.begun()
+
+
+def mappings(bank: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    """The mappings of a bank, each with its place."""
+    return wiremock.read_directory(FOLDER / bank).listed
+
+
+def was_unmatched(answer: httpx.Response) -> bool:
+    return answer.status_code == 404 and "Request was not matched" in answer.text
+
+
+def fitting(request: Mapping[str, Any]) -> BankRequest:
+    """A simple request that a mapping fits."""
+    headers = [(name, _value(matcher)) for name, matcher in request.get("headers", {}).items()]
+    body = _body(request.get("bodyPatterns", []))
+    if body and "content-type" not in {name.lower() for name, _ in headers}:
+        headers.append(("Content-Type", "application/json" if body.startswith("{") else FORM))
+    return BankRequest(request["method"], _target(request), tuple(headers), body)
+
+
+def _target(request: Mapping[str, Any]) -> str:
+    pattern = request.get("urlPathPattern") or request.get("urlPattern")
+    if pattern:
+        path, question_mark, query = pattern.partition("\\?")
+        parts = [_field(*part.partition("=")) for part in query.split("&")] if question_mark else []
+        path = text_of(path)
+    else:
+        path, _, query = str(request.get("url") or request["urlPath"]).partition("?")
+        parts = [query] if query else []
+    matchers = request.get("queryParameters", {})
+    parts += [urlencode([(name, _value(matcher, name))], safe=":/") for name, matcher in matchers.items()]
+    return "?".join([path, *(["&".join(parts)] if parts else [])])
+
+
+def _field(name: str, equals: str, pattern: str) -> str:
+    return name + equals + text_of(pattern, name)
+
+
+def _value(matcher: Mapping[str, Any], name: str = "") -> str:
+    return str(matcher["equalTo"]) if "equalTo" in matcher else text_of(matcher["matches"], name)
+
+
+@cache
+def text_of(pattern: str, name: str = "") -> str:
+    """A text that fits a regular expression in whole, and can stand in a header."""
+    for text in (str(_BY_NAME.get(name, "")), *_USUAL):
+        if text and re.fullmatch(pattern, text):
+            return text
+    alphabet = characters(min_codepoint=33, max_codepoint=126) | characters(categories=(), include_characters=" ")
+    return find(
+        from_regex(pattern, fullmatch=True, alphabet=alphabet),
+        lambda text: bool(text) and text == text.strip() and "?" not in text,
+        settings=searching(database=None, max_examples=5000),
+    )
+
+
+def _body(patterns: Sequence[Mapping[str, Any]]) -> str:
+    for pattern in patterns:
+        if "equalTo" in pattern:
+            return str(pattern["equalTo"])
+        if "equalToJson" in pattern:
+            value = pattern["equalToJson"]
+            return value if isinstance(value, str) else json.dumps(value, default=float)
+        if "matches" in pattern:
+            # A field of a form that may hold anything holds something.
+            return re.sub(r"=(?=&|$)", "=some-text", text_of(pattern["matches"]))
+    members: dict[str, Any] = {}
+    for path in (pattern["matchesJsonPath"] for pattern in patterns if "matchesJsonPath" in pattern):
+        if isinstance(path, Mapping):
+            members[path["expression"].removeprefix("$.")] = json.loads(path["equalToJson"])
+            continue
+        place = re.fullmatch(r"\$\.?(\w*)\[\?\(@\.(\w+) == (.+)\)\]", path)
+        assert place
+        (members.setdefault(place[1], {}) if place[1] else members)[place[2]] = json.loads(place[3].replace("'", '"'))
+    contained = [pattern["contains"] for pattern in patterns if "contains" in pattern]
+    if any("=" in text for text in contained):
+        return "&".join(_filled(contained))
+    members |= {name: _BY_NAME.get(name, "some-text") for name in contained if name not in members}
+    return json.dumps(members) if members else ""
+
+
+def _filled(fields: Iterable[str]) -> Iterator[str]:
+    for field in fields:
+        name, _, value = field.partition("=")
+        yield f"{name}={value or 'some-text'}"
