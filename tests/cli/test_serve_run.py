@@ -1,6 +1,7 @@
 """What `serve` says of its recordings when it ends."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ class Recorded:
 
     def __init__(self, recording: Recording, engine: Engine) -> None:
         self.interface, self.schemas, self.banks = engine.interface, engine.schemas, engine.banks
-        self.passage = Passage(recording=recording, redactions=lambda: 7)
+        self.passage = Passage(recording=recording)
 
 
 def exchange(path: str, source: str = "bank", rule: str | None = None) -> LogEntry:
@@ -47,9 +48,9 @@ def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch:
 def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
     derived(tmp_path, taped("/v1/things"))
     engine, run = replay(tmp_path), Run()
-    recording = Recording(tmp_path / "new", None, {"redacted": False})
+    recording = Recording(tmp_path / "new", lambda entry: replace(entry, redactions=3), {"redacted": "1a2b3c4d"})
     run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
-    assert run.progress() == "recorded 0 exchanges, 0 requests told apart, 7 values redacted"
+    assert run.progress() == "recorded 0 exchanges, 0 requests told apart, 0 values redacted"
 
     async def add() -> None:
         for path in ("/v1/things/a", "/v1/things/a"):
@@ -58,10 +59,15 @@ def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
 
     asyncio.run(add())
     recording.close()
-    assert run.progress() == "recorded 2 exchanges, 1 request told apart, 7 values redacted"
+    assert run.progress() == "recorded 2 exchanges, 1 request told apart, 6 values redacted"
     said = list(run.end())
     assert said[0] == f"{run.progress()}: {recording.file}"
-    assert said[1] == "1 rule in 1 file:"
+    assert said[1:5] == [
+        "operation  exchanges  rules  redacted  not recorded",
+        "one                2      1         6             0",
+        "together           2      1         6             0",
+        "1 rule in 1 file:",
+    ]
     assert (tmp_path / "new/cassettes/things.yaml").is_file()
 
 

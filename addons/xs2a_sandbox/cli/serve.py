@@ -154,10 +154,9 @@ class Run:
         """The progress of a recording in one line."""
         if self._engine is None or not (recording := self._engine.passage.recording):
             return None
-        redactions = self._engine.passage.redactions
         return (
             f"recorded {counted(recording.exchanges, 'exchange')}, {counted(len(self._asked), 'request')} told apart, "
-            + (f"{counted(redactions(), 'value')} redacted" if redactions else "not redacted")
+            + ("not redacted" if recording.redactions is None else f"{counted(recording.redactions, 'value')} redacted")
         )
 
     def end(self) -> Iterator[str]:

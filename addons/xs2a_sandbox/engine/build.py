@@ -234,13 +234,7 @@ def _passage(settings: Settings, real_banks: Sequence[RealBank], redactor: Redac
         recording.check()
     except RecordingFailed as error:
         raise ConfigError(str(error)) from None
-    return Passage(
-        settings.forward_host,
-        recording,
-        comparing,
-        spied=settings.to is not None,
-        redactions=(lambda: redactor.count) if redact else None,
-    )
+    return Passage(settings.forward_host, recording, comparing, spied=settings.to is not None)
 
 
 def _comparing(settings: Settings, real_banks: Sequence[RealBank], redactor: Redactor | None) -> LiveComparison | None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 from xs2a_sandbox.clock import Clock
@@ -33,8 +33,6 @@ NOT_LET_OUT = "from a web page of another site, or with the admin token"
 class Passage:
     """`recording` writes down what goes to a bank in mode record, and with `spied` what does so in mode spy;
     `comparing` is there for mode compare.
-
-    `redactions` counts what has been replaced in the recording; None where it is not redacted.
     """
 
     def __init__(
@@ -44,11 +42,9 @@ class Passage:
         comparing: LiveComparison | None = None,
         *,
         spied: bool = False,
-        redactions: Callable[[], int] | None = None,
     ) -> None:
         self.recording = recording
         self.comparing = comparing
-        self.redactions = redactions
         self._upstream = Upstream(forward_hosts)
         self._forwarded = frozenset(host.lower() for host in forward_hosts)
         self._spied = spied

@@ -12,8 +12,8 @@ class Exchange:
 
     `bank` is the URL that it was sent to, as configured or else as the client named it; `target` is path and query
     below that URL, as rules see them: `/v1/accounts?x=y`. Of a bank's answer the body is as it was before any
-    Content-Encoding. `cut`: of a body only the beginning is kept. The answer stands here in its parts, as recordings
-    of other programs hold some that no `Response` can be.
+    Content-Encoding. `cut`: of a body only the beginning is kept; `redactions` counts the values that were replaced or
+    left out. The answer stands here in its parts, as recordings of other programs hold some that no `Response` can be.
     """
 
     time: datetime
@@ -27,6 +27,7 @@ class Exchange:
     answer_headers: Headers
     answer_body: bytes
     cut: bool = False
+    redactions: int = 0
 
     @staticmethod
     def of(request: Request, response: Response, bank: str, time: datetime, milliseconds: float) -> "Exchange":

@@ -1,7 +1,7 @@
 """Exchanges with a real bank, as HAR 1.2 says them.
 
-Beyond HAR 1.2, and therefore under names that begin with `_`: `_bank` and `_target` of `Exchange`, `_cut`, and
-`_encoding` of a request's body, which HAR has for answers only.
+Beyond HAR 1.2, and therefore under names that begin with `_`: `_bank`, `_target`, `_cut` and `_redactions` of
+`Exchange`, and `_encoding` of a request's body, which HAR has for answers only.
 """
 
 import base64
@@ -68,6 +68,7 @@ def to_har(entry: Exchange) -> dict[str, Any]:
         "_bank": entry.bank,
         "_target": entry.target,
         **({"_cut": True} if entry.cut else {}),
+        **({"_redactions": entry.redactions} if entry.redactions else {}),
     }
 
 
@@ -99,6 +100,7 @@ def from_har(har: Any) -> Exchange:
         answer_headers=_headers(har, "response.headers"),
         answer_body=answer_body,
         cut=_get(har, "_cut", bool, False) or (left_out and size > 0 and method != "HEAD"),
+        redactions=_get(har, "_redactions", int, 0),
     )
 
 

@@ -19,6 +19,7 @@ from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
+from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import dialect, generated_file
 from xs2a_sandbox.recording.dialect import SpokenDialect
 from xs2a_sandbox.recording.generated_file import DerivedFile, Value, body_files, rule_hash
@@ -26,9 +27,24 @@ from xs2a_sandbox.recording.har_log import RAW, raw_files
 from xs2a_sandbox.recording.infer_match import recorded_request, rules
 from xs2a_sandbox.recording.recorded_answer import BODIES, only_bytes, taped_answer
 from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, by_route, read, slug
+from xs2a_sandbox.redaction.body import note_of
 
 CASSETTES = "cassettes"
 """The directory of the rules, beside that of the recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOperation:
+    """Counts of all runs of one operation, or of one method and path that no operation has.
+
+    `redactions` are values that were replaced or left out, `notes` bodies of which there is only a note.
+    """
+
+    name: str
+    exchanges: int
+    rules: int
+    redactions: int
+    notes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +62,7 @@ class Derived:
     replaced: tuple[str, ...] = ()
     dialect: SpokenDialect | None = None
     only_bytes: tuple[str, ...] = ()
+    operations: tuple[RecordedOperation, ...] = ()
 
 
 def told(derived: Derived, directory: Path) -> Iterator[str]:
@@ -53,6 +70,7 @@ def told(derived: Derived, directory: Path) -> Iterator[str]:
     yield from (f"left out: {reason}" for reason in derived.left_out)
     yield from (f"replaced: {answers}" for answers in derived.replaced)
     yield from (f"as the bytes that came: {reason}" for reason in derived.only_bytes)
+    yield from _table(derived.operations)
     kept = f", {counted(derived.kept, 'rule')} of yours kept" if derived.kept else ""
     yield f"{counted(derived.rules, 'rule')} in {counted(len(derived.files), 'file')}{kept}:"
     yield from (f"  {file}" for file in derived.files)
@@ -60,6 +78,16 @@ def told(derived: Derived, directory: Path) -> Iterator[str]:
         answer = "with 404" if spoken.name == dialect.NONE else f"by the dialect {spoken.name}"
         yield f"What was not recorded is answered {answer}: {spoken.because} ({directory / CASSETTES / dialect.FILE})"
     yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}"
+
+
+def _table(operations: Sequence[RecordedOperation]) -> Iterator[str]:
+    rows = [(one.name, *map(str, (one.exchanges, one.rules, one.redactions, one.notes))) for one in operations]
+    sums = (str(sum(int(row[column]) for row in rows)) for column in range(1, 5))
+    rows = [("operation", "exchanges", "rules", "redacted", "not recorded"), *rows, ("together", *sums)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *numbers in rows if operations else ():
+        aligned = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
+        yield "  ".join((name.ljust(widths[0]), *aligned))
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
@@ -130,7 +158,21 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
     replaced = tuple(_replaced(one, raw) for one in made if one.replaced)
     odd = tuple(str(LeftOut(one, reason)) for one in taped if (reason := only_bytes(one.entry)))
-    return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken, odd)
+    operations = tuple(_operations(taped, made, left_out))
+    return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken, odd, operations)
+
+
+def _operations(
+    taped: Sequence[Taped], made: Sequence[_Made], left_out: Sequence[LeftOut]
+) -> Iterator[RecordedOperation]:
+    every: defaultdict[str, dict[int, Exchange]] = defaultdict(dict)
+    for one in (*taped, *(one.taped for one in left_out)):
+        every[one.operation][one.number] = one.entry
+    rules = Counter(one.taped[0].operation for one in made)
+    for name, entries in sorted(every.items()):
+        redactions = sum(entry.redactions for entry in entries.values())
+        notes = sum(bool(note_of(body)) for entry in entries.values() for body in (entry.body, entry.answer_body))
+        yield RecordedOperation(name, len(entries), rules[name], redactions, notes)
 
 
 def _replaced(made: _Made, raw: Sequence[Path]) -> str:

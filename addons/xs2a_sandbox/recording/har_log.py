@@ -43,7 +43,8 @@ class Recording:
     Room is reserved before the bank is asked. A line that cannot be written all the same waits in memory, and no
     other exchange gets room before it is written; `lost` counts those that never were.
 
-    `noted` counts the bodies of which there is only a note, by their kind and the reason.
+    `redactions` counts the values that were replaced or left out, None where all is written as it was sent; `noted`
+    counts the bodies of which there is only a note, by their kind and the reason.
     """
 
     def __init__(self, directory: Path, redact: Callable[[Exchange], Exchange] | None, head: Mapping[str, Any]) -> None:
@@ -51,6 +52,7 @@ class Recording:
         self.exchanges = 0
         self.lost = 0
         self.noted: Counter[str] = Counter()
+        self.redactions = None if redact is None else 0
         self._redact = redact
         self._head = head
         self.file: Path | None = None
@@ -119,6 +121,8 @@ class Recording:
         try:
             written = self._redact(entry) if self._redact else entry
             line = _line(to_har(written))
+            if self.redactions is not None:
+                self.redactions += written.redactions
         except Exception:
             self.lost += 1
             raise

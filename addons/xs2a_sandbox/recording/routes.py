@@ -128,6 +128,11 @@ class Taped:
     route: Route
 
     @property
+    def operation(self) -> str:
+        """The operation that was asked for, or method and path where there is none."""
+        return self.route.operation.id if self.route.operation else f"{self.route.method} {self.route.path}"
+
+    @property
     def asked(self) -> str:
         """Method and path, the same when the request is recorded again."""
         return f"{self.entry.method} {self.entry.target.partition('?')[0]}"

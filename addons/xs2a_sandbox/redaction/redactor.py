@@ -46,17 +46,13 @@ class Redactor:
         for bank in banks:
             self._censor.trust(bank)
 
-    @property
-    def count(self) -> int:
-        """The number of values that have been replaced or dropped."""
-        return self._censor.count
-
     def entry[E: Exchange](self, entry: E) -> E:
         """The exchange as it may be written to disk."""
+        before = self._censor.count
         bank = self._censor.trust(entry.bank)
         headers, body = self._message(entry.headers, entry.body)
         answer_headers, answer_body = self._message(entry.answer_headers, entry.answer_body)
-        return replace(
+        redacted = replace(
             entry,
             bank=bank,
             method=self._censor.careful(entry.method),
@@ -66,6 +62,7 @@ class Redactor:
             answer_headers=answer_headers,
             answer_body=answer_body,
         )
+        return replace(redacted, redactions=self._censor.count - before)
 
     def answer(self, response: Response) -> Response:
         """The answer with the body that a recording would hold; nothing of one that cannot be decoded."""

@@ -1,10 +1,10 @@
 """Decides what becomes of one value, by its kind and the name of its place."""
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from threading import Lock
+from threading import Lock, get_ident
 from urllib.parse import quote, unquote, unquote_plus
 
 from xs2a_sandbox.documents.formats import is_ip, is_uuid
@@ -179,14 +179,14 @@ _DEEPEST = 3
 
 
 class Censor:
-    """`count` says how many values it has replaced or dropped. `words` are those of the interface, `unchanged` texts
+    """Replaces values, or drops them. `words` are those of the interface, `unchanged` texts
     that stay as they are, `remembered` those that were replaced before.
     """
 
     def __init__(
         self, key: bytes, rules: RedactionRules, words: Collection[str] = (), unchanged: Collection[str] = ()
     ) -> None:
-        self.count = 0
+        self._counts: Counter[int] = Counter()
         self._lock = Lock()  # recordings are written in one thread while another one writes the log
         self._rules = rules
         self._words = frozenset(words)
@@ -426,10 +426,15 @@ class Censor:
             )
         )
 
+    @property
+    def count(self) -> int:
+        """The number of values that this thread has had replaced or left out."""
+        return self._counts[get_ident()]
+
     def _made(self, text: str, new: str) -> str:
         if new != text:
             with self._lock:
-                self.count += 1
+                self._counts[get_ident()] += 1
             self.remembered.add(text, new)
         return new
 
