@@ -1,7 +1,7 @@
 """One sandbox for each pytest process, with all its doors; a session of its own for each test.
 
-Every test runs in process and through every door that has a socket. `make test` takes one of these doors for each test,
-in turns, so that all of them are used; the others are marked `slow`.
+Every test runs in process and through every door that has a socket. `make test` takes every test in process, and each
+third one through one of these doors, in turns, so that all of them are used; the others are marked `slow`.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -28,7 +29,11 @@ from xs2a_sandbox.journal.log_line import LogEntry
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     calls = [item for item in items if hasattr(item, "callspec")]
-    take_turns([item for item in calls if item.callspec.params.get("bank") in WIRES], "bank")
+    wired = [item for item in calls if item.callspec.params.get("bank") in WIRES]
+    take_turns(wired, "bank")
+    for item in wired:
+        if crc32(item.nodeid.encode()) % 3:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)

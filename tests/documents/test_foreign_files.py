@@ -76,7 +76,7 @@ TRAPS: dict[str, tuple[Callable[[Path, Path], None], str]] = {
 trapped = pytest.mark.parametrize("trap", TRAPS)
 
 
-@pytest.mark.by_turns("command")
+@pytest.mark.by_turns("command", "trap")
 @trapped
 @pytest.mark.parametrize("command", ["lint", "serve"])
 def test_commands_refuse_a_folder_with_traps(

@@ -18,6 +18,7 @@ from mitmproxy.exceptions import AddonHalt, OptionsError
 
 from tests.support.doors import DEADLINE, START, Bank, is_refusal, limits, opened, read_all, wait_until
 from tests.support.roads import proxy_doors
+from tests.support.turns import few
 from xs2a_sandbox.doors import mitmproxy_addon as addon
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
@@ -319,7 +320,7 @@ def ask(port: int, bank: Bank) -> list[bytes]:
     return answers
 
 
-@pytest.mark.parametrize("name", ["mitmdump", "mitmweb"])
+@pytest.mark.parametrize("name", few(["mitmdump", "mitmweb"], ["mitmdump"]))
 def test_the_stock_tools(name: str, script: Path, bank: Bank) -> None:
     with tool(name, script) as (_, said):
         assert all(refused(answer, 500) for answer in ask(proxy_port(said), bank))
@@ -345,7 +346,7 @@ def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> No
             for option in ("stream_large_bodies=1k", "allow_hosts=x", "map_local=|.*|/tmp")
         ),
         ("mitmdump", "tcp_hosts=.*"),
-        ("mitmweb", "ignore_hosts=.*"),
+        pytest.param("mitmweb", "ignore_hosts=.*", marks=pytest.mark.slow),
     ],
 )
 def test_dangerous_options_stop_the_stock_tools_with_one_message(script: Path, name: str, option: str) -> None:
@@ -366,7 +367,7 @@ def test_a_script_that_breaks_while_it_runs(script: Path, bank: Bank) -> None:
         assert all(b"HTTP/1.1 502 " in answer for answer in ask(port, bank))
 
 
-@pytest.mark.parametrize("name", ["mitmdump", "mitmweb"])
+@pytest.mark.parametrize("name", few(["mitmdump", "mitmweb"], ["mitmdump"]))
 def test_a_mistake_stops_the_stock_tools(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XS2A_SANDBOX_PORT", "silly")
     monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path))

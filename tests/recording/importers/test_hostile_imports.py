@@ -50,7 +50,7 @@ BOMBS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.by_turns("kind")
+@pytest.mark.by_turns("kind", "encoding")
 @pytest.mark.parametrize("encoding", BOMBS)
 @pytest.mark.parametrize("kind", ["HAR", "dump"])
 def test_a_body_that_grows_is_said_and_not_unpacked(encoding: str, kind: str, tmp_path: Path) -> None:
