@@ -1,8 +1,10 @@
 """A bank is recorded again and again: what its runs have brought adds up, and only what it says differently changes."""
 
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import requests
@@ -16,12 +18,13 @@ REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
 @pytest.fixture
 def bank() -> Iterator[FarBank]:
-    """It knows consents, of whatever id."""
+    """It knows consents, of whatever id, and never says when and under which number twice the same."""
     with FarBank() as bank:
 
         def answer(connection: socket.socket) -> None:
             id = bank.seen[-1].split(b" ", 2)[1].rpartition(b"/")[2]
-            connection.sendall(ok(b'{"consentId": "%s"}' % id, b"Content-Type: application/json"))
+            volatile = b"Date: %d" % bank.connections, b"X-Request-ID: %s" % str(uuid4()).encode()
+            connection.sendall(ok(b'{"consentId": "%s"}' % id, b"Content-Type: application/json", *volatile))
 
         bank.answers = [answer]
         yield bank
@@ -34,9 +37,9 @@ def get(sandbox: SandboxProcess, *targets: str) -> list[requests.Response]:
         return [session.get(base + target, headers={"X-Request-ID": REQUEST_ID}, timeout=30) for target in targets]
 
 
-def record(home: Path, bank: FarBank, targets: Sequence[str], *flags: str) -> str:
+def record(home: Path, bank: FarBank, targets: Sequence[str], *flags: str, to: str = "rec") -> str:
     """One run; what it said."""
-    sandbox = SandboxProcess(home, "record", "--bank", bank.url, "--to", "rec", *flags, confdir=home / "conf")
+    sandbox = SandboxProcess(home, "record", "--bank", bank.url, "--to", to, *flags, confdir=home / "conf")
     with stopping(sandbox):
         assert {answer.status_code for answer in get(sandbox, *targets)} == {200}
         assert sandbox.stop() == 0, sandbox.said
@@ -56,3 +59,26 @@ def test_a_second_run_keeps_what_the_first_has_recorded(bank: FarBank, tmp_path:
         (200, {"consentId": B}),
     ]
     assert bank.connections == asked
+
+
+def cassettes(recording: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in (recording / "cassettes").iterdir()}
+
+
+@pytest.mark.parametrize("flags", [(), ("--no-redact",)], ids=["redacted", "not redacted"])
+def test_the_same_journey_recorded_again_changes_no_line(bank: FarBank, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """Neither in the same directory nor in a fresh one; on another day only the line that says the day."""
+    day = "2026-11-21"
+    journey = [f"/v1/consents/{A}", "/v1/consents", f"/v1/accounts/DE/transactions?dateFrom={day}&bookingStatus=booked"]
+    record(tmp_path, bank, journey, *flags)
+    first = cassettes(tmp_path / "rec")
+    assert first.keys() == {"consents.yaml", "accounts.yaml", "_dialect.yaml"}
+    assert "replaced" not in record(tmp_path, bank, journey[::-1], *flags)
+    record(tmp_path, bank, journey, *flags, to="fresh")
+
+    def without_day(texts: dict[str, str]) -> dict[str, str]:
+        # This may run at midnight.
+        return {name: re.sub('at: "[0-9-]+"', "at: DAY", text) for name, text in texts.items()}
+
+    assert without_day(cassettes(tmp_path / "rec")) == without_day(first)
+    assert without_day(cassettes(tmp_path / "fresh")) == without_day(first)

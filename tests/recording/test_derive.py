@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -143,15 +144,17 @@ def test_a_rule_says_how_to_know_the_request_and_what_to_answer(tmp_path: Path) 
         ),
     )
     (file,) = found.files
+    (id,) = rules(tmp_path)
 
+    assert re.fullmatch("recorded-xs2a-bank-example-one-[0-9a-f]{8}", id)
     assert (found.rules, found.kept, found.left_out, file.name) == (1, 0, (), "things.yaml")
     assert file.read_text() == (
         "# Derived from a recording. Deriving again replaces these rules, but for those that you have edited or added."
         "\ncassette: 1\n"
         'title: "Things, recorded"\n'
-        'recorded: {bank: "https://xs2a.bank.example/psd2", at: "2026-11-21T10:11:12+00:00", redacted: "1a2b3c4d"}\n'
+        'recorded: {bank: "https://xs2a.bank.example/psd2", at: "2026-11-21", redacted: "1a2b3c4d"}\n'
         "rules:\n"
-        "  - id: recorded-one-1\n"
+        f"  - id: {id}\n"
         f"    recorded: {{hash: {hash_in(file)}}}\n"
         "    match:\n"
         "      method: GET\n"
@@ -196,10 +199,10 @@ def test_ids_of_the_bank_stay_as_they_were_recorded(tmp_path: Path) -> None:
     ]
     derived(tmp_path, *journey)
 
-    matches = {id: rule["match"] for id, rule in rules(tmp_path).items()}
-    assert matches["recorded-make-1"]["body"] == {"/requestId": {"format": "uuid"}}
-    assert matches["recorded-list-1"]["query"] == {"after": A, "trace": {"absent": True}}
-    assert matches["recorded-list-2"]["query"] == {"after": {"absent": True}, "trace": {"format": "uuid"}}
+    first, second, made = (rule["match"] for rule in rules(tmp_path).values())
+    assert first["query"] == {"after": A, "trace": {"absent": True}}
+    assert second["query"] == {"after": {"absent": True}, "trace": {"format": "uuid"}}
+    assert made["body"] == {"/requestId": {"format": "uuid"}}
 
 
 def test_without_an_interface_it_works_as_well(tmp_path: Path) -> None:
@@ -224,16 +227,18 @@ def test_the_newest_recording_of_an_operation_counts(tmp_path: Path) -> None:
     ]
 
 
-def test_recording_the_same_again_changes_nothing_but_the_time(tmp_path: Path) -> None:
-    journey = [sent(f"/v1/things/{id}", {"id": id}, at=n) for n, id in enumerate((B, A, C))]
-    (file,) = derived(tmp_path, *journey).files
+@pytest.mark.parametrize(("at", "changed"), [(1000, []), (100_000, ["2026-11-22"])], ids=["that day", "the next"])
+def test_recording_the_same_again_changes_nothing_but_the_day(tmp_path: Path, at: int, changed: list[str]) -> None:
+    def journey(start: int, *ids: str) -> list[Exchange]:
+        return [sent(f"/v1/things/{id}", {"id": id}, at=start + n) for n, id in enumerate(ids)]
+
+    (file,) = derived(tmp_path, *journey(0, B, A, C)).files
     first = file.read_text().splitlines()
-    later = [sent(f"/v1/things/{id}", {"id": id}, at=1000 + n) for n, id in enumerate((B, A, C))]
-    derived(tmp_path, *later, name="20261122T101112Z")
+    derived(tmp_path, *journey(at, C, B, A), name="20261122T101112Z")
     second = file.read_text().splitlines()
 
-    assert [old for old, new in zip(first, second, strict=True) if old != new] == [
-        'recorded: {bank: "https://xs2a.bank.example/psd2", at: "2026-11-21T10:11:14+00:00", redacted: "1a2b3c4d"}'
+    assert [new for old, new in zip(first, second, strict=True) if old != new] == [
+        f'recorded: {{bank: "https://xs2a.bank.example/psd2", at: "{day}", redacted: "1a2b3c4d"}}' for day in changed
     ]
 
 
@@ -315,7 +320,8 @@ def edit(tmp_path: Path, old: str, new: str, file: str = "things.yaml") -> None:
 def test_an_edited_rule_is_kept_with_its_comments(tmp_path: Path) -> None:
     journey = [sent(f"/v1/things/{name}", {"name": name}) for name in "abc"]
     (file,) = derived(tmp_path, *journey).files
-    edit(tmp_path, "  - id: recorded-one-2\n", "  # on our desk\n  - id: recorded-one-2  # mine\n")
+    _, id, _ = rules(tmp_path)
+    edit(tmp_path, f"  - id: {id}\n", f"  # on our desk\n  - id: {id}  # mine\n")
     edit(tmp_path, "body: {name: b}", "body: {name: edited}  # was b")
     before = file.read_text()
     found = derived(tmp_path)
@@ -330,23 +336,24 @@ def test_an_edited_rule_is_kept_with_its_comments(tmp_path: Path) -> None:
 def test_an_added_rule_is_kept_where_it_stands(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a"), sent("/v1/things/b"))
     mine = "  # between the two\n  - {id: mine, match: {path: /mine}, respond: {text: mine}}\n"
-    edit(tmp_path, "  - id: recorded-one-2\n", mine + "  - id: recorded-one-2\n")
+    first, second = rules(tmp_path)
+    edit(tmp_path, f"  - id: {second}\n", f"{mine}  - id: {second}\n")
     found = derived(tmp_path, sent("/v1/things/a", 2), sent("/v1/things/b", 2), name="20261122T101112Z")
 
-    text = found.files[0].read_text()
-    assert text.index("recorded-one-1") < text.index(mine) < text.index("recorded-one-2")
-    assert list(rules(tmp_path)) == ["recorded-one-1", "mine", "recorded-one-2"]
+    assert mine in found.files[0].read_text()
+    assert list(rules(tmp_path)) == [first, "mine", second]
 
 
 def test_a_second_recording_leaves_what_was_edited(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a", 1), sent("/v1/things/b", 1))
     edit(tmp_path, "body: 1", "body: edited")
+    id, _ = rules(tmp_path)
     found = derived(tmp_path, sent("/v1/things/b", 2), sent("/v1/things/a", 2), name="20261122T101112Z")
 
     assert (found.rules, found.kept) == (1, 1)
     (left_out,) = found.left_out
     assert left_out.startswith("GET /v1/things/a at")
-    assert "'recorded-one-1' in things.yaml was edited" in left_out
+    assert f"{id!r} in things.yaml was edited" in left_out
     answers = again(replay(tmp_path), sent("/v1/things/a"), sent("/v1/things/b"))
     assert [answer.body for answer in answers] == [b'"edited"', b"2"]
 
@@ -365,14 +372,15 @@ def test_a_rule_of_mine_that_answers_everything_wins(tmp_path: Path) -> None:
 
 
 def test_a_file_of_mine_is_never_written_to(tmp_path: Path) -> None:
+    derived(tmp_path, sent("/v1/things/a"))
+    (id,) = rules(tmp_path)
     mine = tmp_path / "tape" / "cassettes" / "things.yaml"
-    mine.parent.mkdir(parents=True)
-    mine.write_text("cassette: 1\nrules: [{id: recorded-one-1, match: {path: /mine}, respond: {text: mine}}]\n")
-    found = derived(tmp_path, sent("/v1/things/a"))
+    mine.write_text(f"cassette: 1\nrules: [{{id: {id}, match: {{path: /mine}}, respond: {{text: mine}}}}]\n")
+    found = derived(tmp_path)
 
     assert mine.read_text().endswith("{text: mine}}]\n")
     assert [file.name for file in found.files] == ["things-1a2b3c4d.yaml"]
-    assert list(rules(tmp_path)) == ["recorded-one-2", "recorded-one-1"]
+    assert list(rules(tmp_path)) == [f"{id}-2", id]
     assert derived(tmp_path) == found
 
 

@@ -1,7 +1,7 @@
 """Everything that can be wrong before a request comes: in what is written, and when it is tried."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from xs2a_sandbox.authoring import lint_answers
@@ -19,6 +19,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.recording import replay
 
 
 def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Problem]:
@@ -172,12 +173,18 @@ def _transactions(over: Overlay) -> _Idle:
                     yield "accounts", iban, text, ("transactions", name, position, "transactionId")
 
 
-def check(settings: Settings, paths: Sequence[Path] = ()) -> list[Problem]:
+def check(
+    settings: Settings, paths: Sequence[Path] = (), warn: Callable[[str], None] = lambda line: None
+) -> list[Problem]:
     """All problems of the configured files, and of `paths` laid over them.
 
-    Nothing is tried before all of it can be read.
+    Nothing is tried before all of it can be read. `warn` is told of recorded rules that another layer replaces, which
+    may be meant so.
     """
-    problems = [p for real in settings.real_banks() for p in _of_bank(settings, build.read(settings, paths, real))]
+    read = [build.read(settings, paths, real) for real in settings.real_banks()]
+    for line in dict.fromkeys(line for one in read if one.interface for line in replay.replaced(one.interface)):
+        warn(line)
+    problems = [problem for one in read for problem in _of_bank(settings, one)]
     return sorted(dict.fromkeys(problems), key=lambda p: (str(p.file), p.line, p.column))
 
 

@@ -19,7 +19,7 @@ from xs2a_sandbox.cassette.model import (
     SourcePlace,
     answers,
 )
-from xs2a_sandbox.cassette.overlap import clashes, overlaps
+from xs2a_sandbox.cassette.overlap import clashes, overlaps, shadowed
 from xs2a_sandbox.cassette.path_pattern import WHOLE, beginnings
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.errors import Problem, Unreadable
@@ -63,6 +63,7 @@ class Interface:
     `layers` are the numbers of the layers that rules stand in, by id; a higher one wins. `tapes` says of derived files
     what they were derived from. `silent` are the ids of the dialect's operations and rules where recorded rules answer
     for a bank that has not been seen to speak it: then it answers nothing. `dialect` is the first layer's name.
+    `replaced` are recorded rules that never answer, with the rules of later layers that do, and otherwise.
     """
 
     operations: Mapping[str, Operation]
@@ -74,6 +75,7 @@ class Interface:
     tapes: Mapping[Path, Recorded] = field(default_factory=dict)
     silent: frozenset[str] = frozenset()
     dialect: str = ""
+    replaced: tuple[tuple[Rule, Rule], ...] = ()
 
     def named(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -112,6 +114,7 @@ def check(
     heights: dict[str, int] = {}
     rules: dict[str, Layered] = {}
     errors: dict[str, ErrorAnswer] = {}
+    replaced: list[tuple[Rule, Rule]] = []
     every_request, every_answer, every_error = Requirement(), Answer(), None
     for number, layer in enumerate(parsed):
         both: list[Operation | Rule] = []
@@ -121,7 +124,13 @@ def check(
         own = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
         operations |= own
         heights |= dict.fromkeys(own, number)
-        rules |= {id: Layered(entry, number) for id, entry in entries.items() if isinstance(entry, Rule)}
+        layered = {id: Layered(entry, number) for id, entry in entries.items() if isinstance(entry, Rule)}
+        replaced += [
+            (rules[id].rule, layered[id].rule)
+            for id in rules.keys() & layered
+            if rules[id].rule.tape and _differ(rules[id].rule, layered[id].rule, "match", "respond", "sequence")
+        ]
+        rules |= layered
         errors |= _unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
         for one in layer:
             every_request = one.every_request or every_request
@@ -149,6 +158,7 @@ def check(
     # What changes an answer comes before who gives it.
     ranked.sort(key=lambda pair: (*_descending(pair[1]), pair[0].behaviour.amend is None, pair[0].id))
     problems += overlaps(ranked, operations)
+    replaced += [pair for pair in shadowed(ranked, operations) if _differ(*pair, "respond", "sequence")]
     if every_error is None:
         return None, problems
     # Of operations with one path the index takes the first: that of the later layer.
@@ -158,7 +168,23 @@ def check(
     tapes = {one.file: one.recorded for layer in parsed for one in layer if one.recorded}
     dialect = next((_folder(path).name for layer in layers for path in layer), "")
     silent = _silent(dialect, parsed) if tapes else frozenset()
-    return Interface(operations, in_order, errors, every_answer, every_error, numbers, tapes, silent, dialect), problems
+    read = Interface(
+        operations,
+        in_order,
+        errors,
+        every_answer,
+        every_error,
+        numbers,
+        tapes,
+        silent,
+        dialect,
+        tuple(sorted(replaced, key=lambda pair: pair[0].id)),
+    )
+    return read, problems
+
+
+def _differ(left: Rule, right: Rule, *keys: str) -> bool:
+    return any(left.origin.written.get(key) != right.origin.written.get(key) for key in keys)
 
 
 def _silent(dialect: str, parsed: Sequence[Sequence[Cassette]]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -40,14 +40,14 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The source of a cassette's answers: the bank's URL, when, and the fingerprint of the pseudonyms' key.
+    """The source of a cassette's answers: the bank's URL, the day, and the fingerprint of the pseudonyms' key.
 
     `redacted` is None where the recording holds what really went over the wire; `left_out` are requests whose answer no
     rule can give, and why.
     """
 
     bank: str
-    at: datetime
+    at: date
     redacted: str | None
     left_out: tuple[str, ...] = ()
 

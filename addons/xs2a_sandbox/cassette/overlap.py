@@ -45,6 +45,21 @@ def meetings(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
             yield one, other
 
 
+def shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[tuple[Rule, Rule]]:
+    """Recorded rules all of whose requests a recorded rule of a later layer answers, each with that one."""
+    layers = {rule.id: rank[0] for rule, rank in rules if rule.tape}
+    if len(set(layers.values())) < 2:
+        return []
+    # As if they were of one layer: only there are rules held against each other.
+    recorded = [(_positioned(rule, operations), (0, *rank[1:])) for rule, rank in rules if rule.tape]
+    pairs: dict[str, tuple[Rule, Rule]] = {}
+    for (stronger, _), (weaker, _) in _pairs(recorded, operations):
+        is_later = layers[stronger.id] > layers[weaker.id] and not stronger.behaviour.amend
+        if is_later and subsumes(stronger, weaker, operations):
+            pairs.setdefault(weaker.id, (weaker, stronger))
+    return list(pairs.values())
+
+
 def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
     """Operations of one layer that one request could mean. Those of a later layer win, as rules do."""
     groups: defaultdict[tuple[int, str, tuple[int, ...]], list[Operation]] = defaultdict(list)

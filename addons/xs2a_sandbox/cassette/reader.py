@@ -3,7 +3,7 @@
 import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from datetime import datetime
+from datetime import date
 from functools import cache
 from itertools import starmap
 from typing import Any
@@ -87,8 +87,8 @@ class _Reader:
     def recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:
         if spec is None:
             return None
-        at = datetime.fromisoformat(spec["at"].upper())
-        return Recorded(spec["bank"], at, spec["redacted"] or None, tuple(spec.get("left_out", ())))
+        day = date.fromisoformat(spec["at"][:10])
+        return Recorded(spec["bank"], day, spec["redacted"] or None, tuple(spec.get("left_out", ())))
 
     def every_error(self, spec: Mapping[str, Any]) -> Answer:
         if (name := spec.get("schema")) and name not in self.schemas:

@@ -128,7 +128,7 @@ def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], in
     places = [place for layer in build.layers(settings) for place in layer]
     files = {file.resolve() for place in [*places, *paths] for file in ([place] if place.is_file() else _yaml(place))}
     try:
-        problems = check(settings, paths)
+        problems = check(settings, paths, lambda line: click.echo(f"warning: {line}", err=True))
     except Unreadable as unreadable:
         problems = list(unreadable.problems)
     # The test data, and what is laid over it.

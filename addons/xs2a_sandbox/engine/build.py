@@ -190,6 +190,7 @@ def warnings(settings: Settings, engine: Engine) -> list[str]:
     """Lines about recordings that answer, and are not as they should be."""
     lines: list[str] = []
     for spoken in [bank.interface for bank in engine.banks.all]:
+        lines += replay.replaced(spoken)
         lines += replay.left_out(spoken)
         lines += replay.outdated(spoken, Clock().now(), settings.max_age)
         if any(rule.tape for rule in spoken.rules):

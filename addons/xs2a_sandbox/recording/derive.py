@@ -1,14 +1,17 @@
 """From recorded exchanges to rules: `raw/*.har.jsonl` → `cassettes/<resource>.yaml`."""
 
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cache
+from itertools import chain, count
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule, reader
@@ -24,7 +27,7 @@ from xs2a_sandbox.recording import dialect, generated_file
 from xs2a_sandbox.recording.dialect import SpokenDialect
 from xs2a_sandbox.recording.generated_file import DerivedFile, Value, body_files, rule_hash
 from xs2a_sandbox.recording.har_log import RAW, raw_files
-from xs2a_sandbox.recording.infer_match import recorded_request, rules
+from xs2a_sandbox.recording.infer_match import asked_for, recorded_request, rules
 from xs2a_sandbox.recording.recorded_answer import BODIES, only_bytes, taped_answer
 from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, by_route, read, slug
 from xs2a_sandbox.redaction.body import note_of
@@ -188,7 +191,7 @@ def _run(file: Path) -> str:
 
 
 def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
-    """Rules without their ids, in the order of the first request that each answers."""
+    """Rules without their ids, in the order of what each asks for: that does not change with the next run."""
     answers = [taped_answer(one.entry, bodies) for one in group]
     requests = [
         recorded_request(
@@ -204,7 +207,8 @@ def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, 
         for one, answer in zip(group, answers, strict=True)
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
-    for rule, positions, replaced in rules(match, requests, answers, tokens):
+    made = rules(match, requests, answers, tokens)
+    for rule, positions, replaced in sorted(made, key=lambda one: exactly(asked_for(one[0]["match"]))):
         yield _Made(rule, tuple(group[one] for one in positions), tuple(group[one] for one in replaced))
 
 
@@ -225,28 +229,41 @@ def _beside(
     made: Sequence[_Made], existing: Sequence[DerivedFile], operations: Mapping[str, Operation], left_out: list[LeftOut]
 ) -> list[_Made]:
     """The rules with ids that nobody has, and without those that are in the way of somebody's."""
-    kept = [rule for file in existing for rule in file.kept]
-    taken = {rule.id for rule in kept}
-    edited = {rule.was for rule in kept}
-    rules = [rule for file in existing if file.kept for rule in _compiled(file.document) if rule.id in taken]
+    kept = {rule.id: (rule, file) for file in existing for rule in file.kept}
+    edited = {rule.was for rule, _ in kept.values()}
+    rules = [rule for file in existing if file.kept for rule in _compiled(file.document) if rule.id in kept]
     theirs = [(rule, rank) for rule in rules if (rank := _rank(rule, operations))]
-    counts: Counter[str] = Counter()
-    added = []
+    added: dict[str, _Made] = {}
     for one in made:
-        name = f"recorded-{slug(one.taped[0].route.name)}"
-        counts[name] += 1
-        value = _identified(f"{name}-{counts[name]}", one.value)
+        id = _id(one)
+        value = _identified(id, one.value)
         if value["recorded"]["hash"] in edited:
             continue  # this is what somebody has edited
-        while value["id"] in taken and not _in_the_way(value, theirs, operations):
-            counts[name] += 1
-            value = _identified(f"{name}-{counts[name]}", one.value)
-        if other := _in_the_way(value, theirs, operations):
-            text = f"{other.id!r} in {other.origin.document.file.name} was edited and answers the same requests"
+        free = (name for name in chain([id], (f"{id}-{n}" for n in count(2))) if name not in kept.keys() | added)
+        other: tuple[str, Path] | None = None
+        if id in kept and kept[id][0].was:
+            other = id, kept[id][1].file
+        else:
+            value = _identified(next(free), one.value)
+            if rule := _in_the_way(value, theirs, operations):
+                other = rule.id, rule.origin.document.file
+        if other:
+            text = f"{other[0]!r} in {other[1].name} was edited and answers the same requests"
             left_out.append(LeftOut(one.taped[0], text))
         else:
-            added.append(replace(one, value=value))
-    return added
+            added[value["id"]] = replace(one, value=value)
+    return list(added.values())
+
+
+def _id(made: _Made) -> str:
+    """The bank, the operation, and a hash of what is asked: the same however it is answered, in whichever run.
+
+    What other requests have and these have not does not count: it changes with each run that brings other ones.
+    """
+    entry, match = made.taped[0].entry, made.value["match"]
+    host = urlsplit(entry.bank).netloc or entry.bank
+    digest = hashlib.sha256(exactly([entry.bank, asked_for(match)]).encode()).hexdigest()[:8]
+    return f"recorded-{slug(host)}-{slug(made.taped[0].route.name)}-{digest}"
 
 
 def _identified(id: str, rule: Value) -> Value:
@@ -308,7 +325,7 @@ def _texts(
         without = unanswered.get(home, [])
         every = [*(taped for rule in rules[home] for taped in rule.taped), *(one.taped for one in without)]
         latest = max(every, key=lambda taped: taped.number).entry
-        at = latest.time.astimezone(UTC).isoformat(timespec="seconds")
+        at = latest.time.astimezone(UTC).date().isoformat()
         recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": home.redacted or False}
         if without:
             recorded["left_out"] = sorted({one.without_time for one in without})

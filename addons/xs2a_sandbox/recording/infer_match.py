@@ -145,6 +145,17 @@ def _sequence(answers: list[Any]) -> list[Any]:
     return answers[:last]
 
 
+def asked_for(match: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a match that says what requests have, not what they lack."""
+    parts: dict[str, Any] = {}
+    for part, value in match.items():
+        if not isinstance(value, dict):
+            parts[part] = value
+        elif has := {name: matcher for name, matcher in value.items() if matcher != {"absent": True}}:
+            parts[part] = has
+    return parts
+
+
 def tell_apart(
     requests: Sequence[RecordedRequest], tokens: Tokens, always: Collection[str] = ALWAYS
 ) -> list[dict[str, dict[str, Any]]]:
@@ -294,7 +305,9 @@ def _match(
     request: RecordedRequest, modes: Mapping[RequestPart, Mode], kinds: Mapping[RequestPart, Kinds]
 ) -> dict[str, dict[str, Any]]:
     parts: dict[str, dict[str, Any]] = {"where": {}, "query": {}, "headers": {}, "body": {}}
-    for place, mode in modes.items():
+    # In an order that the next run does not change.
+    for place in sorted(modes, key=lambda place: "" if place.part == "where" else place.name):
+        mode = modes[place]
         name = _HEADERS[place.name] if place.part == "headers" else place.name
         if (matcher := _matcher(request, place, mode, kinds[place])) is not _ANYTHING:
             parts[place.part][name] = matcher

@@ -2,9 +2,10 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ class Replay:
         tape = rule.tape
         if tape is None:
             return response
-        if self._shift_dates and (days := (call.clock.today() - tape.at.date()).days):
+        if self._shift_dates and (days := (call.clock.today() - tape.at).days):
             response = _shifted(response, timedelta(days=days))
         if not self._rewrite_links:
             return response
@@ -113,8 +114,9 @@ def words(interface: Interface) -> frozenset[str]:
 def outdated(interface: Interface, now: datetime, oldest: timedelta | None) -> Iterator[str]:
     """A line for each file of recorded rules that is older."""
     for file, tape in _tapes(interface):
-        if oldest is not None and now - tape.at > oldest:
-            yield f"{file} was recorded {(now - tape.at).days} days ago, longer than max_age allows"
+        age = now.astimezone(UTC).date() - tape.at
+        if oldest is not None and age > oldest:
+            yield f"{file} was recorded {age.days} days ago, longer than max_age allows"
 
 
 def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
@@ -131,6 +133,16 @@ def left_out(interface: Interface) -> Iterator[str]:
         yield from (f"{file} lacks {line}" for line in tape.left_out[:_TOLD])
         if (more := len(tape.left_out) - _TOLD) > 0:
             yield f"{file} lacks {more} more, listed in it under recorded.left_out"
+
+
+def replaced(interface: Interface) -> Iterator[str]:
+    """A line for each file some of whose recorded rules never answer, as others of a later layer do."""
+    files: defaultdict[tuple[Path, Path], list[str]] = defaultdict(list)
+    for rule, by in interface.replaced:
+        files[rule.origin.document.file, by.origin.document.file].append(rule.id)
+    for (file, later), ids in sorted(files.items()):
+        more = f" and {len(ids) - _TOLD} more" if len(ids) > _TOLD else ""
+        yield f"{file}: {later} answers otherwise in place of {', '.join(ids[:_TOLD])}{more}"
 
 
 def _tapes(interface: Interface) -> list[tuple[Path, Recorded]]:
