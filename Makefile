@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow model test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants bench format clean
+.PHONY: help install run test test-slow model test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants recorded-banks bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -24,6 +24,7 @@ help:
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
 	@echo "make pages    write docs/handlers.md and docs/states.md, after a change of a handler or of the states"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
+	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write docs/recorded-banks.md"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
@@ -123,6 +124,9 @@ test-lowest test-newest: test-%: $(UV)
 mutants: $(STAMP)
 	$(BIN)/python -m tools.prove --write $(ARGS)
 	$(BIN)/python -m tools.mutants $(ARGS)
+
+recorded-banks: $(STAMP) clients
+	$(BIN)/python -m tools.recorded_banks --write
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py $(ARGS)

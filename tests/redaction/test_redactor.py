@@ -499,3 +499,10 @@ def test_no_exchange_is_too_odd(text: str, headers: list[tuple[str, str]], body:
 def test_a_form_is_one_in_the_recording_too(media: str) -> None:
     form = entry(headers=(("Content-Type", media),), body=b"grant_type=refresh_token")
     assert Redactor(KEY).entry(form).headers.get("content-type") == media
+
+
+@pytest.mark.parametrize("name", ["token_endpoint", "authorization_endpoint", "tokenEndpoint"])
+def test_an_endpoint_is_no_secret(name: str) -> None:
+    server = entry(answer_body=dump({name: "https://api.bank.example/psd2/oauth2/token", "token": "a"}))
+    answer = json.loads(Redactor(KEY).entry(server).answer_body)
+    assert answer == {name: "https://api.bank.example/psd2/oauth2/token", "token": "dropped"}

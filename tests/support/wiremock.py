@@ -15,18 +15,26 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509 import load_pem_x509_certificate
 from hypothesis import find
 from hypothesis import settings as searching
 from hypothesis.strategies import characters, from_regex
 
 from tests.support.bank_words import FOLDER
 from tests.support.doors import DEADLINE, START, wait_until
+from tests.support.far_bank import Authority
 from tests.support.recorded_bank.process import ROOT, Process, stopping
 from xs2a_sandbox.recording.importers import wiremock
 
 JARS = sorted((ROOT / "tests/clients/node/node_modules/wiremock/build").glob("*standalone*.jar"))
 BANKS = sorted(folder.name for folder in FOLDER.glob("*") if folder.is_dir())
 FORM = "application/x-www-form-urlencoded"
+
+_PASSWORD = "changeit"
+_URLS = ("http://127.0.0.1:{}", "https://localhost:{}")
 
 _USUAL = (
     "application/json", f"{FORM};charset=UTF-8", FORM, "2026-08-01", "6b3f7c1e-52d4-4b8a-9c0e-1f2a3b4c5d6e",
@@ -59,17 +67,23 @@ class BankRequest:
 
 
 class WireMock(Process):
-    """A process of WireMock, on a free port."""
+    """A process of WireMock, on free ports: `url`, and `tls_url` with a certificate of the authority `ca`."""
 
     def __init__(self, directory: Path) -> None:
-        flags = ("--port", "0", "--global-response-templating", "--disable-banner")
+        directory.mkdir(parents=True, exist_ok=True)
+        authority = Authority(directory)
+        self.ca = authority.file
+        store = _key_store(*authority.issue("wiremock", "localhost"))
+        flags = ["--port", "0", "--https-port", "0", "--global-response-templating", "--disable-banner"]
+        flags += ["--https-keystore", str(store), "--keystore-type", "PKCS12"]
+        flags += ["--keystore-password", _PASSWORD, "--key-manager-password", _PASSWORD]
         super().__init__(directory, str(JARS[-1]), *flags, program=("java", "-jar"))
 
     def begun(self) -> "WireMock":
         """Itself, once it listens."""
-        wait_until(lambda: bool(self._ports()) or self._process.poll() is not None, START)
-        assert self._ports(), self.said
-        self.url = f"http://127.0.0.1:{self._ports()[0]}"
+        wait_until(lambda: len(self._ports()) == 2 or self._process.poll() is not None, START)
+        assert len(self._ports()) == 2, self.said
+        self.url, self.tls_url = (url.format(port) for url, port in zip(_URLS, self._ports(), strict=True))
         return self
 
     def load(self, bank: str) -> None:
@@ -81,7 +95,17 @@ class WireMock(Process):
         httpx.post(f"{self.url}/__admin/scenarios/reset", timeout=DEADLINE).raise_for_status()
 
     def _ports(self) -> list[str]:
-        return re.findall(r"(?m)^port:\s+(\d+)", "".join(self.out))
+        return re.findall(r"(?m)^(?:https-)?port:\s+(\d+)", "".join(self.out))
+
+
+def _key_store(certificate: Path, key: Path) -> Path:
+    loaded = load_pem_x509_certificate(certificate.read_bytes())
+    secret = serialization.load_pem_private_key(key.read_bytes(), None)
+    assert isinstance(secret, ec.EllipticCurvePrivateKey)
+    hidden = serialization.BestAvailableEncryption(_PASSWORD.encode())
+    store = certificate.with_suffix(".p12")
+    store.write_bytes(pkcs12.serialize_key_and_certificates(b"wiremock", secret, loaded, None, hidden))
+    return store
 
 
 @contextmanager
@@ -114,7 +138,7 @@ def _target(request: Mapping[str, Any]) -> str:
     if pattern:
         path, question_mark, query = pattern.partition("\\?")
         parts = [_field(*part.partition("=")) for part in query.split("&")] if question_mark else []
-        path = text_of(path)
+        path = "/".join(map(text_of, path.split("/"))) if "(" not in path else text_of(path)
     else:
         path, _, query = str(request.get("url") or request["urlPath"]).partition("?")
         parts = [query] if query else []
@@ -134,6 +158,8 @@ def _value(matcher: Mapping[str, Any], name: str = "") -> str:
 @cache
 def text_of(pattern: str, name: str = "") -> str:
     """A text that fits a regular expression in whole, and can stand in a header."""
+    if re.escape(pattern) == pattern or not pattern:
+        return pattern
     for text in (str(_BY_NAME.get(name, "")), *_USUAL):
         if text and re.fullmatch(pattern, text):
             return text

@@ -41,6 +41,17 @@ def test_a_link_to_the_bank_leads_to_the_sandbox(link: str, there: str) -> None:
     assert json.loads(response.body) == {"_links": {"self": there}}
 
 
+def test_the_endpoints_of_an_oauth_server_lead_to_the_sandbox() -> None:
+    server = {"issuer": BANK, "token_endpoint": BANK + "/token", "jwks_uri": BANK + "/keys"}
+    server["mtls_endpoint_aliases"] = {"token_endpoint": BANK + "/mtls"}
+    assert json.loads(moved(json.dumps(server))) == {
+        "issuer": BANK,
+        "token_endpoint": CLIENT + "/token",
+        "jwks_uri": CLIENT + "/keys",
+        "mtls_endpoint_aliases": {"token_endpoint": CLIENT + "/mtls"},
+    }
+
+
 @pytest.mark.parametrize(
     "link",
     [

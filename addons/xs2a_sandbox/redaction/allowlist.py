@@ -60,7 +60,7 @@ def is_secret(name: str) -> bool:
 
 @lru_cache(4096)
 def _is_secret(name: str) -> bool:
-    if name.lower() in CODES:
+    if name.lower() in CODES or _last(name) == "endpoint":
         return False
     if _SECRETS.search(re.sub("[-_ ]", "", name)):
         return True
@@ -73,7 +73,7 @@ def is_identifier(name: str) -> bool:
 
 
 def is_url(name: str) -> bool:
-    return _last(name) in ("href", "link", "uri", "url")
+    return _last(name) in ("endpoint", "href", "link", "uri", "url")
 
 
 def is_birth(name: str) -> bool:

@@ -12,6 +12,8 @@ from xs2a_sandbox.http.origin import Origin
 
 HEADERS = frozenset({"location", "content-location"})
 _CONTAINERS = frozenset({"_links", "_Left"})
+_ENDPOINT = re.compile(r"\w+_endpoint|jwks_uri")
+"""Members of what an OAuth server says of itself (RFC 8414)."""
 _URL = re.compile(r"(https?)://([^/?#\\]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]')
 _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
@@ -20,7 +22,8 @@ _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
 def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
     """Absolute links that begin with `bank_url` begin with `client_url` instead.
 
-    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in one of `_CONTAINERS`.
+    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in one of `_CONTAINERS`,
+    and each `_ENDPOINT`.
     A body that was compressed goes out as it is without, when there was such a link in it. The same object comes back
     when there was none at all.
     """
@@ -126,7 +129,7 @@ def _role(above: _Role, name: str) -> _Role:
     if name in _CONTAINERS:
         return _Role.CONTAINER
     if above is _Role.OUTSIDE:
-        return _Role.OUTSIDE
+        return _Role.HREF if _ENDPOINT.fullmatch(name) else _Role.OUTSIDE
     if above is _Role.CONTAINER:
         return _Role.MEMBER
     return _Role.HREF if name == "href" else _Role.INSIDE

@@ -1,0 +1,88 @@
+"""Real banks' interfaces, served by WireMock, recorded through both doors, and asked again without the bank."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tools.recorded_banks import DOORS, PAGE, Outcome, Step, backwards, differences, led_to, page, walk
+
+from tests.support.wiremock import BANKS, BankRequest, missing
+
+BANK, BASE = "https://localhost:9443", "http://127.0.0.1:8081"
+REPLAYED = {"X-Sandbox-Source": "rule", "Content-Type": "application/json"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+@pytest.mark.parametrize("bank", ["olb", "sparkassen"])
+def test_all_that_was_recorded_is_answered_again(bank: str, tmp_path: Path) -> None:
+    outcomes = list(walk(bank, tmp_path))
+    assert [(one.door, one.redacted) for one in outcomes] == [(door, red) for door in DOORS for red in (True, False)]
+    for one in outcomes:
+        assert one.losses == ()
+        assert one.requests == one.recorded == one.answered > 6
+        assert 0 < one.rules <= one.requests
+        assert one.lines < 30 * one.requests
+        assert one.not_recorded == 0
+
+
+@pytest.mark.skipif(not BANKS, reason=str(missing()))
+def test_the_page_is_about_each_bank() -> None:
+    rows = [line.split(" | ")[:3] for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
+    assert rows == [[f"| {bank}", door, red] for bank in BANKS for door in DOORS for red in ("yes", "no")]
+
+
+def test_a_loss_is_counted_once() -> None:
+    losses = ("GET /a: 404 instead of 200", "GET /b: /x is missing", "GET /b: /y is missing")
+    one = Outcome("bank", "proxy", False, 7, recorded=7, rules=6, lines=90, not_recorded=1, losses=losses)
+    assert one.answered == 5
+    assert page([one]).endswith("| bank | proxy | no | 7 | 7 | 5 | 6 | 90 | 1 |\n")
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] = REPLAYED) -> httpx.Response:
+    return httpx.Response(status, headers=headers, content=json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "exact", "redacted"),
+    [
+        ({"a": 1}, {"a": 1}, [], []),
+        ({"a": 1}, {"a": 2}, ["/a is another"], []),
+        ({"a": 1}, {"a": "1"}, ["/a is another"], ["/a is another"]),
+        ({"a": 1}, {}, ["/a is missing", " is new"], ["/a is missing", " is new"]),
+        ({"a": [1, 2]}, {"a": [1]}, ["/a/1 is missing"], ["/a/1 is missing"]),
+        ({"a": BANK + "/v1/1"}, {"a": BASE + "/v1/1"}, [], []),
+        ({"a": BANK + "/v1/1"}, {"a": BASE + "/v1/2"}, ["/a leads elsewhere"], []),
+        ({"a": BANK + "/v1/1"}, {"a": BASE + "/v1"}, ["/a leads elsewhere"], ["/a leads elsewhere"]),
+        ({"a": BANK + "/v1/1"}, {"a": BANK + "/v1/1"}, ["/a leads elsewhere"], ["/a leads elsewhere"]),
+        ({"a": BANK + "/v1/1"}, {"a": "dropped"}, ["/a is no link any more"], ["/a is no link any more"]),
+    ],
+)
+def test_what_is_another_is_seen(recorded: Any, replayed: Any, exact: list[str], redacted: list[str]) -> None:
+    for is_exact, expected in ((True, exact), (False, redacted)):
+        assert list(differences(answer(recorded), answer(replayed), (BANK,), BASE, exact=is_exact)) == expected
+
+
+def test_another_status_place_or_kind_is_seen() -> None:
+    def seen(other: httpx.Response) -> list[str]:
+        return list(differences(answer({}), other, (BANK,), BASE, exact=True))
+
+    assert seen(answer({}, 404)) == ["404 instead of 200"]
+    assert seen(answer({}, headers={**REPLAYED, "X-Sandbox-Source": "handler"})) == ["answered by handler"]
+    assert "application/problem+json instead of application/json" in seen(
+        answer({}, headers={**REPLAYED, "Content-Type": "application/problem+json"})
+    )
+    assert seen(answer({}, headers={**REPLAYED, "Location": "/a"})) == ["Location is new"]
+
+
+def test_only_what_was_asked_for_several_times_stays_in_its_order() -> None:
+    def step(target: str, status: int) -> Step:
+        return Step(BankRequest("GET", target, (), ""), httpx.Response(status))
+
+    steps = [step("/a", 200), step("/status", 201), step("/b", 200), step("/status", 202)]
+    assert [one.answer.status_code for one in backwards(steps)] == [201, 200, 202, 200]
+    assert led_to(steps[0], f"{BANK}/a", (BANK,))
+    assert not led_to(steps[0], f"{BANK}/a?page=2", (BANK,))

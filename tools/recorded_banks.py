@@ -1,0 +1,297 @@
+"""docs/recorded-banks.md: banks are recorded, stopped, and asked again: `python -m tools.recorded_banks --write`.
+
+WireMock serves each bank's mappings. What can be asked of it is sent to it through a recording sandbox, by proxy and
+base URL, redacted and not; then to a sandbox that has the recording alone, in the reverse order.
+"""
+
+import argparse
+import json
+import ssl
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+import httpx
+from lxml import etree
+from tests.support.bank_words import FOLDER
+from tests.support.doors import START
+from tests.support.recorded_bank.process import SandboxProcess, stopping
+from tests.support.wiremock import BANKS, BankRequest, WireMock, fitting, mappings, missing, was_unmatched
+
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.recording.har_log import raw_files, read_raw
+from xs2a_sandbox.redaction.body import notes
+
+PAGE = Path(__file__).parents[1] / "docs" / "recorded-banks.md"
+DOORS = ("proxy", "base URL")
+
+_TEXT = """\
+# Recorded banks
+
+<!-- Written by `make recorded-banks`. -->
+
+{banks} banks' interfaces are recorded and asked again: consents, tokens, accounts, balances, transactions, payments,
+with prefixes before `/v1` that differ within one bank, OAuth beside the interface, forms, XML, redirects, paging, and
+states that change. They are mappings of WireMock, which lie beside the project in `../shared/data/recorded-banks` and
+are no part of it; WireMock itself serves them.
+
+For each bank, door and way of redaction: `record` with one entry of `banks`, one request for each mapping; the bank is
+stopped; `serve` of the recording gets the same requests, in the reverse order. Answered is what has the status, the
+structure and the links of the bank's answer, without redaction the very values; where a link leads to what was
+recorded, that is answered, too.
+
+| bank | door | redacted | requests | recorded | answered | rules | lines of YAML | bodies not recorded |
+|---|---|---|--:|--:|--:|--:|--:|--:|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A request, and what was answered."""
+
+    request: BankRequest
+    answer: httpx.Response
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Figures of one bank through one door. `losses` say which answers are not what they were, and how."""
+
+    bank: str
+    door: str
+    redacted: bool
+    requests: int
+    recorded: int
+    rules: int
+    lines: int
+    not_recorded: int
+    losses: tuple[str, ...]
+
+    @property
+    def answered(self) -> int:
+        return self.requests - len({line.partition(":")[0] for line in self.losses})
+
+    @property
+    def row(self) -> str:
+        cells: list[Any] = [self.bank, self.door, "yes" if self.redacted else "no", self.requests, self.recorded]
+        return f"| {' | '.join(map(str, [*cells, self.answered, self.rules, self.lines, self.not_recorded]))} |"
+
+
+def walk(bank: str, directory: Path) -> Iterator[Outcome]:
+    """Records the bank in four ways, stops it, and asks each recording."""
+    tapes = {}
+    requests = [fitting(mapping["request"]) for _, mapping in mappings(bank)]
+    mock = WireMock(directory / "bank")
+    with stopping(mock):
+        mock.begun()
+        settings = {"banks": [{"url": mock.tls_url, "ca": str(mock.ca)}]}
+        for door in DOORS:
+            for redacted in (True, False):
+                mock.load(bank)
+                home = directory / f"{door} {redacted}".replace(" ", "-")
+                flags = ("--to", str(home / "tape"), *(() if redacted else ("--no-redact",)))
+                sandbox = SandboxProcess(home, "record", *flags, settings=settings, confdir=home / "conf")
+                with stopping(sandbox):
+                    base = at(sandbox, door, mock.tls_url)
+                    steps = sent(sandbox, door, base, requests)
+                    sandbox.stop()
+                if unfit := [step.request for step in steps if was_unmatched(step.answer)]:
+                    raise RuntimeError(f"{bank}: WireMock does not know {unfit[0]}")
+                tapes[door, redacted] = home, steps, {mock.tls_url, base}
+    for (door, redacted), (home, steps, origins) in tapes.items():
+        replayed = SandboxProcess(
+            home / "replay", "serve", "--cassettes", str(home / "tape" / "cassettes"), confdir=home / "conf"
+        )
+        with stopping(replayed):
+            base = at(replayed, door, mock.tls_url)
+            losses = tuple(replay(replayed, door, base, steps, origins, exact=not redacted))
+        yield outcome(bank, door, home / "tape", redacted, len(steps), losses)
+
+
+def sent(sandbox: SandboxProcess, door: str, base: str, requests: Sequence[BankRequest]) -> list[Step]:
+    """The requests, one after the other, with the answers to them."""
+    with closing(client(sandbox, door)) as app:
+        return [Step(request, answer(app, base, request)) for request in requests]
+
+
+def client(sandbox: SandboxProcess, door: str) -> httpx.Client:
+    if door == "base URL":
+        return httpx.Client(trust_env=False, timeout=START)
+    proxy = sandbox.proxy  # it has its CA when it listens
+    return httpx.Client(
+        trust_env=False, timeout=START, proxy=proxy, verify=ssl.create_default_context(cafile=sandbox.ca)
+    )
+
+
+def at(sandbox: SandboxProcess, door: str, bank_url: str) -> str:
+    """The beginning of what an app asks for: by proxy it names the bank."""
+    return bank_url if door == "proxy" else f"http://127.0.0.1:{sandbox.direct_port}"
+
+
+def answer(app: httpx.Client, base: str, request: BankRequest) -> httpx.Response:
+    return app.request(request.method, base + request.target, headers=request.headers, content=request.body.encode())
+
+
+def replay(
+    sandbox: SandboxProcess, door: str, base: str, steps: Sequence[Step], origins: Collection[str], *, exact: bool
+) -> Iterator[str]:
+    """The losses: where an answer is another than the one recorded, whose links led to one of the `origins`."""
+    with closing(client(sandbox, door)) as app:
+        for step in backwards(steps):
+            again = answer(app, base, step.request)
+            place = f"{step.request.method} {step.request.target}"
+            before, after = (dict(leaves(one)) for one in (step.answer, again))
+            for difference in differences(step.answer, again, origins, base, exact=exact):
+                yield f"{place}: {difference}"
+            for link in (link for link in before if is_link(before[link]) and link in after):
+                if other := next((one for one in steps if led_to(one, before[link], origins)), None):
+                    followed = answer(app, "", replace(other.request, target=urljoin(base, after[link])))
+                    if followed.status_code != other.answer.status_code:
+                        yield f"{place}: {link} leads to a {followed.status_code}"
+
+
+def backwards(steps: Sequence[Step]) -> list[Step]:
+    """The steps in the reverse order; what was asked for several times stays in its own."""
+    turns: dict[BankRequest, list[Step]] = {}
+    for step in steps:
+        turns.setdefault(step.request, []).append(step)
+    return [turns[step.request].pop(0) for step in reversed(steps)]
+
+
+def led_to(step: Step, link: str, origins: Collection[str]) -> bool:
+    """True if this is what the link led to."""
+    return step.request.method == "GET" and unquote(step.request.target) == unquote(below(link, origins))
+
+
+def differences(
+    recorded: httpx.Response, replayed: httpx.Response, origins: Collection[str], base: str, *, exact: bool
+) -> Iterator[str]:
+    """In words, what is another than it was. If not `exact`, values may be others, of the same structure."""
+    if recorded.status_code != replayed.status_code:
+        yield f"{replayed.status_code} instead of {recorded.status_code}"
+        return
+    if (source := replayed.headers.get("x-sandbox-source")) != "rule":
+        yield f"answered by {source}"
+    kind, other_kind = (media_type(one.headers.get("content-type")) for one in (recorded, replayed))
+    if kind != other_kind:
+        yield f"{other_kind} instead of {kind}"
+    before, after = (dict(leaves(one)) for one in (recorded, replayed))
+    yield from (f"{place} is missing" for place in sorted(before.keys() - after.keys()))
+    yield from (f"{place} is new" for place in sorted(after.keys() - before.keys()))
+    for place in sorted(before.keys() & after.keys()):
+        one, other = before[place], after[place]
+        if is_link(one) and is_link(other):
+            one, other = below(one, origins), below(other, (base,))
+            if (one != other) if exact else (shape(one) != shape(other)):
+                yield f"{place} leads elsewhere"
+        elif is_link(one):
+            yield f"{place} is no link any more"
+        elif (one != other) if exact else type(one) is not type(other):
+            yield f"{place} is another"
+
+
+def leaves(response: httpx.Response) -> Iterator[tuple[str, Any]]:
+    """The values of an answer by their place: Location, members of JSON, elements of XML, or all of a text."""
+    if "location" in response.headers:
+        yield "Location", response.headers["location"]
+    body = response.content
+    media = media_type(response.headers.get("content-type"))
+    if media.endswith("json") and body:
+        yield from members(json.loads(body), "")
+    elif media.endswith("xml") and body:
+        yield from elements(etree.fromstring(body, etree.XMLParser(resolve_entities=False)), "")
+    else:
+        yield "the body", body
+
+
+def members(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    inner: Mapping[Any, Any] = value if isinstance(value, dict) else {}
+    if isinstance(value, list):
+        inner = dict(enumerate(value))
+    if not inner:
+        yield place, value
+    for name, one in inner.items():
+        yield from members(one, f"{place}/{name}")
+
+
+def elements(element: etree._Element, place: str) -> Iterator[tuple[str, Any]]:
+    yield place, (element.text or "").strip()
+    for number, one in enumerate(element):
+        yield from elements(one, f"{place}/{one.tag}[{number}]")
+
+
+def is_link(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(("/", "http://", "https://"))
+
+
+def below(link: str, origins: Collection[str]) -> str:
+    """The link, without the origin of a bank or a sandbox."""
+    return next((link.removeprefix(origin) for origin in origins if link.startswith(f"{origin}/")), link)
+
+
+def shape(link: str) -> tuple[bool, int, tuple[str, ...]]:
+    """True if it leads away, how many segments its path has, and the names in its query."""
+    parts = urlsplit(link)
+    names = tuple(pair.partition("=")[0] for pair in parts.query.split("&"))
+    return bool(parts.netloc), parts.path.count("/"), names
+
+
+def outcome(bank: str, door: str, tape: Path, redacted: bool, requests: int, losses: tuple[str, ...]) -> Outcome:
+    entries = [entry for file in raw_files(tape) for entry in read_raw(file)]
+    bodies = [
+        (body, Headers(headers).get("content-type"))
+        for entry in entries
+        for headers, body in ((entry.headers, entry.body), (entry.answer_headers, entry.answer_body))
+    ]
+    cassettes = sorted((tape / "cassettes").glob("*.yaml"))
+    return Outcome(
+        bank,
+        door,
+        redacted,
+        requests,
+        recorded=len(entries),
+        rules=sum(len(yaml_reader.read(file).value.get("rules", ())) for file in cassettes),
+        lines=sum(len(file.read_text().splitlines()) for file in cassettes),
+        not_recorded=sum(entry.cut for entry in entries) + sum(len(notes(body, media_type(m))) for body, m in bodies),
+        losses=losses,
+    )
+
+
+def page(outcomes: Sequence[Outcome]) -> str:
+    """docs/recorded-banks.md."""
+    number = ("No", "One", "Two", "Three", "Four", "Five")[len({one.bank for one in outcomes})]
+    return _TEXT.format(banks=number) + "".join(f"{one.row}\n" for one in outcomes)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.recorded_banks", description="Record banks and ask again.")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument("banks", nargs="*", metavar="BANK", help=f"only some of {FOLDER}")
+    arguments = parser.parse_args()
+    if reason := missing():
+        print(f"The banks cannot be recorded here: {reason}", file=sys.stderr)
+        return 2
+    if unknown := set(arguments.banks) - set(BANKS):
+        parser.error(f"there is no bank {', '.join(sorted(unknown))}; there are {', '.join(BANKS)}")
+    if arguments.write and arguments.banks:
+        parser.error("the page is about all banks")
+    outcomes: list[Outcome] = []
+    for bank in arguments.banks or BANKS:
+        with TemporaryDirectory() as directory:
+            for one in walk(bank, Path(directory)):
+                outcomes.append(one)
+                print(one.row, *(f"  {loss}" for loss in one.losses), sep="\n", flush=True)
+    if arguments.write:
+        PAGE.write_text(page(outcomes))
+    return int(any(one.losses or one.recorded < one.requests for one in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
