@@ -25,6 +25,7 @@ from tests.support.recorded_bank.traces import Haystack, below, packed
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.http.multipart import with_boundary, without_boundary
 from xs2a_sandbox.redaction.body import note_of
 
 ROADS = ("proxy", "base URL")
@@ -156,8 +157,11 @@ def test_the_haystack_sees_through_every_disguise() -> None:
                 assert Haystack("disguised", [b"x " + disguised + b" y"]).holds(secret), (secret, disguised)
 
 
-def test_more_than_two_hundred_secrets_are_planted() -> None:
-    assert len({secret.value for secret in PLANTED}) > 300
+def test_more_than_five_hundred_secrets_are_planted() -> None:
+    assert len({secret.value for secret in PLANTED}) > 500
+    elsewhere = ("form body", "multipart body", "request body in XML", "answer body, GET /odd/xml")
+    odd = tuple(f"answer body, GET /odd/{name}" for name in ("camt", "mt940", "form", "multipart"))
+    assert len({secret.value for secret in PLANTED if secret.place.startswith((*elsewhere, *odd))}) > 150
     assert len({secret.kind for secret in PLANTED}) > 20
 
 
@@ -296,7 +300,9 @@ def test_an_account_is_the_same_in_path_body_and_link(tape: Tape) -> None:
 
 def test_whatever_looks_like_an_iban_is_a_valid_one(tape: Tape) -> None:
     written = below("all", tape.directory).plain
-    assert {text for text in _IBAN.findall(written) if len(text) <= 34 and not is_iban(text)} == set()
+    # An account of MT940 has its currency behind it.
+    ibans = {text.removesuffix("EUR") for text in _IBAN.findall(written) if len(text) <= 34}
+    assert {text for text in ibans if not is_iban(text)} == set()
 
 
 def test_the_replay_opens_no_connection(world: World) -> None:
@@ -383,7 +389,9 @@ def test_bodies_that_are_no_json_stay_what_they_are(tape: Tape) -> None:
     for step, replayed in both(tape):
         if of_json(step) is None:
             assert bool(replayed.body) == bool(step.body), step.name
-            assert replayed.headers.get("Content-Type") == step.headers.get("Content-Type"), step.name
+            one, two = (str(s.headers.get("Content-Type")) for s in (step, replayed))
+            assert without_boundary(two) == without_boundary(one), step.name
+            assert with_boundary(two, replayed.body[2:].partition(b"\r")[0].decode("latin-1")) == two, step.name
 
 
 def test_what_says_nothing_of_anybody_is_the_same(tape: Tape) -> None:
@@ -426,7 +434,7 @@ def test_cassettes_are_files_by_resource(tape: Tape) -> None:
 
 
 def test_a_second_recording_changes_only_what_the_bank_gave_anew(world: World) -> None:
-    """It adds what was asked of new consents and payments, and takes away no more than these did in three answers."""
+    """It adds what was asked of new consents and payments, and takes away no more than these did in four answers."""
     before = texts(world.tapes[ROADS[0]].cassettes)
     assert before.keys() == world.again.keys()
     gone = [
@@ -434,7 +442,7 @@ def test_a_second_recording_changes_only_what_the_bank_gave_anew(world: World) -
         for name, text in before.items()
         for line in Counter(text.splitlines()) - Counter(world.again[name].splitlines())
     ]
-    assert len([line for line in gone if "recorded: {hash: " in line]) == 3
+    assert len([line for line in gone if "recorded: {hash: " in line]) == 4
     given = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4|recorded: \{hash: ")
     assert [line for line in gone if not given.search(line)] == []
 

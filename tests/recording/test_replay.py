@@ -13,7 +13,7 @@ from tests.support.taping import START, URL, tape, taped
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.http import Request
+from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.derive import derive
@@ -101,6 +101,27 @@ def test_payments_in_xml_and_multipart_fit_a_redacted_recording(here: Path) -> N
                 body = body.replace(boundary.encode(), b"another")
         response = Client(engine).post(one.target, headers=headers, body=body)
         assert (response.source, response.json()) == ("rule", answer)
+
+
+def test_words_that_nobody_knows_are_the_same_in_path_location_and_links(here: Path) -> None:
+    moved = replace(
+        taped("/sx/v1/qwrtz/start?bank=qwrtz", status=302),
+        answer_headers=Headers([("Location", f"{URL}/sx/v1/qwrtz/landing/wxkvt")]),
+        answer_body=b"",
+    )
+    landing = taped("/sx/v1/qwrtz/landing/wxkvt", {"name": "qwrtz", "_links": {"self": {"href": "/sx/v1/qwrtz/start"}}})
+    recorded(here, moved, landing)
+    client = Client(replayed(here))
+    redirect = client.get("/sx/v1/qwrtz/start?bank=qwrtz")
+    there = redirect.headers["location"].partition("/sx/")[2]
+    assert there
+    answer = client.get(f"/sx/{there}")
+    assert (redirect.status, answer.status, answer.source) == (302, 200, "rule")
+    assert client.get("/sx/v1/qwrtz/landing/wxkvt").json() == answer.json()
+    word = answer.json()["name"]
+    assert word != "qwrtz"
+    assert there == f"v1/{word}/landing/{there.rpartition('/')[2]}"
+    assert answer.json()["_links"]["self"]["href"].endswith(f"/sx/v1/{word}/start")
 
 
 STATEMENT = f""":20:AUSZUG4711-0815

@@ -10,6 +10,7 @@ from tests.support.planting import PLACES, Planted, planted
 from tests.support.recorded_bank.planted import KINDS
 from tests.support.recorded_bank.traces import Haystack, below
 from xs2a_sandbox.http.har import to_har
+from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.redaction.redactor import Redactor
@@ -21,12 +22,14 @@ EVERY = list(planted())
 def written(one: Planted) -> Haystack:
     entry = Redactor(KEY).entry(one.entry)
     content = json.dumps(to_har(entry), ensure_ascii=False).encode()
-    return Haystack("written", [content, entry.body, entry.answer_body])
+    shown = Display(lambda: Redactor(KEY), lambda: Redactor(KEY)).entry(one.entry, personal=True)
+    journal = json.dumps(to_har(shown), ensure_ascii=False).encode()
+    return Haystack("written", [content, entry.body, entry.answer_body, journal, shown.body, shown.answer_body])
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len({one.secret.value for one in EVERY}) > 500
-    assert len(PLACES) > 30
+    assert len({one.secret.value for one in EVERY}) > 1500
+    assert len(PLACES) > 60
     assert len(KINDS) > 20
 
 

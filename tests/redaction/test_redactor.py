@@ -494,11 +494,42 @@ def test_no_exchange_is_too_odd(text: str, headers: list[tuple[str, str]], body:
 
 
 @pytest.mark.parametrize(
-    "media", ["application/x-www-form-urlencoded", "application/x-www-form-urlencoded;charset=UTF-8"]
+    "media",
+    [
+        "application/x-www-form-urlencoded",
+        "application/x-www-form-urlencoded;charset=UTF-8",
+        "application/json; charset=utf-8",
+        "application/problem+json",
+        "application/hal+json",
+        "application/xml",
+        "application/octet-stream",
+        "application/x-ndjson",
+        "text/plain",
+        "text/csv",
+        "image/png",
+    ],
 )
-def test_a_form_is_one_in_the_recording_too(media: str) -> None:
-    form = entry(headers=(("Content-Type", media),), body=b"grant_type=refresh_token")
-    assert Redactor(KEY).entry(form).headers.get("content-type") == media
+def test_media_types_stay_so_that_bodies_are_read_as_what_they_are(media: str) -> None:
+    entry = Exchange(
+        *(datetime(2026, 11, 21, tzinfo=UTC), 1.0, "https://bank.example", "POST", "/token"),
+        *(Headers([("Content-Type", media)]), b"", 200, Headers([("Content-Type", media)]), b""),
+    )
+    new = Redactor(KEY).entry(entry)
+    assert (new.headers.get("content-type"), new.answer_headers.get("content-type")) == (media, media)
+
+
+def test_the_boundary_is_the_same_in_header_and_body() -> None:
+    kind = 'multipart/mixed; boundary="--Anna4711"; type=anna'
+    body = b"----Anna4711\r\n\r\n{}\r\n----Anna4711--\r\n"
+    entry = Exchange(
+        *(datetime(2026, 11, 21, tzinfo=UTC), 1.0, "https://bank.example", "POST", "/v1/x"),
+        *(Headers([("Content-Type", kind)]), body, 200, Headers([("Content-Type", kind)]), body),
+    )
+    new = Redactor(KEY).entry(entry)
+    for headers, content in ((new.headers, new.body), (new.answer_headers, new.answer_body)):
+        written = str(headers.get("content-type"))
+        assert "nna" not in written
+        assert content.startswith(f"--{written.partition('boundary=')[2]}\r\n".encode())
 
 
 @pytest.mark.parametrize("name", ["token_endpoint", "authorization_endpoint", "tokenEndpoint"])

@@ -372,3 +372,61 @@ def test_what_is_known_stays() -> None:
         assert censor.value(text) == text
     assert censor.url("/v1/payments/XYZ-1?a=Anna") == "/v1/payments/XYZ-1?a=Anna"
     assert censor.member("access_token", "Anna") == "dropped"
+
+
+class TestPrefixes:
+    """What stands in front of the version of an interface names no resource."""
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/sx/v1/accounts", "/joba-psd2/v1.3/accounts", "/xs2a/OLB/v1/accounts", "/yoltbank/qwrt/v2/consents/status"],
+    )
+    def test_words_of_it_stay_in_paths_and_links(self, path: str) -> None:
+        censor = Censor(KEY, DEFAULT)
+        censor.trust("https://bank.example:8443")
+        assert censor.url(path) == path
+        assert censor.url(f"https://bank.example:8443{path}") == f"https://bank.example:8443{path}"
+        assert censor.member("href", path) == path
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/anna%20huber/v1/accounts",
+            "/Huber/v1/accounts",
+            "/customers/anna/v1/accounts",
+            "/users/anna/v1/accounts",
+            "/AT611904300234573201/v1/accounts",
+            "/K7Q2DHJC/v1/accounts",
+            "/4711081547/v1/accounts",
+            "/v1/anna/v2/accounts",
+        ],
+    )
+    def test_persons_accounts_and_ids_do_not(self, path: str) -> None:
+        for part in ("anna", "huber", "Huber", "AT61", "K7Q2DHJC", "4711081547"):
+            assert part not in Censor(KEY, DEFAULT).url(path)
+
+    def test_those_of_others_than_the_bank_do_not(self) -> None:
+        assert "anna" not in Censor(KEY, DEFAULT).url("https://shop.example/anna/v1/orders")
+
+
+class TestWhatOnlyTellsOfASecret:
+    """Its place, its kinds: no secret itself."""
+
+    def test_endpoints_are_links(self) -> None:
+        censor = Censor(KEY, DEFAULT)
+        censor.trust("https://bank.example")
+        for name in ("authorization_endpoint", "token_endpoint", "tokenEndpoint"):
+            assert censor.member(name, "https://bank.example/oauth2/token") == "https://bank.example/oauth2/token"
+            assert censor.member(name, "https://bank.example/oauth2?token=abc1def2") == (
+                "https://bank.example/oauth2?token=dropped"
+            )
+
+    def test_what_is_supported_are_codes(self) -> None:
+        censor = Censor(KEY, DEFAULT)
+        for name, text in {
+            "token_endpoint_auth_methods_supported": "client_secret_basic",
+            "code_challenge_methods_supported": "S256",
+        }.items():
+            assert censor.member(name, text) == text
+            assert censor.member(name, "Xk3nQz91LmPq") != "Xk3nQz91LmPq"
+        assert censor.number("access_token_lifetime", "3600") == "3600"

@@ -49,7 +49,7 @@ def names_of(language: str) -> set[str]:
 
 def test_each_word_is_there_once_in_order_and_in_lower_case() -> None:
     found = sections()
-    assert list(found) == ["words", "also-names", "particles", "codes"]
+    assert list(found) == ["words", "roots", "also-names", "particles", "codes"]
     for words in found.values():
         assert words == sorted(set(words))
     assert not set(found["words"]) & set(found["also-names"] + found["particles"])

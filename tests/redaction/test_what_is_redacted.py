@@ -26,6 +26,8 @@ OWN_WORDS = [
         for one in """
         v1 accounts balances transactions card-accounts consents authorisations payments sepa-credit-transfers status
         periodic-payments bulk-payments signing-baskets funds-confirmations oauth2 token authorize callback psd2 xs2a
+        accountid consentid paymentinitiation standingorders psd2api xs2aapi oauth2api getDeliveries deliveriesId
+        openbankingproject preprod hateoas imprint heartbeat regions portfolios enrolment idp sso saml
         berlingroup open-banking account-information payment-initiation customers consent-requests login scaOauthLinks
         api-oauth-xs2a domestic-payments standing-orders direct-debits beneficiaries well-known openid-configuration
         """.split()
@@ -34,7 +36,7 @@ OWN_WORDS = [
         Said("scope", "scope", one)
         for one in """
         AIS PIS CBPII openid profile offline_access DEDICATED_AISP aisp-payments payment-accounts:balances:view accounts
-        fundsconfirmations stet-extended ais:accounts
+        fundsconfirmations openid paymentinitiation accountinformation stet-extended ais:accounts
         """.split()
     ),
     *(
@@ -49,6 +51,7 @@ OWN_WORDS = [
     *(
         Said("error text", "text", one)
         for one in (
+            "{consentid} or {paymentid} is unknown",
             "The consent is expired and must be renewed by the payment service user",
             "Mandatory header is missing or has an invalid format",
             "Resource unknown: the account does not exist or is not available for this consent",

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
 
 from tests.support.recorded_bank.planted import KINDS, Secret, secret
 from xs2a_sandbox.http import Headers
@@ -46,6 +47,32 @@ def _form(form: str) -> Plant:
     return lambda s: replace(
         _PLAIN, method="POST", headers=Headers([_FORM]), body=form.format(quote(s, safe="")).encode()
     )
+
+
+def _xml(form: str, media: str = "application/xml") -> Plant:
+    headers = Headers([("Content-Type", media)])
+    return lambda s: replace(_PLAIN, answer_headers=headers, answer_body=form.replace("{}", escape(s)).encode())
+
+
+def _camt(form: str) -> Plant:
+    document = "<?xml version='1.0' encoding='UTF-8'?><Document xmlns='urn:iso:std:iso:20022:tech:xsd:camt.053.001.02'>"
+    return _xml(f"{document}<BkToCstmrStmt><Stmt>{form}</Stmt></BkToCstmrStmt></Document>")
+
+
+def _statement(field: str) -> Plant:
+    text = f":20:STARTUMS\n:25:1/1\n:60F:C261119EUR1,00\n{field}\n:62F:C261120EUR1,00\n-\n"
+    headers = Headers([("Content-Type", "text/plain")])
+    return lambda s: replace(_PLAIN, answer_headers=headers, answer_body=text.replace("{}", s).encode())
+
+
+def _multipart(part: str, boundary: str = "x") -> Plant:
+    def plant(s: str) -> Exchange:
+        line = boundary.format(quote(s, safe=""))[:60]
+        headers = Headers([("Content-Type", f"multipart/form-data; boundary={line}")])
+        body = f"--{line}\r\n{part.replace('{}', s.replace(chr(34), chr(39)))}\r\n--{line}--\r\n"
+        return replace(_PLAIN, method="POST", headers=headers, body=body.encode())
+
+    return plant
 
 
 def _imported(spoil: Callable[[dict[str, Any], str], None]) -> Plant:
@@ -106,6 +133,43 @@ PLACES: Mapping[str, Plant] = {
     "device": _json(lambda s: {"deviceId": s, "device": {"id": s}}),
     "amount": _json(lambda s: {"total": s, "balanceAmount": {"amount": s}}),
     "currency": _json(lambda s: {"currency": s, "bic": s}),
+    "element of XML": _xml("<a><b>{}</b></a>"),
+    "element of XML beside another": _xml("<a>{}<b/>{}</a>"),
+    "element of XML that says it is text": _xml("<?xml version='1.0'?><a><b>{}</b></a>", "text/plain"),
+    "attribute of XML": lambda s: replace(
+        _PLAIN,
+        answer_headers=Headers([("Content-Type", "application/xml")]),
+        answer_body=f"<a x={quoteattr(s)}><status code={quoteattr(s)}/></a>".encode(),
+    ),
+    "CDATA": _xml("<a><![CDATA[<b>{}</b>]]></a>"),
+    "text of an error in XML": _xml("<error><message>Consent of {} expired</message></error>"),
+    "broken XML": _xml("<a>{}"),
+    "camt: name": _camt("<Ntry><NtryDtls><Dbtr><Nm>{}</Nm></Dbtr></NtryDtls></Ntry>"),
+    "camt: account": _camt("<Acct><Id><Othr><Id>{}</Id></Othr></Id></Acct>"),
+    "camt: purpose": _camt("<RmtInf><Ustrd>{}</Ustrd></RmtInf><AddtlNtryInf>{}</AddtlNtryInf>"),
+    "camt: reference": _camt("<Refs><EndToEndId>{}</EndToEndId><AcctSvcrRef>{}</AcctSvcrRef></Refs>"),
+    "camt: code": _camt("<Purp><Cd>{}</Cd><Prtry>{}</Prtry></Purp><Sts>{}</Sts><Issr>{}</Issr>"),
+    "camt: currency and bank": _camt("<Ccy>{}</Ccy><FinInstnId><BIC>{}</BIC></FinInstnId><Dt>{}</Dt>"),
+    "MT940: reference": _statement(":20:{}\n:21:{}"),
+    "MT940: account": _statement(":25:1/{}"),
+    "MT940: reference of an entry": _statement(":61:2611201120D12,50NTRF{}//{}\n{}"),
+    "MT940: balance": _statement(":64:{}\n:34F:{}\n:13D:{}\n:28C:{}"),
+    "MT940: purpose": _statement(":86:{}"),
+    "MT940: purpose after a code": _statement(":86:/REMI/{}/NAME/{}"),
+    "MT940: subfields": _statement(":86:177?00{}?10{}?20SVWZ+{}?21EREF+{}?30{}?31{}?32{}?34{}?60{}"),
+    "MT940: unknown field": _statement(":99:{}\n:NS:{}"),
+    "MT940: between fields": _statement("-}\n{}\n:20:X"),
+    "multipart: field": _multipart('Content-Disposition: form-data; name="x"\r\n\r\n{}'),
+    "multipart: name of a field": _multipart('Content-Disposition: form-data; name="{}"\r\n\r\nx'),
+    "multipart: file name": _multipart('Content-Disposition: form-data; name="x"; filename="{}"\r\n\r\n1'),
+    "multipart: other fields of a head": _multipart(
+        'Content-ID: {}\r\nX-Customer: {}\r\nContent-Disposition: form-data; name="x"; creator="{}"\r\n\r\n1'
+    ),
+    "multipart: type": _multipart("Content-Type: text/plain; user={}\r\n\r\nx"),
+    "multipart: JSON": _multipart('Content-Type: application/json\r\n\r\n{"x": "{}"}'),
+    "multipart: XML": _multipart("Content-Type: application/xml\r\n\r\n<a><![CDATA[{}]]></a>"),
+    "multipart: bytes": _multipart("Content-Type: image/png\r\n\r\n\x00{}"),
+    "multipart: boundary": _multipart('Content-Disposition: form-data; name="x"\r\n\r\n1', "b{}"),
     "HAR beside an exchange": _imported(_timings),
     "HAR cookies and status": _imported(_cookies),
 }

@@ -7,7 +7,7 @@ replaced.
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -40,6 +40,8 @@ _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\
 _CHUNK = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
 _FEW, _LONG_NAME = 4, 28
+_VERSION = re.compile(r"v\d+(?:\.\d+)*", re.ASCII)
+_PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,60}", re.ASCII)
 _MARKS = re.compile(
     r"""[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11}  # begins like an IBAN
@@ -60,7 +62,7 @@ def is_secret(name: str) -> bool:
 
 @lru_cache(4096)
 def _is_secret(name: str) -> bool:
-    if name.lower() in CODES or _last(name) == "endpoint":
+    if name.lower() in CODES or _last(name) in _LISTS["no-secrets"]:
         return False
     if _SECRETS.search(re.sub("[-_ ]", "", name)):
         return True
@@ -179,6 +181,18 @@ def _is_random(chunk: str) -> bool:
         return True
     humps = _WORDS.findall(chunk)
     return len(humps) > 3 and len(chunk) < 2.5 * len(humps)
+
+
+def prefix(segments: Sequence[str]) -> int:
+    """The number of segments in front of the version of an interface, where no resource is named: `/sx/v1/accounts`."""
+    version = next((place for place, segment in enumerate(segments) if _VERSION.fullmatch(segment)), 0)
+    before = [segment for segment in segments[:version] if segment]
+    return version if all(_PREFIX.fullmatch(one) and is_name(one) and not _is_of_persons(one) for one in before) else 0
+
+
+def _is_of_persons(segment: str) -> bool:
+    """True for `customers`, behind which somebody is named."""
+    return not _LISTS["personal-words"].isdisjoint(word.removesuffix("s") for word in _words(segment))
 
 
 def has_marks(text: str) -> bool:

@@ -367,7 +367,9 @@ class Censor:
             return self.shaped(text)
         scheme, authority, path, query, fragment = parts.groups()
         start = f"{scheme}://{self.host(authority)}" if scheme else ""
-        path = "/".join(self._segment(segment, depth) for segment in path.split("/"))
+        segments = path.split("/")
+        kept = allowlist.prefix(segments) if not scheme or self.is_trusted(authority.rpartition("@")[2]) else 0
+        path = "/".join([*segments[:kept], *(self._segment(segment, depth) for segment in segments[kept:])])
         end = "".join(
             f"{mark}{self.query(part, depth)}" for mark, part in (("?", query), ("#", fragment)) if part is not None
         )

@@ -185,7 +185,16 @@ def _part(part: str) -> Kind:
         return Kind.BARE
     counted = _COUNTED.fullmatch(part)
     kind = _listed(counted[1] if counted else part)
-    return Kind.BARE if kind and len(part) <= 2 else kind or Kind.OTHER
+    if kind:
+        return Kind.BARE if len(part) <= 2 else kind
+    return Kind.WORD if _is_joined(part.lower()) else Kind.OTHER
+
+
+def _is_joined(part: str) -> bool:
+    """True for words written as one, of which one is a root: `accountid`, `xs2aapi`, `paymentinitiationrequest`."""
+    roots = (root for root in word_roots() if len(root) < len(part))
+    rests = (part.removeprefix(root) if part.startswith(root) else part.removesuffix(root) for root in roots)
+    return any(len(rest) < len(part) and (_listed(rest) is Kind.WORD or _is_joined(rest)) for rest in rests)
 
 
 def humps(chunk: str) -> list[str]:
@@ -206,6 +215,11 @@ def _vocabulary() -> tuple[Collection[str], Mapping[str, Kind]]:
     """The codes, and the kinds of words in lower case."""
     lists = word_lists(FILE)
     return lists["codes"], {word: kind for section, kind in _SECTIONS.items() for word in lists[section]}
+
+
+@cache
+def word_roots() -> Collection[str]:
+    return word_lists(FILE)["roots"]
 
 
 def word_lists(file: Path) -> dict[str, set[str]]:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import requests
 
-from tests.support.recorded_bank import holdings, oddities
+from tests.support.recorded_bank import forms, holdings, oddities
 from tests.support.recorded_bank.planted import plant
 
 _HEADERS = "request header"
@@ -42,6 +42,9 @@ UNKNOWN_IBAN = plant("iban", f"{PAYMENT}, a key of an unknown member")
 XML_NAME = plant("name", "request body in XML, Nm")
 XML_IBAN = plant("iban", "request body in XML, IBAN")
 XML_TEXT = plant("remittance", "request body in XML, Ustrd")
+FORM = forms.form("form body, POST /search")
+_MADE_UP = "a-boundary-for-this-body"
+MULTIPART = forms.multipart("multipart body, POST /v1/payments", _MADE_UP)
 PASSWORD = plant("password", "request body, PUT …/authorisations, psuData.password")
 OTP = plant("otp", "request body, PUT …/authorisations, scaAuthenticationData")
 WRONG_OTP = plant("otp", "request body, PUT …/authorisations, a wrong scaAuthenticationData", "0" + OTP[::-1])
@@ -264,6 +267,15 @@ class App:
             body=xml.encode(),
         )
 
+        boundary = uuid.uuid4().hex
+        self.ask(
+            "a payment in several parts",
+            "POST",
+            "/v1/payments/pain.001-sepa-credit-transfers",
+            headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
+            body=MULTIPART.replace(_MADE_UP.encode(), boundary.encode()),
+        )
+
     def _elsewhere(self, consent: Mapping[str, str]) -> None:
         psu = holdings.PSU_ID
         basic = base64.b64encode(f"{psu}:{BASIC}".encode()).decode()
@@ -271,6 +283,8 @@ class App:
         for who in (STRANGER, STRANGER_NAME):
             self.ask("a stranger's profile", "GET", f"/customers/{quote(who)}/profile")
         self.ask("a search", "POST", f"/customers/{psu}/search", body=SEARCH)
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        self.ask("a search by form", "POST", "/search", headers=kind, body=FORM)
         self.ask("a search by query", "GET", f"/search?{urlencode(QUERY)}")
         for path in oddities.ANSWERS:
             self.ask(path, "GET", path)

@@ -87,6 +87,8 @@ class Ledger:
                 return self._ok(
                     {"hits": 1, "asked": dict(asked.query), "first": {"iban": holdings.OWN, "amount": "1310.25"}}
                 )
+            case "POST", ("search",):
+                return self._ok({"hits": 0})
             case "GET", ("odd", _):
                 status, headers, body = oddities.ANSWERS["/" + "/".join(asked.path)]
                 return status, list(headers), body

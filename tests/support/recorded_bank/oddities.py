@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import brotli
 import zstandard
 
+from tests.support.recorded_bank import forms
 from tests.support.recorded_bank.holdings import HOLDER, OWN, PSU_ID
 from tests.support.recorded_bank.planted import at
 
@@ -101,6 +102,20 @@ def _made() -> Mapping[str, Answer]:
         "broken-json": (200, js, _json(_of("/odd/broken-json"))[:-1]),
         "lines": (200, "application/x-ndjson", b"\n".join(_json(_of(f"/odd/lines, {n}")) for n in range(2))),
         "hal": (200, "application/hal+json", _json(_of("/odd/hal"))),
+        "camt": (200, xml, forms.camt("answer body, GET /odd/camt").encode()),
+        "camt-as-text": (200, text, forms.camt("answer body, GET /odd/camt-as-text").encode()),
+        "mt940": (200, text, forms.mt940("answer body, GET /odd/mt940").encode()),
+        "mt940-as-bytes": (
+            200,
+            "application/octet-stream",
+            forms.mt940("answer body, GET /odd/mt940-as-bytes").encode(),
+        ),
+        "form": (200, "application/x-www-form-urlencoded", forms.form("answer body, GET /odd/form")),
+        "multipart": (
+            200,
+            f"multipart/mixed; boundary={forms.BOUNDARY}",
+            forms.multipart("answer body, GET /odd/multipart", forms.BOUNDARY),
+        ),
         "text-in-json": (200, js, json.dumps(_json(_of("/odd/text-in-json")).decode()).encode()),
     }
     made: dict[str, Answer] = {
