@@ -28,7 +28,7 @@ FLEETING = [
     *("Set-Cookie", "X-Request-ID", "traceparent", "X-B3-TraceId", "Via", "Digest", "Signature", "ETag", "Age", "Vary"),
     *("Expires", "Last-Modified", "P3P", "Strict-Transport-Security", "Correlation-ID", "X-Correlation-ID", "CF-Ray"),
     *("X-Kong-Upstream-Latency", "X-Amzn-Trace-Id", "X-Cache-Hits", "X-Frame-Options", "X-Powered-By", "X-Runtime"),
-    *("Proxy-Authenticate", "TPP-Signature-Certificate", "X-Sandbox-Rule"),
+    *("Proxy-Authenticate", "TPP-Signature-Certificate", "X-Sandbox-Rule", "Matched-Stub-Id"),
 ]
 
 

@@ -13,9 +13,9 @@ FRAMING = HOP_BY_HOP | {"content-length", "expect", "host"}
 
 NOISE = frozenset(
     """
-    age content-security-policy dnt etag expires last-modified permissions-policy pragma priority referrer-policy
-    sec-fetch-dest sec-fetch-mode sec-fetch-site server strict-transport-security upgrade-insecure-requests user-agent
-    vary via x-content-type-options x-frame-options x-powered-by x-xss-protection
+    age content-security-policy dnt etag expires last-modified matched-stub-id matched-stub-name permissions-policy
+    pragma priority referrer-policy sec-fetch-dest sec-fetch-mode sec-fetch-site server strict-transport-security
+    upgrade-insecure-requests user-agent vary via x-content-type-options x-frame-options x-powered-by x-xss-protection
     """.split()
 )
 """About browsers, caches and makes of servers: they hold no person's data, and no app goes by them."""

@@ -10,7 +10,7 @@ from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.header_fields import FRAMING, HOP_BY_HOP, OURS
-from xs2a_sandbox.http.origin import split_authority
+from xs2a_sandbox.http.origin import Origin, split_authority
 from xs2a_sandbox.upstream import tls
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ class Upstream:
         authority = urlsplit(url).netloc.rpartition("@")[2]
         if any(_OURS in via for via in request.headers.all("Via")):
             raise BankError("bank-loop", bank=authority)
-        headers = _outgoing(request, authority, keep_host=bank.keep_host)
+        named = request.headers.get("Host")
+        host = named if named and (bank.keep_host or _is_at(named, url)) else authority
+        headers = _outgoing(request, host)
         answer = await self._session(bank).exchange(authority, url, request.method, target, headers, request.body)
         return replace(answer, headers=tuple(_end_to_end(answer.headers)))
 
@@ -76,11 +78,15 @@ class Upstream:
         return self._sessions[bank]
 
 
-def _outgoing(request: Request, authority: str, *, keep_host: bool) -> list[tuple[str, str]]:
+def _is_at(named: str, url: str) -> bool:
+    """True if it names the URL's host, and no other port: a sandbox on the same machine has another."""
+    scheme, netloc = urlsplit(url)[:2]
+    origin, authority = Origin.of(scheme, netloc.rpartition("@")[2]), split_authority(named)
+    return origin is not None and authority is not None and authority in ((origin.host, None), origin[1:])
+
+
+def _outgoing(request: Request, host: str) -> list[tuple[str, str]]:
     """The request's own headers, in their order; `Host` and `Content-Length` where they were."""
-    host = request.headers.get("Host")
-    if host is None or not (keep_host or _host(host) == _host(authority)):
-        host = authority
     own = {"host": host}
     if request.body or request.method in _WITH_LENGTH:
         own["content-length"] = str(len(request.body))
