@@ -430,3 +430,17 @@ class TestWhatOnlyTellsOfASecret:
             assert censor.member(name, text) == text
             assert censor.member(name, "Xk3nQz91LmPq") != "Xk3nQz91LmPq"
         assert censor.number("access_token_lifetime", "3600") == "3600"
+
+
+class TestEnumerations:
+    @pytest.mark.parametrize("text", ["NOPE_UNKNOWN", "SCHEME_XQ_PAUSED", "CONSENT_VERLOREN", "SALA", "NTRF+177+9310"])
+    def test_codes_in_capitals_stay_where_codes_stand(self, text: str) -> None:
+        assert Censor(KEY, DEFAULT).member("code", text) == text
+        assert Censor(KEY, DEFAULT).member("accountStatus", text) == text
+
+    @pytest.mark.parametrize("text", ["ANNA_HUBER", "HUBER", "anna_unknown", "K7Q2_UNKNOWN", "NTRF+177+93104711081"])
+    def test_names_and_ids_do_not(self, text: str) -> None:
+        assert Censor(KEY, DEFAULT).member("code", text) != text
+
+    def test_elsewhere_they_do_not(self) -> None:
+        assert Censor(KEY, DEFAULT).member("nickname", "NOPE_UNKNOWN") != "NOPE_UNKNOWN"

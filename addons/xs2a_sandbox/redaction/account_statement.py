@@ -125,7 +125,7 @@ def _as_member(meaning: str, text: str, censor: Censor) -> str:
 
 
 def _cut_alike(pieces: Sequence[str], redact: Callable[[str], str]) -> list[str]:
-    """What is made of all the pieces together, in pieces as long as they were; the last one takes what is left."""
+    """Redacts all the pieces as one, and cuts it into pieces as long as they were; the last one takes what is left."""
     new = redact("".join(pieces))
     places = [0, *accumulate(map(len, pieces[:-1])), len(new)]
     return [new[start:end] for start, end in pairwise(places)]

@@ -31,6 +31,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?", re.ASCII)
 _BOOKING_CODE = re.compile(r"[NSF][A-Z]{3}\+\d{3}(?:\+\d{4,5})?(?:\+\d{3})?", re.ASCII)
 """The transaction type of SWIFT, the booking code, the number of the entry, the text key of German banks."""
+_ENUMERATED = re.compile(r"[A-Z]{2,20}(?:_[A-Z]{2,20}){1,7}", re.ASCII)
 _QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
 """Longer whole numbers may be somebody's."""
 _DATE_TIME = re.compile(
@@ -112,9 +113,11 @@ def is_bic(name: str, text: str) -> bool:
 
 
 def is_code_value(text: str) -> bool:
-    """True for what is a code where codes stand."""
+    """True for what is a code where codes stand: `SALA`, `NTRF+177+9310`, `SCHEME_PAUSED` with one word at least."""
     if text in _LISTS["code-values"]:
         return True
+    if _ENUMERATED.fullmatch(text):
+        return any(kind(part) is Kind.WORD for part in text.split("_"))
     return _BOOKING_CODE.fullmatch(text) is not None and kind(text[:4]) is Kind.WORD
 
 

@@ -65,7 +65,7 @@ def spelled_out(name: str) -> str:
 
 @cache
 def _abbreviations() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """What stands for names as a whole, and for parts of them."""
+    """The words for names as a whole, and those for parts of them."""
     lists = word_lists(Path(__file__).with_name("iso20022.txt"))
     whole, parts = (dict(pair.split("=", 1) for pair in lists[section]) for section in ("names", "parts"))
     return whole, parts
