@@ -187,6 +187,10 @@ def test_matchers_of_a_body(patterns: Any, expected: Any) -> None:
         ([{"contains": "code_verifier="}], {"/code_verifier": {"exists": True}}),
         ([{"equalTo": "a=b%20c&d=e+f"}], {"/a": "b c", "/d": "e f"}),
         ([{"matches": "(.*)grant_type=x&code=(.*)"}], {"/grant_type": "x", "/code": {"exists": True}}),
+        (
+            [{"matches": "^code=[a-z0-9]+&redirect_uri=https%3A%2F%2Ftpp.example$"}],
+            {"/code": {"regex": "^(?:[a-z0-9]+)$"}, "/redirect_uri": "https://tpp.example"},
+        ),
     ],
 )
 def test_texts_of_a_form_are_its_fields(patterns: Any, fields: Any) -> None:
@@ -297,6 +301,41 @@ def test_what_is_redacted_stands_on_both_sides() -> None:
     assert "Ann" not in json.dumps(one)
     assert (one["match"]["path"], one["match"]["query"]) == ("/v1/Eve", {"name": "Eve"})
     assert (one["match"]["body"], one["respond"]["body"]) == ({"/name": {"equals": "Eve"}}, {"name": "Eve"})
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"urlPathPattern": "/v1/x(Ann)?"},
+        {"queryParameters": {"name": {"matches": "Ann.*"}}},
+        {"queryParameters": {"name": {"doesNotMatch": "Ann.*"}}},
+        {"headers": {"Consent-ID": {"or": [{"matches": "Ann[0-9]"}]}}},
+        {"headers": FORM, "bodyPatterns": [{"matches": "name=Ann[0-9]+"}]},
+        *({"bodyPatterns": [{key: "<Nm>Ann</Nm>"}]} for key in ("equalTo", "contains", "doesNotContain", "matches")),
+    ],
+)
+def test_a_pattern_or_text_that_may_be_somebody_s_is_left_out(request_: Any) -> None:
+    path = {} if "urlPathPattern" in request_ else {"urlPath": "/v1/a"}
+    one = {"request": {"method": "POST", **path, **request_}, "response": {}}
+    assert imported(one).left_out == ()
+    (line,) = imported(one, redact=censored).left_out
+    assert line.endswith("may be a person's; --no-redact takes it")
+
+
+def test_what_a_recording_drops_cannot_be_matched() -> None:
+    def empty(exchange: Exchange) -> Exchange:
+        return replace(exchange, body=b"{}" if exchange.body[:1] == b"{" else b"")
+
+    for pattern in ({"contains": "code=1"}, {"matchesJsonPath": "$[?(@.code == '1')]"}):
+        (line,) = imported(mapping({"bodyPatterns": [pattern]}), redact=empty).left_out
+        assert line.endswith("code is not kept in a recording; --no-redact takes it")
+
+
+def test_a_folder_of_too_many_files_is_not_read(tmp_path: Path) -> None:
+    for number in range(MOST + 1):
+        (tmp_path / f"{number}.json").touch()
+    with pytest.raises(ConfigError, match="there are more than 2,000 mappings in it; import it in parts"):
+        read_directory(tmp_path)
 
 
 def test_a_folder_is_all_its_mappings(tmp_path: Path) -> None:

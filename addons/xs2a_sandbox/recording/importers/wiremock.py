@@ -100,8 +100,11 @@ def read_directory(directory: Path) -> Mappings:
     names = sorted(file for file in folder.rglob("*.json") if FILES not in file.relative_to(directory).parts)
     if not names:
         raise ConfigError(f"{directory}: there are no mappings: no *.json")
-    listed = [one for file in names for one in read(read_json(file, folder=directory), file, files).listed]
-    _check_number(listed, directory)
+    _check_number(names, directory)
+    listed: list[tuple[str, Mapping[str, Any]]] = []
+    for file in names:
+        listed += read(read_json(file, folder=directory), file, files).listed
+        _check_number(listed, directory)
     return Mappings(directory, tuple(listed), files)
 
 

@@ -32,7 +32,10 @@ _FILTER = re.compile(
 )
 _FIELD = re.compile(r"[\w.-]+(=[^\s{}<>]*)?")
 _FIELD_WITH_VALUE = re.compile(r"[\w.-]+=[^\s{}<>]*")
-_LONG_WORD = re.compile(r"[\w-]{8,}")
+_FIELD_PATTERN = re.compile(r"[\w-]+(=[^\s<>\"]*)?")
+_FIELD_PATTERN_WITH_VALUE = re.compile(r"[\w-]+=[^\s<>\"]*")
+_WORD = re.compile(r"[^\W\d_][\w-]{2,}|[\w-]{8,}")
+_CLASS = re.compile(r"\\.|\[[^]]*\]")
 _MOST_SEGMENTS = 100
 
 
@@ -81,12 +84,12 @@ def read_request(request: Mapping[str, Any], censored: Censored) -> Match:
         match.parts["method"] = method
     _read_url(request, match, censored)
     for name, pattern in _named(request.get("queryParameters"), "query parameter"):
-        match.put("query", name, _matcher(pattern, f"its query parameter {name}", _of_query(name, censored)))
+        match.put("query", name, _matcher(pattern, f"its query parameter {name}", _of_query(name, censored), censored))
     for name, pattern in _named(request.get("headers"), "header"):
         _read_header(name, pattern, match, censored)
     for name, pattern in _named(request.get("formParameters"), "form parameter"):
         seen = _of_field(name, censored)
-        match.put("body", pointer_text((name,)), _matcher(pattern, f"its form parameter {name}", seen))
+        match.put("body", pointer_text((name,)), _matcher(pattern, f"its form parameter {name}", seen, censored))
     for key in _BASIC:
         if key in request:
             _read_basic(request[key], match, censored)
@@ -153,7 +156,9 @@ def _read_template(url: str, parameters: Any, match: Match, censored: Censored) 
     match.parts["path"] = _TEMPLATED.sub(lambda place: "{" + safe[place[1]] + "}", words)
     for name, pattern in matchers.items():
         if name in safe:
-            match.put("where", safe[name], _matcher(pattern, f"its path parameter {name}", _of_segment(censored)))
+            match.put(
+                "where", safe[name], _matcher(pattern, f"its path parameter {name}", _of_segment(censored), censored)
+            )
 
 
 def _halves(pattern: str) -> tuple[str, str, str]:
@@ -181,8 +186,8 @@ def _alternatives(pattern: str) -> list[str] | None:
     return [text for text in texts if text is not None] if texts and None not in texts else None
 
 
-def _segments(pattern: str) -> list[str]:
-    """Cuts a pattern at the slashes that stand in no group and in no class."""
+def _cut(pattern: str, at: str) -> list[str]:
+    """Cuts a pattern where this sign stands, in no group and in no class."""
     parts, depth, in_class, start, position = [], 0, False, 0, 0
     while position < len(pattern):
         sign = pattern[position]
@@ -194,7 +199,7 @@ def _segments(pattern: str) -> list[str]:
             in_class = True
         elif sign in "()":
             depth += 1 if sign == "(" else -1
-        elif sign == "/" and not depth:
+        elif sign == at and not depth:
             parts.append(pattern[start:position])
             start = position + 1
         position += 1
@@ -202,7 +207,7 @@ def _segments(pattern: str) -> list[str]:
 
 
 def _read_pattern(pattern: str, match: Match, censored: Censored) -> None:
-    first, *parts = _segments(pattern.replace("\\/", "/"))
+    first, *parts = _cut(pattern.replace("\\/", "/"), "/")
     if first or not parts:
         # It may begin with anything.
         match.parts["path"] = "/{path*}"
@@ -267,9 +272,16 @@ def _whole(pattern: str) -> str:
 
 def _check_words(pattern: str, censored: Censored) -> None:
     """Raises NoExchange for a pattern with something in it that a recording may not hold."""
-    for word in _LONG_WORD.findall(pattern):
+    for word in _WORD.findall(_CLASS.sub(" ", pattern)):
         if censored.target("/" + word) != "/" + word:
             raise NoExchange("its pattern holds what may be a person's; --no-redact takes it")
+
+
+def _harmless(text: str, censored: Censored) -> str:
+    """A text that a recording may hold, as a condition has it. Raises NoExchange for any other."""
+    if _of_query("text", censored)(text) != text:
+        raise NoExchange("the text in its body may be a person's; --no-redact takes it")
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _of_query(name: str, censored: Censored) -> Callable[[str], str | None]:
@@ -288,7 +300,7 @@ def _of_header(name: str, censored: Censored) -> Callable[[str], str | None]:
     return lambda text: censored.header(name, text)
 
 
-def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | None]) -> Any:
+def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | None], censored: Censored) -> Any:
     """A matcher of a text. `seen` is a value as a recording holds it."""
     if not isinstance(pattern, Mapping):
         raise ValueError(f"{what} is matched by {pattern!r}")
@@ -306,22 +318,24 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
                 raise NoExchange(f"{what} is not kept in a recording; --no-redact takes it")
             return {"regex": f"(?i)^{re.escape(value)}$"} if ignores_case else value
         case "matches":
+            _check_words(str(operand), censored)
             return {"exists": True} if _ANYTHING.fullmatch(str(operand)) else {"regex": _whole(str(operand))}
         case "doesNotMatch":
+            _check_words(str(operand), censored)
             return {"not": {"regex": _whole(str(operand))}, "exists": True}
         case "contains":
             return {"regex": re.escape(seen(str(operand)) or "")}
         case "doesNotContain":
             return {"not": {"regex": re.escape(seen(str(operand)) or "")}, "exists": True}
         case "and" | "or":
-            inner = [_matcher(one, what, seen) for one in _list(operand, operator)]
+            inner = [_matcher(one, what, seen, censored) for one in _list(operand, operator)]
             return {
                 "all" if operator == "and" else "any": [
                     one if isinstance(one, dict) else {"equals": one} for one in inner
                 ]
             }
         case "not":
-            inner = _matcher(operand, what, seen)
+            inner = _matcher(operand, what, seen, censored)
             return {"not": inner if isinstance(inner, dict) else {"equals": inner}}
     raise NoExchange(f"{what} is matched by {operator}")
 
@@ -329,9 +343,9 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
 def _read_header(name: str, pattern: Mapping[str, Any], match: Match, censored: Censored) -> None:
     lower = name.lower()
     if lower in ALWAYS:
-        match.put("headers", name, _matcher(pattern, f"its header {name}", _of_header(name, censored)))
+        match.put("headers", name, _matcher(pattern, f"its header {name}", _of_header(name, censored), censored))
     elif lower in WHERE_THEY_DIFFER:
-        match.lesser[name] = _matcher(pattern, f"its header {name}", _of_header(name, censored))
+        match.lesser[name] = _matcher(pattern, f"its header {name}", _of_header(name, censored), censored)
     else:
         match.ignored.add(lower)
 
@@ -358,13 +372,13 @@ def _read_body(pattern: Any, match: Match, censored: Censored, *, is_form: bool)
     elif "equalTo" in pattern:
         text = str(pattern["equalTo"])
         if not _read_fields(text, match, censored, is_form=is_form):
-            match.conditions.append(f"request.text == {_quoted(text)}")
+            match.conditions.append(f"request.text == {_harmless(text, censored)}")
     elif "contains" in pattern:
         text = str(pattern["contains"])
         if not _read_fields(text, match, censored, is_form=is_form):
-            match.conditions.append(f"{_quoted(text)} in request.text")
+            match.conditions.append(f"{_harmless(text, censored)} in request.text")
     elif "doesNotContain" in pattern:
-        match.conditions.append(f"{_quoted(str(pattern['doesNotContain']))} not in request.text")
+        match.conditions.append(f"{_harmless(str(pattern['doesNotContain']), censored)} not in request.text")
     elif "matches" in pattern:
         _read_text_pattern(str(pattern["matches"]), match, censored, is_form=is_form)
     else:
@@ -372,19 +386,32 @@ def _read_body(pattern: Any, match: Match, censored: Censored, *, is_form: bool)
 
 
 def _read_text_pattern(pattern: str, match: Match, censored: Censored, *, is_form: bool) -> None:
-    """A pattern of fixed texts with anything before and behind them."""
-    pieces = _WILD.split(pattern.removeprefix("^").removesuffix("$"))
-    texts = [_literal(piece) for piece in pieces]
-    inner = [text for text in texts if text]
-    if None not in texts and all(_fields(text, is_form=is_form) for text in inner):
-        for text in inner:
-            _read_fields(text, match, censored, is_form=is_form)
-    elif len(pieces) == 1 and texts[0] is not None:
-        match.conditions.append(f"request.text == {_quoted(texts[0])}")
-    elif None in texts or texts[0] or texts[-1] or len(inner) > 1:
+    """A pattern of a form's fields, or of one text with anything before and behind it."""
+    whole = pattern.removeprefix("^").removesuffix("$")
+    pieces = [piece for part in _cut(whole, "&") for piece in _WILD.split(part) if piece]
+    if all((_FIELD_PATTERN if is_form else _FIELD_PATTERN_WITH_VALUE).fullmatch(piece) for piece in pieces):
+        for name, _, value in (piece.partition("=") for piece in pieces):
+            match.put("body", pointer_text((name,)), _field_matcher(name, value, censored))
+        return
+    first, *others = _WILD.split(whole)
+    texts = [_literal(piece) for piece in (first, *others)]
+    if None in texts or len([text for text in texts if text]) > 1 or (others and (first or others[-1])):
         raise NoExchange("its body is matched by a regular expression")
-    else:
-        match.conditions += [f"{_quoted(text)} in request.text" for text in inner]
+    for text in filter(None, texts):
+        quoted = _harmless(text, censored)
+        match.conditions.append(f"{quoted} in request.text" if others else f"request.text == {quoted}")
+
+
+def _field_matcher(name: str, pattern: str, censored: Censored) -> Any:
+    text = _literal(pattern)
+    if not pattern:
+        return {"exists": True}
+    if text is not None:
+        return _of_field(name, censored)(unquote_plus(text))
+    if "%" in pattern or "+" in re.sub(r"[\])}\w.]\+", "", pattern):
+        raise NoExchange(f"its field {name} is a pattern of encoded characters")
+    _check_words(pattern, censored)
+    return {"regex": _whole(pattern)}
 
 
 def _fields(text: str, *, is_form: bool) -> list[tuple[str, str]]:
@@ -405,14 +432,12 @@ def _read_fields(text: str, match: Match, censored: Censored, *, is_form: bool) 
 
 def _of_field(name: str, censored: Censored) -> Callable[[str], str]:
     def value(text: str) -> str:
-        ((_, seen),) = parse_qsl(censored.body(urlencode({name: text}).encode(), FORM).decode(), keep_blank_values=True)
-        return seen
+        fields = parse_qsl(censored.body(urlencode({name: text}).encode(), FORM).decode(), keep_blank_values=True)
+        if not fields:
+            raise NoExchange(f"its field {name} is not kept in a recording; --no-redact takes it")
+        return fields[0][1]
 
     return value
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _read_json(pattern: Mapping[str, Any], match: Match, censored: Censored) -> None:
@@ -474,11 +499,16 @@ def _at_path(inner: Mapping[str, Any], steps: tuple[str, ...], censored: Censore
             raise NoExchange("lists in its body are matched in any order")
         value = _member(value, steps, censored)
         return {"contains": value} if inner.get("ignoreExtraElements") is True else {"equals": value}
-    return _matcher(inner, f"its body at $.{'.'.join(steps)}", lambda text: str(_member(text, steps, censored)))
+    return _matcher(
+        inner, f"its body at $.{'.'.join(steps)}", lambda text: str(_member(text, steps, censored)), censored
+    )
 
 
 def _member(value: Any, steps: tuple[str, ...], censored: Censored) -> Any:
     whole = value
     for step in reversed(steps):
         whole = {step: whole}
-    return at_pointer(_parsed(censored.body(to_json(whole), "application/json")), steps)[0]
+    members = at_pointer(_parsed(censored.body(to_json(whole), "application/json")), steps)
+    if not members:
+        raise NoExchange(f"its body's member {pointer_text(steps)} is not kept in a recording; --no-redact takes it")
+    return members[0]
