@@ -191,11 +191,11 @@ def test_a_directory_that_cannot_be_written_is_a_mistake(home: Path) -> None:
 
 def test_deriving_again_keeps_what_was_edited(home: Path) -> None:
     tape(home / "tape", taped("/v1/accounts", 1), taped("/v1/consents", 1))
-    assert done("derive", "tape").startswith("2 rules in 2 files:\n  tape/cassettes/accounts.yaml\n")
+    assert "\n2 rules in 2 files:\n  tape/cassettes/accounts.yaml\n" in done("derive", "tape")
     file = home / "tape" / "cassettes" / "accounts.yaml"
     file.write_text(file.read_text().replace("body: 1", "body: 2"))
 
-    assert done("derive", "tape").startswith("1 rule in 1 file, 1 rule of yours kept:\n")
+    assert "\n1 rule in 1 file, 1 rule of yours kept:\n" in done("derive", "tape")
     assert "body: 2" in file.read_text()
 
 
