@@ -26,7 +26,14 @@ def test_both_sides_stand_beside_each_other() -> None:
 
 def test_what_differs_in_all_elements_is_one_row() -> None:
     told = text(({"l": [{"n": 1}, {"n": 2}, {"n": 3}]}, {"l": [{"n": 4}, {"n": 5}, {"n": 6}]}))
-    assert "3 times at /l/*/n" in told
+    assert "/l/*/n" in told
+    assert "(none), in 1 of 1 exchange, 3 times" in told
+    assert told.count("value ") == 1
+
+
+def test_what_differs_in_many_exchanges_is_one_row() -> None:
+    told = text(*[({"a": number, "b": 1}, {"a": -number - 1, "b": 1}) for number in range(20)], ({"a": 1}, {"a": 1}))
+    assert "(none), in 20 of 21 exchanges" in told
     assert told.count("value ") == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from xs2a_sandbox.compare.difference import Severity, is_at_least
-from xs2a_sandbox.compare.reports.report import ComparedExchange, Finding, Report, Tally
+from xs2a_sandbox.compare.reports.report import ComparedExchange, DifferenceGroup, Finding, Report, Tally
 from xs2a_sandbox.errors import ConfigError
 
 
@@ -33,6 +33,7 @@ def as_json(report: Report) -> str:
         "redacted": report.redacted,
         "summary": {**_tally(report.tally), "skipped": len(report.skipped)},
         "operations": [{"operation": name, **_tally(tally)} for name, tally in report.operations.items()],
+        "differences": [_group(group) for group in report.groups],
         "exchanges": [_exchange(exchange) for exchange in report.exchanges],
         "skipped": list(report.skipped),
         "ignoreRules": {name: [{"place": place, "why": why} for place, why in ones] for name, ones in rules.items()},
@@ -48,6 +49,11 @@ def _tally(tally: Tally) -> dict[str, int]:
         "masked": tally.masked,
         "troubles": tally.troubles,
     }
+
+
+def _group(group: DifferenceGroup) -> dict[str, Any]:
+    names = ("operation", "kind", "severity", "place", "exchanges", "of", "times", "request")
+    return {name: getattr(group, name) for name in names} | {"first": _finding(group.first)}
 
 
 def _exchange(exchange: ComparedExchange) -> dict[str, Any]:
@@ -69,12 +75,20 @@ def _finding(finding: Finding) -> dict[str, str]:
 
 
 def as_junit(report: Report, fail_on: Severity | None) -> str:
+    """A test case for each operation and for each of its differences: their names are the same in every run."""
     root = ElementTree.Element("testsuites", name="xs2a-sandbox compare")
     for operation in report.operations:
+        exchanges = [exchange for exchange in report.exchanges if exchange.operation == operation]
+        groups = [group for group in report.groups if group.operation == operation]
         suite = ElementTree.SubElement(root, "testsuite", name=operation)
-        for exchange in report.exchanges:
-            if exchange.operation == operation:
-                _case(suite, exchange, fail_on)
+        seconds = sum(one.bank.milliseconds for one in exchanges if one.bank) / 1000
+        names = {"classname": operation, "name": "can be compared", "time": f"{seconds:.3f}"}
+        whole = ElementTree.SubElement(suite, "testcase", names)
+        if troubles := [f"{one.request}: {one.trouble}" for one in exchanges if one.trouble]:
+            message = f"{len(troubles)} of {len(exchanges)} exchanges cannot be compared"
+            ElementTree.SubElement(whole, "error", message=message).text = "\n".join(troubles)
+        for group in groups:
+            _case(suite, group, fail_on)
         _count(suite)
     if report.skipped:
         suite = ElementTree.SubElement(root, "testsuite", name="skipped")
@@ -86,28 +100,16 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _case(suite: ElementTree.Element, exchange: ComparedExchange, fail_on: Severity | None) -> None:
-    seconds = (exchange.bank.milliseconds if exchange.bank else 0.0) / 1000
-    name = f"{exchange.number}. {exchange.request}"
-    case = ElementTree.SubElement(suite, "testcase", classname=exchange.operation, name=name, time=f"{seconds:.3f}")
-    if exchange.trouble:
-        ElementTree.SubElement(case, "error", message=exchange.trouble)
-        return
-    failing = [f for f in exchange.findings if fail_on and is_at_least(f.severity, fail_on)]
-    if failing:
-        message = f"{len(failing)} differences, {exchange.worst} at worst"
-        ElementTree.SubElement(case, "failure", message=message, type=failing[0].kind).text = _lines(failing)
-    passing = [f for f in exchange.findings if f not in failing]
-    if passing:
-        ElementTree.SubElement(case, "system-out").text = _lines(passing)
-
-
-def _lines(findings: list[Finding]) -> str:
-    return "\n".join(
-        f"{f.severity} {f.kind} at {f.where or 'the body'}: bank {f.bank}, sandbox {f.sandbox}"
-        + (f"; {f.drift}" if f.drift else "")
-        for f in findings
-    )
+def _case(suite: ElementTree.Element, group: DifferenceGroup, fail_on: Severity | None) -> None:
+    name = f"{group.severity} {group.kind} at {group.place or 'the body'}"
+    case = ElementTree.SubElement(suite, "testcase", classname=group.operation, name=name)
+    first = group.first
+    text = f"first in {group.request}\nbank {first.bank}\nsandbox {first.sandbox}"
+    text += f"\nagainst the schema: {first.drift}" if first.drift else ""
+    if fail_on and is_at_least(group.severity, fail_on):
+        ElementTree.SubElement(case, "failure", message=group.extent, type=group.kind).text = text
+    else:
+        ElementTree.SubElement(case, "system-out").text = f"{group.extent}\n{text}"
 
 
 def _count(suite: ElementTree.Element) -> None:

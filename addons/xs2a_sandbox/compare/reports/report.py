@@ -50,6 +50,11 @@ class Finding:
         """The place in the body, with `*` for positions: the same for the elements of an array."""
         return None if self.pointer is None else tuple("*" if isinstance(one, int) else one for one in self.pointer)
 
+    @property
+    def place(self) -> str:
+        """`path` as text, or what stands for it outside of the body."""
+        return printable(self.where if self.path is None else pointer_text(self.path))
+
 
 @dataclass(frozen=True, slots=True)
 class ComparedExchange:
@@ -73,6 +78,27 @@ class ComparedExchange:
     @property
     def worst(self) -> Severity | None:
         return min((f.severity for f in self.findings), key=SEVERITIES.index, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceGroup:
+    """A difference that may occur in many exchanges of an operation: `exchanges` are their numbers, `of` is how many of
+    that operation were compared, `times` how often it occurs in them. `first` is that of the first of them, `request`.
+    """
+
+    operation: str
+    severity: Severity
+    kind: Kind
+    place: str
+    exchanges: tuple[int, ...]
+    of: int
+    times: int
+    first: Finding
+    request: str
+
+    @property
+    def extent(self) -> str:
+        return f"in {len(self.exchanges)} of {self.of} exchange{'s' if self.of > 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +138,27 @@ class Report:
     def operations(self) -> dict[str, Tally]:
         names = sorted({exchange.operation for exchange in self.exchanges})
         return {name: _tally(e for e in self.exchanges if e.operation == name) for name in names}
+
+    @property
+    def groups(self) -> tuple[DifferenceGroup, ...]:
+        """The worst first, then those of most exchanges."""
+        of = Counter(exchange.operation for exchange in self.exchanges)
+        found: dict[tuple[str, Severity, Kind, str], list[tuple[ComparedExchange, Finding]]] = {}
+        for exchange in self.exchanges:
+            for one in exchange.findings:
+                found.setdefault((exchange.operation, one.severity, one.kind, one.place), []).append((exchange, one))
+        groups = (
+            DifferenceGroup(
+                *key,
+                exchanges=tuple(dict.fromkeys(exchange.number for exchange, _ in ones)),
+                of=of[key[0]],
+                times=len(ones),
+                first=ones[0][1],
+                request=ones[0][0].request,
+            )
+            for key, ones in found.items()
+        )
+        return tuple(sorted(groups, key=lambda one: (SEVERITIES.index(one.severity), -len(one.exchanges))))
 
     def fails(self, fail_on: Severity | None) -> bool:
         """True if a difference is at least as severe."""

@@ -1,25 +1,31 @@
-"""A report for a terminal: what there is by operation, then both sides of every difference."""
+"""A report for a terminal: a summary by operation, then every difference once, with both sides of its first example."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity
-from xs2a_sandbox.compare.reports.report import ComparedExchange, Finding, Report, printable
-from xs2a_sandbox.documents.json_pointer import pointer_text
+from xs2a_sandbox.compare.reports.report import DifferenceGroup, Report
 
 _COLOURS: dict[Severity, str] = {"high": "bold red", "medium": "yellow", "low": "cyan"}
-_MOST = 12
-"""Rows shown of one exchange; the other reports have all."""
+_MOST = 50
+"""Rows that are shown."""
 
 
 def write(report: Report, console: Console) -> None:
     console.print(_summary(report))
+    if groups := report.groups:
+        console.print()
+        console.print(_differences(groups[:_MOST]))
+        if (more := len(groups) - _MOST) > 0:
+            console.print(Text(f"and {more} more, which the other reports show", "dim"))
     for exchange in report.exchanges:
-        if exchange.findings or exchange.trouble:
-            _exchange(exchange, console)
+        if exchange.trouble:
+            console.print(Text(f"{exchange.request} could not be compared: {exchange.trouble}", "bold red"))
+        elif exchange.remark:
+            console.print(Text(f"{exchange.request}: {exchange.remark}", "dim"))
     for title in report.skipped:
         console.print(Text(f"skipped  {title}: it writes, and --allow-writes was not given", "dim"))
     for place, why in report.unused:
@@ -42,40 +48,25 @@ def _summary(report: Report) -> Table:
     return table
 
 
-def _exchange(exchange: ComparedExchange, console: Console) -> None:
-    console.print()
-    head = Text(f"{exchange.number}. {exchange.request}", "bold")
-    head.append(f"  {exchange.operation}, {exchange.title}", "dim")
-    console.print(head)
-    if exchange.trouble:
-        console.print(Text(f"could not be compared: {exchange.trouble}", "bold red"))
-        return
+def _differences(groups: Sequence[DifferenceGroup]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("severity")
     table.add_column("what")
-    for name, ratio in (("where", 3), ("bank", 4), ("sandbox", 4)):
+    for name, ratio in (("where", 4), ("bank", 4), ("sandbox", 4)):
         table.add_column(name, overflow="fold", ratio=ratio)
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in exchange.findings:
-        pattern = finding.where if finding.path is None else pointer_text(finding.path)
-        groups.setdefault((finding.kind, pattern), []).append(finding)
-    for (_, pattern), findings in list(groups.items())[:_MOST]:
-        table.add_row(*_cells(findings[0], pattern, len(findings)))
-    console.print(table)
-    if (more := sum(map(len, list(groups.values())[_MOST:]))) > 0:
-        console.print(Text(f"and {more} more", "dim"))
-    if exchange.remark:
-        console.print(Text(exchange.remark, "dim"))
+    for group in groups:
+        table.add_row(*_cells(group))
+    return table
 
 
-def _cells(finding: Finding, pattern: str, count: int) -> Iterable[Text]:
-    colour = _COLOURS[finding.severity]
-    where = Text(finding.where or "the body")
-    if finding.by:
-        where.append(f" (by {finding.by})", "dim")
-    if count > 1:
-        where.append(f"\n{count} times at {printable(pattern)}", "dim")
-    bank = Text(finding.bank, "green")
-    if finding.drift:
-        bank.append(f"\nagainst the schema: {finding.drift}", "magenta")
-    return Text(finding.severity, colour), Text(finding.kind, colour), where, bank, Text(finding.sandbox, "red")
+def _cells(group: DifferenceGroup) -> Iterable[Text]:
+    colour, first = _COLOURS[group.severity], group.first
+    where = Text(group.place or "the body")
+    if first.by:
+        where.append(f" (by {first.by})", "dim")
+    times = f", {group.times} times" if group.times > len(group.exchanges) else ""
+    where.append(f"\n{group.operation}, {group.extent}{times}\nfirst: {group.request}", "dim")
+    bank = Text(first.bank, "green")
+    if first.drift:
+        bank.append(f"\nagainst the schema: {first.drift}", "magenta")
+    return Text(group.severity, colour), Text(group.kind, colour), where, bank, Text(first.sandbox, "red")
