@@ -241,7 +241,7 @@ class TestLint:
     @pytest.fixture
     def found(self, home, monkeypatch):
         problems: list[Problem] = []
-        monkeypatch.setattr(lint, "check", lambda settings, paths: problems)
+        monkeypatch.setattr(lint, "check", lambda settings, paths, warn: problems)
         monkeypatch.setattr(assembly, "layers", lambda settings: [[home / "own"]])
         (home / "own").mkdir()
         (home / "own/a.yaml").touch()
