@@ -281,7 +281,7 @@ class TestLint:
         )
 
     def test_what_cannot_be_read_at_all_is_a_problem_too(self, found, monkeypatch):
-        def unreadable(settings, paths):
+        def unreadable(settings, paths, warn):
             raise Unreadable([Problem(Path("x.yaml"), 1, 1, "syntax", "no")])
 
         monkeypatch.setattr(lint, "check", unreadable)
