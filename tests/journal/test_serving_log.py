@@ -156,6 +156,7 @@ def test_a_group_shows_every_exception() -> None:
 def every_warning(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The standard error of a real `serve` that has given every warning that the code can give."""
     with served(tmp_path_factory.mktemp("all"), "--say-all", entry="tests.support.failing") as serving:
+        serving.warning(f"probe {len(calls()) - 1} of ")
         return serving.warnings
 
 
