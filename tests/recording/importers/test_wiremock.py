@@ -169,6 +169,14 @@ def test_basic_authentication_is_matched_where_credentials_are_kept(key: str) ->
         ([{"matchesJsonPath": "$.a.b"}], {"body": {"/a/b": {"exists": True}}}),
         ([{"matchesJsonPath": "$.a[?(@.b == 'x')]"}], {"body": {"/a/b": {"equals": "x"}}}),
         ([{"matchesJsonPath": {"expression": "$.a", "contains": "x"}}], {"body": {"/a": {"regex": "x"}}}),
+        (
+            [{"matchesJsonPath": "$.a[?(@.b == 'x' && @['c-d'].e == 1 && @.f)]"}],
+            {"body": {"/a/b": {"equals": "x"}, "/a/c-d/e": {"equals": 1}, "/a/f": {"exists": True}}},
+        ),
+        (
+            [{"matchesJsonPath": {"expression": "$.access.accounts[0]['iban']", "equalTo": "AT1"}}],
+            {"body": {"/access/accounts/0/iban": "AT1"}},
+        ),
         ([{"equalTo": "plain"}], {"when": 'request.text == "plain"'}),
         ([{"contains": "validUntil"}], {"when": '"validUntil" in request.text'}),
         ([{"doesNotContain": "x"}], {"when": '"x" not in request.text'}),
@@ -374,6 +382,8 @@ def inexpressible() -> Iterator[tuple[Any, str]]:
         ({"matches": "a+"}, "its body is matched by a regular expression"),
     ):
         yield {"request": {"bodyPatterns": [pattern]}}, reason
+    for path in ("$", "$.a[*].b", "$[?(@.a > 1)]", "$[?(@.a == 'x' || @.b)]"):
+        yield {"request": {"bodyPatterns": [{"matchesJsonPath": path}]}}, "its body is matched by"
     yield {"response": {"proxyBaseUrl": "http://a"}}, "its response has proxyBaseUrl"
     yield {"response": {"status": 100}}, "its status is 100"
     yield {"response": {"fault": "X"}}, "its fault is X"

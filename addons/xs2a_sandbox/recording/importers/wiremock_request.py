@@ -26,10 +26,11 @@ _META = re.compile(r"[.*+?()|\[\]{}^$\\]")
 _ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _ANYTHING = re.compile(r"\^?\(?\.\*\)?\$?")
 _WILD = re.compile(r"\(\.\*\)|\.\*")
-_JSON_PATH = re.compile(r"\$((?:\.[A-Za-z_][\w-]*)*)")
-_FILTER = re.compile(
-    r"""\$((?:\.[A-Za-z_][\w-]*)*)\.?\[\?\(@((?:\.[A-Za-z_][\w-]*)+)(?:\s*==\s*(true|false|null|-?\d+(?:\.\d+)?|'[^'\\]*'|"[^"\\]*"))?\)\]"""
-)
+_STEP = r"""(?:\.[A-Za-z_][\w-]*|\[(?:'[^']+'|"[^"]+"|\d+)\])"""
+_STEPS = re.compile(r"""\.([\w-]+)|\['([^']+)'\]|\["([^"]+)"\]|\[(\d+)\]""")
+_JSON_PATH = re.compile(rf"\$({_STEP}*)")
+_FILTER = re.compile(rf"\$({_STEP}*)\.?\[\?\((.+)\)\]")
+_TEST = re.compile(rf"""\s*@({_STEP}+)(?:\s*==\s*(true|false|null|-?\d+(?:\.\d+)?|'[^'\\]*'|"[^"\\]*"))?\s*""")
 _FIELD = re.compile(r"[\w.-]+(=[^\s{}<>]*)?")
 _FIELD_WITH_VALUE = re.compile(r"[\w.-]+=[^\s{}<>]*")
 _FIELD_PATTERN = re.compile(r"[\w-]+(=[^\s<>\"]*)?")
@@ -475,24 +476,31 @@ def _read_json_path(operand: Any, match: Match, censored: Censored) -> None:
         {key: value for key, value in operand.items() if key != "expression"} if isinstance(operand, Mapping) else {}
     )
     if place := _JSON_PATH.fullmatch(expression):
-        steps = tuple(place[1].split(".")[1:])
+        steps = _steps(place[1])
         if not steps:
             raise NoExchange(f"its body is matched by {expression}")
         match.put("body", pointer_text(steps), _at_path(inner, steps, censored) if inner else {"exists": True})
         return
     filtered = _FILTER.fullmatch(expression)
-    if filtered is None or inner:
-        raise NoExchange(f"its body is matched by the JSONPath {expression}")
-    steps = tuple((filtered[1] + filtered[2]).split(".")[1:])
-    if filtered[3] is None:
-        match.put("body", pointer_text(steps), {"exists": True})
-    else:
-        text = filtered[3]
-        value = text[1:-1] if text[0] in "'\"" else json.loads(text)
-        match.put("body", pointer_text(steps), {"equals": _member(value, steps, censored)})
+    tests = [_TEST.fullmatch(test) for test in filtered[2].split("&&")] if filtered and not inner else [None]
+    for test in tests:
+        if filtered is None or test is None:
+            raise NoExchange(f"its body is matched by the JSONPath {expression}")
+        steps, text = _steps(filtered[1] + test[1]), test[2]
+        matcher: dict[str, Any] = {"exists": True}
+        if text is not None:
+            value = text[1:-1] if text[0] in "'\"" else json.loads(text)
+            matcher = {"equals": _member(value, steps, censored)}
+        match.put("body", pointer_text(steps), matcher)
 
 
-def _at_path(inner: Mapping[str, Any], steps: tuple[str, ...], censored: Censored) -> Any:
+def _steps(path: str) -> tuple[str | int, ...]:
+    """The steps of a JSONPath, an index as a number."""
+    places = _STEPS.finditer(path)
+    return tuple(int(place[4]) if place[4] else place[1] or place[2] or place[3] for place in places)
+
+
+def _at_path(inner: Mapping[str, Any], steps: tuple[str | int, ...], censored: Censored) -> Any:
     if "equalToJson" in inner:
         value = _parsed(inner["equalToJson"])
         if len(inner) > 1 and _has_list(value):
@@ -500,15 +508,17 @@ def _at_path(inner: Mapping[str, Any], steps: tuple[str, ...], censored: Censore
         value = _member(value, steps, censored)
         return {"contains": value} if inner.get("ignoreExtraElements") is True else {"equals": value}
     return _matcher(
-        inner, f"its body at $.{'.'.join(steps)}", lambda text: str(_member(text, steps, censored)), censored
+        inner, f"its body at {pointer_text(steps)}", lambda text: str(_member(text, steps, censored)), censored
     )
 
 
-def _member(value: Any, steps: tuple[str, ...], censored: Censored) -> Any:
+def _member(value: Any, steps: tuple[str | int, ...], censored: Censored) -> Any:
     whole = value
     for step in reversed(steps):
-        whole = {step: whole}
-    members = at_pointer(_parsed(censored.body(to_json(whole), "application/json")), steps)
+        # As the only entry of a list it stands for the one that is meant.
+        whole = [whole] if isinstance(step, int) else {step: whole}
+    kept = ["0" if isinstance(step, int) else step for step in steps]
+    members = at_pointer(_parsed(censored.body(to_json(whole), "application/json")), kept)
     if not members:
         raise NoExchange(f"its body's member {pointer_text(steps)} is not kept in a recording; --no-redact takes it")
     return members[0]
