@@ -181,7 +181,12 @@ def test_credentials(header: str, expected: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
-    with open_roads(tmp_path_factory.mktemp("conf"), swallowed=4 * USUAL.body) as roads:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        open_roads(tmp_path_factory.mktemp("conf"), swallowed=4 * USUAL.body) as roads,
+    ):
+        # Every refusal waits as long for what is still on its way: on this machine that is soon there.
+        patch.setattr(door, "LINGER", 0.2)
         yield roads
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +20,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+    # Only there: sandboxes of other tests may run in threads of this process.
+    monkeypatch.setattr(attempts, "asyncio", SimpleNamespace(sleep=sleep))
     return waited
 
 
