@@ -65,7 +65,7 @@ _SUBFIELDS = {
 """The others are parts of the purpose."""
 
 _CONTINUED = ("name", _REMITTANCE)
-"""What goes on in the next subfield."""
+"""Subfields that go on in the next one."""
 
 
 def is_statement(text: str) -> bool:

@@ -143,10 +143,10 @@ class Report:
     def groups(self) -> tuple[DifferenceGroup, ...]:
         """The worst first, then those of most exchanges."""
         of = Counter(exchange.operation for exchange in self.exchanges)
-        found: dict[tuple[str, Severity, Kind, str], list[tuple[ComparedExchange, Finding]]] = {}
+        alike: dict[tuple[str, Severity, Kind, str], list[tuple[ComparedExchange, Finding]]] = {}
         for exchange in self.exchanges:
             for one in exchange.findings:
-                found.setdefault((exchange.operation, one.severity, one.kind, one.place), []).append((exchange, one))
+                alike.setdefault((exchange.operation, one.severity, one.kind, one.place), []).append((exchange, one))
         groups = (
             DifferenceGroup(
                 *key,
@@ -156,7 +156,7 @@ class Report:
                 first=ones[0][1],
                 request=ones[0][0].request,
             )
-            for key, ones in found.items()
+            for key, ones in alike.items()
         )
         return tuple(sorted(groups, key=lambda one: (SEVERITIES.index(one.severity), -len(one.exchanges))))
 
