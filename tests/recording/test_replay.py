@@ -281,3 +281,10 @@ def test_what_an_app_can_have_from_a_recording(here: Path) -> None:
     assert {"a-1", "17", "b-2", "c-3"} <= texts
     assert "application/json" not in texts
     assert json.dumps("") not in texts
+
+
+def test_links_of_a_bank_lead_back_the_same_way_whatever_else_its_host_was_asked_for(here: Path) -> None:
+    link = {"_links": {"self": {"href": f"{URL}/v1/konten"}}}
+    recorded(here, taped("/v1/konten", link), taped("/token", {"a": 1}, bank=URL.removesuffix("/psd2")), redact=False)
+    answer = Client(replayed(here)).get("/v1/konten")
+    assert answer.json()["_links"]["self"]["href"] == "http://bank.example/v1/konten"

@@ -43,7 +43,10 @@ class Replay:
         shift_dates: bool = False,
         rewrite_links: bool = True,
     ) -> None:
-        self._banks = sorted({rule.tape.bank for rule in interface.rules if rule.tape})
+        # Longest first: of URLs at one host each link is led by the one that says most of it.
+        self._banks = sorted(
+            {rule.tape.bank for rule in interface.rules if rule.tape}, key=lambda url: (-len(url), url)
+        )
         self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
         self._redact = redact
         self._shift_dates = shift_dates
