@@ -234,5 +234,5 @@ def test_so_do_compare_and_the_commands_that_control_a_sandbox(hostile: Path, tm
                 command = [sys.executable, "-m", "xs2a_sandbox", *words]
                 done = subprocess.run(command, capture_output=True, text=True, timeout=START, cwd=tmp_path, check=False)
                 assert done.returncode == (1 if name == "compare" else 0), done.stderr
-                assert "could not be compared: " not in done.stdout
+                assert name != "compare" or "not answered" not in done.stdout
         assert len(bank.seen) > 0

@@ -26,7 +26,7 @@ from xs2a_sandbox.recording.importers.har import read_har, read_json
 from xs2a_sandbox.state.session import HEADER
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.compare.comparison import Result
+    from xs2a_sandbox.compare.comparison import Against, Result
     from xs2a_sandbox.compare.difference import Severity
     from xs2a_sandbox.compare.reports.report import Report
     from xs2a_sandbox.engine import Engine
@@ -64,6 +64,13 @@ _path = click.Path(path_type=Path)
 @click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
 @click.option("--bank", metavar="URL", callback=_as(BANK_URL), help="The real bank.")
 @click.option("--offline", metavar="RECORDING", type=_existing, help="A recording instead of the bank.")
+@click.option(
+    "--against",
+    type=click.Choice(["sandbox", "recording"]),
+    default="sandbox",
+    show_default=True,
+    help="Who answers as the bank should: is the sandbox wrong, or has the bank moved since the recording?",
+)
 @click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank.")
 @click.option(
     "--noise-reads",
@@ -98,6 +105,7 @@ def compare(
     played: tuple[Path, ...],
     bank: str | None,
     offline: Path | None,
+    against: "Against",
     allow_writes: bool,
     noise_reads: int,
     ignore: tuple[Path, ...],
@@ -118,9 +126,11 @@ def compare(
         raise click.UsageError("--bank and --offline exclude each other: the recording stands for the bank")
     if not bank and not offline:
         raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING")
+    if against == "recording" and not bank:
+        raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
     from xs2a_sandbox.clock import Clock
     from xs2a_sandbox.compare import masking as rules
-    from xs2a_sandbox.compare.reports.report import report
+    from xs2a_sandbox.compare.reports.report import Question, report
     from xs2a_sandbox.engine.build import build, redactor_of
     from xs2a_sandbox.recording.har_log import raw_files
     from xs2a_sandbox.upstream.client import check
@@ -128,6 +138,8 @@ def compare(
     # Beside --offline a recording's folder is a layer: does what was derived from it agree with it?
     recorded = [path for path in played if path.suffix in _RECORDED or (bank and raw_files(path))]
     layers = tuple(path for path in played if path not in recorded)
+    if against == "recording" and (layers or not recorded):
+        raise click.UsageError("--against recording takes recordings only: name one, and no cassettes")
     settings = load_settings(flags)
     read = [entries_of(path) for path in ([offline] if offline else []) + recorded]
     entries = [entry for recording, _ in read for entry in recording]
@@ -147,7 +159,8 @@ def compare(
         bank=real.url,
         banks=(simulated,),
     )
-    ignoring = rules.Ignoring(rules.read([*settings.ignore, *ignore]), Clock().today())
+    today = Clock().today()
+    ignoring = rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)
     engine = build(settings)
     steps = of_entries(entries)
     if offline is None and (layers or not recorded):
@@ -161,11 +174,18 @@ def compare(
     if redacted and not any(rule.tape for rule in engine.interface.rules):
         click.echo(_PSEUDONYMS, err=True)
     options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
-    made = report(asyncio.run(_play(steps, engine, real if bank else None, **options)), shown, redact)
+    if against == "recording":
+        options |= {"against": against, "sandbox_url": entries[0].bank}
+    days = sorted(entry.time.date() for entry in entries)
+    question = Question(against, bool(bank), (days[0], days[-1]) if days else None, today)
+    made = report(asyncio.run(_play(steps, engine, real if bank else None, **options)), shown, redact, question)
     made = replace(made, redacted=made.redacted or redacted)
     floor = _FLOORS[fail_on]
     _tell(made, reports, patch, suggest_ignores, floor)
-    if made.tally.troubles or made.tally.exchanges == 0:
+    verdicts = made.tally.verdicts
+    if not made.tally.compares:
+        click.echo("nothing was compared: this run says nothing of the bank or the sandbox", err=True)
+    if not made.tally.compares or verdicts["not answered"] or verdicts["not comparable"]:
         click.get_current_context().exit(_NOT_COMPARED)
     if made.fails(floor):
         click.get_current_context().exit(_DIFFERS)
@@ -196,8 +216,7 @@ async def _play(steps: Sequence[Step], engine: "Engine", real: RealBank | None, 
         engine.schemas,
         engine.answer,
         bank,
-        sandbox_url=engine.public_url,
-        **options,
+        **{"sandbox_url": engine.public_url, **options},
     )
     try:
         return await comparison.play(steps, _progress())
@@ -248,7 +267,8 @@ def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]
         if within and not any(file == place or place in file.parents for place in within):
             continue
         try:
-            steps.append(Step(f"{entry.owner.id}, example {entry.number + 1}", compose(entry)))
+            title, status = f"{entry.owner.id}, example {entry.number + 1}", entry.expect.get("status")
+            steps.append(Step(title, compose(entry), expected=status if isinstance(status, int) else None))
         except ValueError as error:
             raise ConfigError(f"{entry.place}: {error}") from None
     return steps
@@ -268,6 +288,7 @@ def of_entries(entries: Sequence[Exchange]) -> list[Step]:
                 host="bank.example",
             ),
             entry,
+            entry.status,
         )
         for number, entry in enumerate(entries, 1)
     ]

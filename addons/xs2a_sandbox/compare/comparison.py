@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index
@@ -27,6 +27,13 @@ from xs2a_sandbox.http.target import split_target
 
 Side = Literal["recording", "bank", "sandbox"]
 Source = Literal["bank", "sandbox"]
+Against = Literal["sandbox", "recording"]
+"""The side that is held against the bank."""
+Verdict = Literal["same", "differs", "refused", "not answered", "not comparable"]
+"""`refused`: by both sides, though it was, or is meant to be, answered with a success."""
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+COMPARED: tuple[Verdict, ...] = ("same", "differs")
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -34,30 +41,38 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 @dataclass(frozen=True, slots=True)
 class Step:
     """A request to be sent to both sides. `title` is shown, so it holds nothing of the request itself; `recorded` is
-    the exchange it is taken from, if any.
+    the exchange it is taken from, if any, and `expected` the status that it had, or is meant to have.
     """
 
     title: str
     request: Request
     recorded: Exchange | None = None
+    expected: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One request and what came of it. The entries hold secrets: what is shown of them is `report.py`'s business.
 
-    `masked` are differences that do not count, each with its reason. `trouble` is why it could not be compared,
-    `remark` what else there is to know.
+    `sandbox` is the recorded exchange where the recording is held against the bank. `masked` are differences that do
+    not count, each with its reason. `trouble` is why it could not be compared, `remark` what else there is to know.
     """
 
     title: str
     operation: str | None
-    bank: Exchange | None
-    sandbox: Exchange | None
+    verdict: Verdict
+    bank: Exchange | None = None
+    sandbox: Exchange | None = None
     differences: tuple[Difference, ...] = ()
     masked: tuple[tuple[Difference, str], ...] = ()
     trouble: str | None = None
     remark: str | None = None
+
+    @staticmethod
+    def failed(title: str, operation: str | None, error: Exception) -> "Compared":
+        """What came of a request that one side did not answer, or not so that it can be compared."""
+        verdict: Verdict = "not answered" if isinstance(error, BankError | InvalidResponse) else "not comparable"
+        return Compared(title, operation, verdict, trouble=reason(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +89,9 @@ class Result:
 class Comparison:
     """Remembers what each side calls things. Without a `bank` the recorded answers stand for it.
 
-    `noise_reads`: how often more a read is sent to the bank. `bank_url` and `sandbox_url` are what absolute links of
-    the two begin with.
+    Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank moved? `noise_reads`:
+    how often more a read is sent to the bank. `bank_url` and `sandbox_url` are what absolute links of the two begin
+    with; where the recording is held against the bank, the latter is the bank's URL of that time.
     """
 
     interface: Interface
@@ -85,6 +101,7 @@ class Comparison:
     _: KW_ONLY
     bank_url: str = ""
     sandbox_url: str = ""
+    against: Against = "sandbox"
     ignoring: Ignoring = field(default_factory=Ignoring)
     noise_reads: int = 1
     allow_writes: bool = False
@@ -119,21 +136,24 @@ class Comparison:
         """Asks both sides; or only the sandbox, when the recorded answer stands for the bank's."""
         operation = self._operation(step.request)
         try:
-            if self.bank is None:
+            if self.bank is None or self.against == "recording":
                 if step.recorded is None:
                     raise ValueError("there is no recorded answer to compare with")
-                bank = loaded_answer.recorded(step.recorded)
+                recorded = loaded_answer.recorded(step.recorded)
+                if self.against == "recording":
+                    bank, again = await self._ask_bank(step.request, "sandbox")
+                    return self._judge(step.title, operation, bank, recorded, again)
                 sandbox = await self._ask_sandbox(step.request, "bank")
-                return self._judge(step.title, operation, bank, sandbox, [])
+                return self._judge(step.title, operation, recorded, sandbox, [])
             written: Side = "recording" if step.recorded else "sandbox"
             bank, again = await self._ask_bank(step.request, written)
             sandbox = await self._ask_sandbox(step.request, written)
             if step.recorded:
                 self._learn(step.recorded, bank, self._recorded_bank)
                 self._learn(step.recorded, sandbox, self._recorded_sandbox)
-            return self._judge(step.title, operation, bank, sandbox, again)
+            return self._judge(step.title, operation, bank, sandbox, again, step.expected)
         except (ValueError, InvalidResponse, BankError) as error:
-            return Compared(step.title, _id(operation), None, None, trouble=reason(error))
+            return Compared.failed(step.title, _id(operation), error)
 
     async def beside(
         self, request: Request, answer: Response, source: Source, worker: Executor | None = None
@@ -160,7 +180,7 @@ class Comparison:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again)
         except (ValueError, InvalidResponse, BankError) as error:
-            return Compared(title, _id(operation), None, None, trouble=reason(error))
+            return Compared.failed(title, _id(operation), error)
 
     # Asking
 
@@ -218,6 +238,7 @@ class Comparison:
         bank: LoadedAnswer,
         sandbox: LoadedAnswer,
         again: Sequence[Response],
+        expected: int | None = None,
     ) -> Compared:
         answers = [self.interface.every_answer, *(operation.behaviour.respond if operation else ())]
         named = {name.lower() for answer in answers for name, _ in answer.headers}
@@ -232,8 +253,11 @@ class Comparison:
             else:
                 counted.append(difference)
         remark = f"{noise.unusable} of the reads to find noise had another status" if noise.unusable else None
+        verdict: Verdict = "differs" if counted else "same"
+        if expected is not None and expected < 400 <= min(bank.response.status, sandbox.response.status):
+            verdict = "refused"
         sides = bank.exchange, sandbox.exchange
-        return Compared(title, _id(operation), *sides, tuple(counted), tuple(masked), remark=remark)
+        return Compared(title, _id(operation), verdict, *sides, tuple(counted), tuple(masked), remark=remark)
 
 
 def _id(operation: Operation | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 from weakref import WeakKeyDictionary
 
-from xs2a_sandbox.compare.comparison import Compared, Comparison, Source, reason
+from xs2a_sandbox.compare.comparison import Compared, Comparison, Source
 from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.compare.loaded_answer import Ask
@@ -125,7 +125,7 @@ class LiveComparison:
         try:
             raw = await bank(plain)
         except BankError as error:
-            failed = Compared(to_bank.operation, to_bank.operation, None, None, trouble=reason(error))
+            failed = Compared.failed(to_bank.operation, to_bank.operation, error)
             self.report.add(failed, self.report.show(failed))
             if not to_bank.is_read:
                 raise

@@ -12,12 +12,16 @@ def test_the_json_is_as_documented() -> None:
         files.as_json(report(comparison(({"a": 1, "b": 1}, {"a": 2, "b": 2}), rules=rules), "bank", None))
     )
     assert value["summary"] == {
-        "exchanges": 1, "differing": 1, "high": 0, "medium": 1, "low": 0, "masked": 1, "troubles": 0, "skipped": 1,
+        "verdicts": {"same": 0, "differs": 1, "refused": 0, "not answered": 0, "not comparable": 0},
+        "high": 0, "medium": 1, "low": 0, "masked": 1, "skipped": 1,
     }  # fmt: skip
+    assert value["against"] == "sandbox"
+    assert value["question"].startswith("is the sandbox wrong?")
     (exchange,) = value["exchanges"]
     assert exchange["differences"] == [
         {"kind": "value", "severity": "medium", "place": "/a", "bank": "1", "sandbox": "2"}
     ]
+    assert exchange["verdict"] == "differs"
     assert exchange["masked"][0]["why"] == "known"
     assert (exchange["bankStatus"], exchange["sandboxStatus"], exchange["request"]) == (200, 200, "GET /v1/things")
     assert value["skipped"] == ["a write"]

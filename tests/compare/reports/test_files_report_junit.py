@@ -30,7 +30,7 @@ def test_its_names_are_the_same_in_every_run() -> None:
 
 def test_what_cannot_be_compared_is_an_error_of_its_operation() -> None:
     made = report(comparison(({}, {})), "bank", None)
-    trouble = replace(made.exchanges[0], trouble="its Content-Encoding cannot be undone")
+    trouble = replace(made.exchanges[0], verdict="not comparable", trouble="its Content-Encoding cannot be undone")
     root = ElementTree.fromstring(files.as_junit(replace(made, exchanges=(*made.exchanges, trouble)), "medium"))
     (error,) = root.iter("error")
     assert error.get("message") == "1 of 2 exchanges cannot be compared"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xs2a_sandbox.compare.comparison import Compared
+from xs2a_sandbox.compare.comparison import Compared, Verdict
 from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports import live as live_report
@@ -32,7 +32,8 @@ ENTRY = Exchange(
 def compared(*names: str, trouble: str | None = None) -> Compared:
     found = tuple(Difference("value", (name,), (name,)) for name in names)
     entry = None if trouble else ENTRY
-    return Compared("account-list", "account-list", entry, entry, found, trouble=trouble)
+    verdict: Verdict = "not answered" if trouble else "differs" if names else "same"
+    return Compared("account-list", "account-list", verdict, entry, entry, found, trouble=trouble)
 
 
 def told(report: LiveReport, *several: Compared) -> list[str]:
@@ -65,8 +66,7 @@ def test_the_same_trouble_is_said_once_and_counted() -> None:
     report = a_report()
     said = told(report, *[compared(trouble="down")] * 3, compared(trouble="late"))
     assert said == [f"cannot compare: {why} (said once, counted at the end)" for why in ("down", "late")]
-    assert "4 exchanges compared with https://bank.example, 0 differ" in next(report.end())
-    assert "4 could not be compared" in next(report.end())
+    assert "compared with https://bank.example: 0 same, 0 differ, 4 not answered;" in next(report.end())
 
 
 def test_writes_are_spared_in_silence_and_what_is_skipped_is_said_once() -> None:
@@ -95,7 +95,7 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert len(said) == 3
     assert [exchange.number for exchange in report.report().exchanges] == [1, 2, 3, 5]
     last = list(report.end())
-    assert last[0].startswith("7 exchanges compared with https://bank.example, 3 differ: 0 high, 3 medium")
+    assert last[0].startswith("compared with https://bank.example: 4 same, 3 differ; differences: 0 high, 3 medium")
     assert last[-1] == "  the reports hold the first 2 exchanges that differ, and the first 2 that do not"
     assert "secret" not in (tmp_path / "a.json").read_text()
 

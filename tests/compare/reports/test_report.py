@@ -115,7 +115,7 @@ def test_the_worst_comes_first_and_all_is_counted() -> None:
     assert [f.severity for f in made.exchanges[0].findings] == ["high", "medium", "low"]
     assert [e.worst for e in made.exchanges] == ["high", None]
     assert made.tally.severities == {"high": 1, "medium": 1, "low": 1}
-    assert (made.tally.exchanges, made.tally.differing, made.skipped) == (2, 1, ("a write",))
+    assert (made.tally.verdicts["same"], made.tally.verdicts["differs"], made.skipped) == (1, 1, ("a write",))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_what_redaction_took_away_is_not_shown() -> None:
 
 def test_what_could_not_be_compared_is_told_in_every_form(tmp_path: Path) -> None:
     made = report(comparison(({}, {}), down=True), "bank", None)
-    assert made.tally.troubles == 1
+    assert made.tally.verdicts["not answered"] == 1
     for form in ("text", "json", "xml", "html"):
         assert "bank-late: bank.example, 10 seconds" in forms(made, tmp_path)[form]
 
@@ -230,4 +230,4 @@ def test_the_forms_know_nothing_of_what_was_compared() -> None:
     """They import the report alone, so that only what is redacted can get into them."""
     for module in (report_html, report_json, report_junit, report_text, patch, ignore_suggestion):
         assert not {"Result", "Compared", "Comparison"} & vars(module).keys()
-    assert isinstance(report(Result((Compared("x", None, None, None),)), "bank", None), Report)
+    assert isinstance(report(Result((Compared("x", None, "same"),)), "bank", None), Report)

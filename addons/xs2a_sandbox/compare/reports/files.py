@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from xs2a_sandbox.compare.comparison import COMPARED
 from xs2a_sandbox.compare.difference import Severity, is_at_least
-from xs2a_sandbox.compare.reports.report import ComparedExchange, DifferenceGroup, Finding, Report, Tally
+from xs2a_sandbox.compare.reports.report import ComparedExchange, DifferenceGroup, Finding, Report, Tally, refusal
 from xs2a_sandbox.errors import ConfigError
 
 
@@ -31,6 +32,8 @@ def as_json(report: Report) -> str:
     value = {
         "bank": report.bank,
         "redacted": report.redacted,
+        "question": str(report.question),
+        "against": report.question.against,
         "summary": {**_tally(report.tally), "skipped": len(report.skipped)},
         "operations": [{"operation": name, **_tally(tally)} for name, tally in report.operations.items()],
         "differences": [_group(group) for group in report.groups],
@@ -41,13 +44,11 @@ def as_json(report: Report) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _tally(tally: Tally) -> dict[str, int]:
+def _tally(tally: Tally) -> dict[str, Any]:
     return {
-        "exchanges": tally.exchanges,
-        "differing": tally.differing,
+        "verdicts": dict(tally.verdicts),
         **{str(severity): count for severity, count in tally.severities.items()},
         "masked": tally.masked,
-        "troubles": tally.troubles,
     }
 
 
@@ -58,7 +59,7 @@ def _group(group: DifferenceGroup) -> dict[str, Any]:
 
 def _exchange(exchange: ComparedExchange) -> dict[str, Any]:
     return {
-        **{name: getattr(exchange, name) for name in ("number", "title", "operation", "request")},
+        **{name: getattr(exchange, name) for name in ("number", "title", "operation", "request", "verdict")},
         "bankStatus": exchange.bank.status if exchange.bank else None,
         "sandboxStatus": exchange.sandbox.status if exchange.sandbox else None,
         "differences": [_finding(finding) for finding in exchange.findings],
@@ -84,9 +85,10 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
         seconds = sum(one.bank.milliseconds for one in exchanges if one.bank) / 1000
         names = {"classname": operation, "name": "can be compared", "time": f"{seconds:.3f}"}
         whole = ElementTree.SubElement(suite, "testcase", names)
-        if troubles := [f"{one.request}: {one.trouble}" for one in exchanges if one.trouble]:
-            message = f"{len(troubles)} of {len(exchanges)} exchanges cannot be compared"
-            ElementTree.SubElement(whole, "error", message=message).text = "\n".join(troubles)
+        failures = [f"{one.request}: {one.trouble or refusal(one)}" for one in exchanges if one.verdict not in COMPARED]
+        if failures:
+            message = f"{len(failures)} of {len(exchanges)} exchanges cannot be compared"
+            ElementTree.SubElement(whole, "error", message=message).text = "\n".join(failures)
         for group in groups:
             _case(suite, group, fail_on)
         _count(suite)

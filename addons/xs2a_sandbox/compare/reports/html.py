@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity
-from xs2a_sandbox.compare.reports.report import NOT_SHOWN, ComparedExchange, Report, as_json, printable
+from xs2a_sandbox.compare.reports.report import NOT_SHOWN, ComparedExchange, Report, as_json, printable, refusal
 from xs2a_sandbox.documents.json_pointer import Pointer
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
@@ -48,7 +48,11 @@ def write(report: Report) -> str:
     ]
     page = _environment().get_template("compare.html")
     return page.render(
-        report=report, exchanges=exchanges, severities=SEVERITIES, style=(_TEMPLATES / "compare.css").read_text()
+        report=report,
+        refusal=refusal,
+        exchanges=exchanges,
+        severities=SEVERITIES,
+        style=(_TEMPLATES / "compare.css").read_text(),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from xs2a_sandbox.compare.comparison import Compared, Result
+from xs2a_sandbox.compare.comparison import VERDICTS, Compared, Result, Verdict
 from xs2a_sandbox.compare.difference import SEVERITIES
 from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.reports import report as reports
@@ -32,6 +32,7 @@ class LiveReport:
         self._redact = redact
         self._files = files
         self._counts: Counter[str] = Counter()
+        self._verdicts: Counter[Verdict] = Counter()
         self._skipped: Counter[str] = Counter()
         self._said: set[str] = set()
         self._spared: list[str] = []
@@ -47,9 +48,8 @@ class LiveReport:
         """`shown` is what `show` has made of it."""
         counts = self._counts
         counts["exchanges"] += 1
+        self._verdicts[compared.verdict] += 1
         counts["masked"] += len(compared.masked)
-        counts["differing"] += bool(compared.differences)
-        counts["troubles"] += compared.trouble is not None
         counts.update(difference.severity for difference in compared.differences)
         if shown is None:
             return
@@ -78,8 +78,11 @@ class LiveReport:
     def end(self) -> Iterator[str]:
         """The last lines; writes the files."""
         counts, made = self._counts, self.report()
-        severities = {severity: counts[severity] for severity in SEVERITIES}
-        tally = Tally(counts["exchanges"], counts["differing"], severities, counts["masked"], counts["troubles"])
+        tally = Tally(
+            {verdict: self._verdicts[verdict] for verdict in VERDICTS},
+            {severity: counts[severity] for severity in SEVERITIES},
+            counts["masked"],
+        )
         yield tally.summary(made.bank, self._skipped.total())
         yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
         yield from (f"  {place}: ignored nothing ({why})" for place, why in made.unused)

@@ -6,9 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
-from xs2a_sandbox.compare.comparison import Compared, Result
+from xs2a_sandbox.compare.comparison import COMPARED, VERDICTS, Against, Compared, Result, Verdict
 from xs2a_sandbox.compare.difference import SEVERITIES, Difference, Kind, Severity, is_at_least
 from xs2a_sandbox.compare.masking import IgnoreRule
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
@@ -63,6 +64,7 @@ class ComparedExchange:
     number: int
     title: str
     operation: str
+    verdict: Verdict
     bank: Exchange | None
     sandbox: Exchange | None
     findings: tuple[Finding, ...]
@@ -103,20 +105,62 @@ class DifferenceGroup:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of a report; `severities` in their order."""
+    """Counts of a report: exchanges by verdict, which are never summed, and differences by severity; both in order."""
 
-    exchanges: int
-    differing: int
+    verdicts: Mapping[Verdict, int]
     severities: Mapping[Severity, int]
     masked: int
-    troubles: int
+
+    @property
+    def compares(self) -> bool:
+        """True if at least one exchange was answered by both sides as it was meant to be."""
+        return any(self.verdicts[verdict] for verdict in COMPARED)
 
     def summary(self, bank: str, skipped: int) -> str:
-        counts = ", ".join(f"{count} {severity}" for severity, count in self.severities.items())
-        return (
-            f"{self.exchanges} exchanges compared with {bank}, {self.differing} differ: {counts};"
-            f" {self.masked} masked, {self.troubles} could not be compared, {skipped} skipped"
-        )
+        verdicts = [f"{count} {_WORDS[one]}" for one, count in self.verdicts.items() if count or one in COMPARED]
+        verdicts += [f"{skipped} skipped"] if skipped else []
+        differences = ", ".join(f"{count} {severity}" for severity, count in self.severities.items())
+        return f"compared with {bank}: {', '.join(verdicts)}; differences: {differences}, {self.masked} masked"
+
+
+_WORDS: Mapping[Verdict, str] = {
+    "same": "same",
+    "differs": "differ",
+    "refused": "refused by both",
+    "not answered": "not answered",
+    "not comparable": "not comparable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The question that a comparison answers. `recorded` are the first and the last day of the recording, if there is
+    one; `live` says that a bank was asked.
+    """
+
+    against: Against = "sandbox"
+    live: bool = True
+    recorded: tuple[date, date] | None = None
+    today: date | None = None
+
+    def __str__(self) -> str:
+        if self.against == "recording":
+            return f"has the bank moved? The recording was true ({self._age})"
+        if self.live:
+            requests = f", the requests are recorded ({self._age})" if self.recorded else ""
+            return f"is the sandbox wrong? The bank is true{requests}"
+        return f"is the sandbox wrong? The recording is true ({self._age})"
+
+    @property
+    def _age(self) -> str:
+        if not self.recorded:
+            return "of unknown age"
+        first, last = self.recorded
+        days = f"of {first}" if first == last else f"of {first} to {last}"
+        if not self.today:
+            return days
+        age = (self.today - last).days
+        return f"{days}, {f'{age} day{"s" if age > 1 else ""} old' if age > 0 else 'of today'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +173,16 @@ class Report:
     unused: tuple[tuple[str, str], ...]
     lapsed: tuple[tuple[str, str], ...]
     redacted: bool
+    question: Question = Question()
 
     @property
     def tally(self) -> Tally:
         return _tally(self.exchanges)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Those that there are, and those of what was compared."""
+        return tuple(one for one, count in self.tally.verdicts.items() if count or one in COMPARED)
 
     @property
     def operations(self) -> dict[str, Tally]:
@@ -166,7 +216,7 @@ class Report:
         return fail_on is not None and any(one and is_at_least(one, fail_on) for one in worst)
 
 
-def report(result: Result, bank: str, redact: Redact | None) -> Report:
+def report(result: Result, bank: str, redact: Redact | None, question: Question = Question()) -> Report:
     """`bank` is the name or URL that is shown for it. Without `redact` everything is shown as it is."""
     return Report(
         printable(bank),
@@ -175,6 +225,7 @@ def report(result: Result, bank: str, redact: Redact | None) -> Report:
         tuple(map(_written, result.unused)),
         tuple(map(_written, result.lapsed)),
         redact is not None,
+        question,
     )
 
 
@@ -190,6 +241,7 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
         number,
         printable(compared.title),
         compared.operation or UNKNOWN,
+        compared.verdict,
         bank.entry if bank else None,
         sandbox.entry if sandbox else None,
         tuple(sorted(findings, key=lambda f: SEVERITIES.index(f.severity))),
@@ -197,6 +249,13 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
         compared.trouble,
         compared.remark,
     )
+
+
+def refusal(exchange: ComparedExchange) -> str:
+    """Says why an exchange that both sides refused is no agreement."""
+    bank, other = (side.status if side else None for side in (exchange.bank, exchange.sandbox))
+    both = f"both sides answered {bank}" if bank == other else f"the bank answered {bank}, the sandbox {other}"
+    return f"{both}, where a success was to be expected: nothing was compared"
 
 
 def printable(text: str) -> str:
@@ -316,10 +375,9 @@ def _written(rule: IgnoreRule) -> tuple[str, str]:
 def _tally(exchanges: Iterable[ComparedExchange]) -> Tally:
     every = list(exchanges)
     severities = Counter(finding.severity for one in every for finding in one.findings)
+    verdicts = Counter(one.verdict for one in every)
     return Tally(
-        len(every),
-        sum(bool(one.findings) for one in every),
+        {verdict: verdicts[verdict] for verdict in VERDICTS},
         {severity: severities[severity] for severity in SEVERITIES},
         sum(len(one.masked) for one in every),
-        sum(one.trouble is not None for one in every),
     )

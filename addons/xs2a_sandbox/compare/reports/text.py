@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity
-from xs2a_sandbox.compare.reports.report import DifferenceGroup, Report
+from xs2a_sandbox.compare.reports.report import DifferenceGroup, Report, refusal
 
 _COLOURS: dict[Severity, str] = {"high": "bold red", "medium": "yellow", "low": "cyan"}
 _MOST = 50
@@ -15,15 +15,18 @@ _MOST = 50
 
 
 def write(report: Report, console: Console) -> None:
+    console.print(Text(str(report.question), "bold"))
     console.print(_summary(report))
     if groups := report.groups:
         console.print()
-        console.print(_differences(groups[:_MOST]))
+        console.print(_differences(report.question.against, groups[:_MOST]))
         if (more := len(groups) - _MOST) > 0:
             console.print(Text(f"and {more} more, which the other reports show", "dim"))
     for exchange in report.exchanges:
         if exchange.trouble:
-            console.print(Text(f"{exchange.request} could not be compared: {exchange.trouble}", "bold red"))
+            console.print(Text(f"{exchange.verdict}  {exchange.request}: {exchange.trouble}", "bold red"))
+        elif exchange.verdict == "refused":
+            console.print(Text(f"refused  {exchange.request}: {refusal(exchange)}", "bold red"))
         elif exchange.remark:
             console.print(Text(f"{exchange.request}: {exchange.remark}", "dim"))
     for title in report.skipped:
@@ -38,21 +41,23 @@ def write(report: Report, console: Console) -> None:
 def _summary(report: Report) -> Table:
     table = Table(title="By operation", title_justify="left")
     table.add_column("operation", overflow="fold")
-    for name in ("exchanges", "differ", *SEVERITIES, "masked"):
+    for name in (*report.verdicts, *SEVERITIES, "masked"):
         table.add_column(name, justify="right")
     for operation, tally in report.operations.items():
         severities = [
             Text(str(count), _COLOURS[severity] if count else "dim") for severity, count in tally.severities.items()
         ]
-        table.add_row(operation, str(tally.exchanges), str(tally.differing), *severities, str(tally.masked))
+        table.add_row(
+            operation, *(str(tally.verdicts[verdict]) for verdict in report.verdicts), *severities, str(tally.masked)
+        )
     return table
 
 
-def _differences(groups: Sequence[DifferenceGroup]) -> Table:
+def _differences(against: str, groups: Sequence[DifferenceGroup]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("severity")
     table.add_column("what")
-    for name, ratio in (("where", 4), ("bank", 4), ("sandbox", 4)):
+    for name, ratio in (("where", 4), ("bank", 4), (against, 4)):
         table.add_column(name, overflow="fold", ratio=ratio)
     for group in groups:
         table.add_row(*_cells(group))
