@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.engine_client import an_engine
 from xs2a_sandbox import __version__
 from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.bundled import scenarios
@@ -73,15 +74,15 @@ def serving(home, monkeypatch):
     """In place of the doors: announces itself, logs one exchange, and remembers the settings."""
     served = types.ModuleType("xs2a_sandbox.doors.serving")
 
-    async def serve(settings, *, ready, on_exchange, **options):
+    async def serve(settings, *, built, ready, on_exchange, **options):
         served.settings, served.options = settings, options
+        built(an_engine(testdata=LOADED))
         ready(addresses(home))
         on_exchange(LogEntry("ci", "GET", "/v1/accounts", 200, 1.5, "handler", "list-accounts"))
 
     served.serve = serve
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", served)
     monkeypatch.setattr("xs2a_sandbox.doors.serving", served, raising=False)
-    monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: LOADED)
     return served
 
 

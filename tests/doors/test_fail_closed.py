@@ -7,7 +7,9 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
@@ -17,10 +19,11 @@ import pytest
 from mitmproxy.exceptions import AddonHalt, OptionsError
 
 from tests.support.doors import DEADLINE, START, Bank, is_refusal, limits, opened, read_all, wait_until
-from tests.support.roads import proxy_doors
+from tests.support.roads import master_of, proxy_doors
 from tests.support.turns import few
 from xs2a_sandbox.doors import mitmproxy_addon as addon
 from xs2a_sandbox.doors.connections import Connections
+from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.http import Request, Response
 
@@ -189,12 +192,60 @@ def test_bytes_that_are_not_http(doors: ProxyDoors, bank: Bank, raw: bytes, insi
         assert b"REAL BANK" not in read_all(client)
 
 
+@pytest.mark.parametrize("road", ROADS)
+def test_nobody_is_answered_before_mitmproxy_is_guarded(
+    bank: Bank, confdir: Path, road: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, start = threading.Event(), SandboxMaster.start
+
+    async def delayed(master: SandboxMaster) -> None:
+        begun.set()
+        await may_start.wait()
+        await start(master)
+
+    monkeypatch.setattr(SandboxMaster, "start", delayed)
+    with opened(lambda: proxy_doors(fail, confdir)) as (doors, loop), ThreadPoolExecutor(2) as pool:
+        may_start = loop.run(_event())
+        asked = [pool.submit(exchange, doors, bank, road, confdir, "/v1/well", *CLOSE) for _ in range(2)]
+        assert begun.wait(DEADLINE)
+        with pytest.raises(TimeoutError):
+            asked[0].result(0.1)
+        assert bank.connections == 0
+        loop.loop.call_soon_threadsafe(may_start.set)
+        assert all(one.result(DEADLINE).endswith(b"\r\n\r\nthe sandbox") for one in asked)
+
+
+async def _event() -> asyncio.Event:
+    return asyncio.Event()
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_without_mitmproxy_the_doors_are_closed(
+    bank: Bank, confdir: Path, road: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(master: SandboxMaster) -> None:
+        raise RuntimeError("no mitmproxy today")
+
+    monkeypatch.setattr(SandboxMaster, "start", broken)
+    with opened(lambda: proxy_doors(fail, confdir)) as (doors, _):
+        ports = doors.proxy_port, doors.tls_port
+        with pytest.raises((AssertionError, OSError)):  # closed, or no tunnel
+            assert exchange(doors, bank, road, confdir, "/v1/well", *CLOSE)
+        for port in ports:
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
+    assert [record.message for record in caplog.records] == [
+        "mitmproxy cannot be started: the proxy and the TLS door are closed"
+    ]
+
+
 @pytest.fixture
 def careless(doors: ProxyDoors, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Sets options of mitmproxy as if the addon did not refuse them: the guard has to hold alone."""
-    monkeypatch.setattr(doors.sandbox, "forced", {})
+    master = master_of(doors)
+    monkeypatch.setattr(master.sandbox, "forced", {})
     monkeypatch.setattr(addon, "REFUSED", ())
-    options = doors._master.options
+    options = master._master.options
     before: dict[str, Any] = {}
 
     def update(**values: Any) -> None:

@@ -21,7 +21,7 @@ from h2.exceptions import ProtocolError
 from mitmproxy.http import HTTPFlow
 
 from tests.support.doors import DEADLINE, Loop, basic, echo, is_refusal, opened, read_all, talk, trusting, wait_until
-from tests.support.roads import proxy_doors
+from tests.support.roads import master_of, proxy_doors
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.errors import ConfigError
@@ -174,7 +174,7 @@ def test_tls_sessions_are_resumed(
     doors: ProxyDoors, ca_file: Path, road: str, version: ssl.TLSVersion, certified: bool
 ) -> None:
     watch = Certificates()
-    doors._master.addons.add(watch)
+    master_of(doors)._master.addons.add(watch)
     context = trusting(ca_file)
     context.minimum_version = context.maximum_version = version
     if certified:
@@ -224,8 +224,8 @@ def test_the_tls_door_never_asks_for_a_proxy_password(confdir: Path, ca_file: Pa
 def test_a_tunnel_is_forgotten_with_its_connection(doors: ProxyDoors) -> None:
     with client(doors, user="ci-42") as http:
         http.get("https://bank.example/v1")
-        assert doors.sandbox._tunnels
-    wait_until(lambda: not doors.sandbox._tunnels)
+        assert master_of(doors).sandbox._tunnels
+    wait_until(lambda: not master_of(doors).sandbox._tunnels)
 
 
 @pytest.mark.parametrize("alpn", [(), ("h2",)], ids=["h1", "h2"])
@@ -442,8 +442,6 @@ def test_the_ca_is_ours_and_stays(tmp_path: Path) -> None:
 def test_processes_that_start_at_once_share_one_ca(tmp_path: Path) -> None:
     code = f"""
 import pathlib
-from tests.support.roads import proxy_doors
-from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.proxy import ensure_ca
 print(ensure_ca(pathlib.Path({str(tmp_path / "conf")!r})).read_text())
 """

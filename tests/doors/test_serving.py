@@ -2,6 +2,8 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ import pytest
 from tests.support.doors import DEADLINE, Loop, echo, limits, trusting
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors import serving
+from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.errors import ConfigError, UserMistake
 from xs2a_sandbox.http import Request, Response
@@ -93,6 +96,39 @@ def refuses(url: str) -> bool:
     except (ConnectionRefusedError, ConnectionResetError):
         return True
     return False
+
+
+def test_mitmproxy_is_loaded_for_the_first_who_comes_to_its_doors(confdir: Path) -> None:
+    ensure_ca(confdir)  # which takes a part of mitmproxy
+    code = f"""
+import asyncio, socket, sys
+from pathlib import Path
+from urllib.parse import urlsplit
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors.serving import serve
+
+def ask(url, target):
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port), timeout={DEADLINE}) as connection:
+        connection.sendall(f"GET {{target}} HTTP/1.1\\r\\nHost: a.example\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        return connection.recv(9).decode(), "mitmproxy" in sys.modules
+
+async def main():
+    stop, addresses = asyncio.Event(), asyncio.Future()
+    ports = {{"port": 0, "proxy_port": 0, "tls_port": 0}}
+    settings = Settings(**ports, state="memory:", confdir=Path({str(confdir)!r}))
+    serving = asyncio.create_task(serve(settings, ready=addresses.set_result, stop=stop))
+    served = await addresses
+    print(*await asyncio.to_thread(ask, served.direct, "/"))
+    print(*await asyncio.to_thread(ask, served.proxy, "http://a.example/v1"))
+    stop.set()
+    await serving
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert (done.stdout, done.stderr) == ("HTTP/1.1  False\nHTTP/1.1  True\n", "")
 
 
 def test_all_doors_lead_to_the_engine(engine: FakeEngine, confdir: Path) -> None:

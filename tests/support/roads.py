@@ -1,5 +1,6 @@
 """Every way to an engine that a socket can take: each door, plainly, over TLS, and through a tunnel of the proxy."""
 
+import asyncio
 import json
 import socket
 import ssl
@@ -12,6 +13,7 @@ from typing import Any
 from tests.support.doors import DEADLINE, Loop, echo, limits, read_all, trusting
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.direct import DirectDoor
+from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.http import Request, Response
 
@@ -32,6 +34,12 @@ def proxy_doors(answer: Any, confdir: Path, **options: Any) -> ProxyDoors:
     usual: dict[str, Any] = {"host": "127.0.0.1", "proxy_port": 0, "tls_port": 0, "proxy_auth": None}
     usual |= {"tell": tell_nobody, "connections": Connections(limits())}
     return ProxyDoors(answer, confdir=confdir, **usual | options)
+
+
+def master_of(doors: ProxyDoors) -> SandboxMaster:
+    """The mitmproxy behind doors that listen in another thread's loop."""
+    loop = doors._listening[0].get_loop()
+    return asyncio.run_coroutine_threadsafe(doors.master(), loop).result(DEADLINE)
 
 
 def tell_nobody(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
@@ -84,6 +92,7 @@ def open_roads(confdir: Path, answer: Any = echo, **other: Any) -> Iterator[Road
             proxy = proxy_doors(answer, confdir, connections=all)
             await direct.start()
             await proxy.start()
+            await proxy.master()  # tests of time are not about waiting for it
             return Roads(direct, proxy, ca_file, loop, all)
 
         roads = loop.run(start())

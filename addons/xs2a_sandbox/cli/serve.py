@@ -227,7 +227,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
 
     settings = load_settings(flags)
     state = found_state(settings)
-    consent = valid_consent(build.load_testdata(settings).at(settings.clock.today()))
+    consent: str | None = None
     run, tally = Run(), CoverageTally()
     clear = ""  # what a line on the standard error has to begin with while there is a line of progress
 
@@ -242,8 +242,8 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     def built(engine: Engine) -> None:
         nonlocal introduce, consent
         introduce = engine.introduce
-        if engine.interface.silent:
-            consent = None
+        if not engine.interface.silent:
+            consent = valid_consent(engine.testdata.at(settings.clock.today()))
         standing_log.redact = engine.shown_text
         run.begin(engine)
         if engine.passage.comparing:

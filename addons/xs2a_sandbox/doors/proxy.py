@@ -1,50 +1,47 @@
-"""The proxy door and the TLS door: one mitmproxy master that loads only what they need."""
-
-# mitmproxy is only half typed.
-# mypy: allow-untyped-calls
+"""The ports of the proxy door and the TLS door, behind which mitmproxy is loaded once somebody comes."""
 
 import asyncio
-import inspect
+import gc
 import logging
 import os
 import platform
 import re
-from collections.abc import Callable
+import ssl
+import sys
+from asyncio import StreamReader, StreamWriter
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import Any
-
-from mitmproxy.addonmanager import AddonManager, safecall, traverse
-from mitmproxy.addons.block import Block
-from mitmproxy.addons.core import Core
-from mitmproxy.addons.next_layer import NextLayer
-from mitmproxy.addons.proxyserver import Proxyserver
-from mitmproxy.addons.tlsconfig import TlsConfig
-from mitmproxy.certs import CertStore
-from mitmproxy.exceptions import AddonHalt
-from mitmproxy.hooks import Hook
-from mitmproxy.master import Master
-from mitmproxy.options import CONF_BASENAME, KEY_SIZE, Options
-from mitmproxy.proxy.mode_servers import ServerInstance
+from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.documents.files import ensure_folder, read_file
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.door import Answer, Tell
-from xs2a_sandbox.doors.mitmproxy_addon import SandboxAddon
-from xs2a_sandbox.doors.proxy_log import LOGGER, ProxyLog
+from xs2a_sandbox.engine.build import CA_FILE
 from xs2a_sandbox.errors import ConfigError
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 
 NOWHERE = "http://127.0.0.1:9"
 """The place that the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
 
+_MASTER = "xs2a_sandbox.doors.mitmproxy_master"
 
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
+logger = logging.getLogger(__name__)
+
 
 class ProxyDoors:
-    """Listens from `start` to `drain`; ports are the real ones from then on. One per process: mitmproxy has globals."""
+    """Listens from `start` to `drain`; ports are the real ones from then on. One per process: mitmproxy has globals.
+
+    Nothing is read of the first connection before mitmproxy is loaded and guarded: it takes half a second, which
+    an app that does without the proxy need not wait for.
+    """
 
     def __init__(
         self,
@@ -62,28 +59,19 @@ class ProxyDoors:
         self.proxy_port = proxy_port
         self.tls_port = tls_port
         self.confdir = confdir
-        self.sandbox = SandboxAddon(answer, proxy_auth=proxy_auth, tell=tell, connections=connections)
-        self._listening: list[ServerInstance[Any]] = []
+        self._addon: dict[str, Any] = {
+            "answer": answer,
+            "proxy_auth": proxy_auth,
+            "tell": tell,
+            "connections": connections,
+        }
+        self._listening: list[asyncio.Server] = []
+        self._loading: asyncio.Task[SandboxMaster] | None = None
+        self._draining = False
 
     async def start(self) -> None:
-        """Raises ConfigError for a port that cannot be had; then neither door listens."""
-        log = logging.getLogger(LOGGER)
-        self._quiet, self._log = log.level, ProxyLog(ensure_ca(self.confdir))
-        log.addFilter(self._log)
-        log.setLevel(logging.INFO)
-        self._master = Master(Options())
-        self._master.addons = _Listeners(self._master)
-        self._proxyserver = Proxyserver()
-        self._master.addons.add(Core(), Block(), self._proxyserver, self.sandbox, NextLayer(), TlsConfig())
-        self._master.options.update(
-            **self.sandbox.forced,
-            confdir=str(self.confdir),
-            http3=False,
-            listen_host=self.host,
-            mode=[],
-            request_client_cert=True,
-        )
-        await self._master.running()
+        """Raises ConfigError for a port or a CA that cannot be had; then neither door listens."""
+        self._ca_file = ensure_ca(self.confdir)
         try:
             self.proxy_port = await self._listen("regular", self.proxy_port, "--proxy-port")
             if self.tls_port is not None:
@@ -92,69 +80,76 @@ class ProxyDoors:
             await self.drain(0)
             raise
 
-    async def _listen(self, mode: str, port: int, flag: str) -> int:
-        server: ServerInstance[Any] = ServerInstance.make(f"{mode}@{port}", self._proxyserver)
-        try:
-            await server.start()
-        except OSError as error:
-            raise door.no_port(self.host, port, flag, error) from None
-        self._listening.append(server)
-        return int(server.listen_addrs[0][1])
+    async def master(self) -> "SandboxMaster":
+        """mitmproxy with all that guards it, which the first caller waits for with all the others."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+        return await asyncio.shield(self._loading)
 
     async def drain(self, grace: float = 10.0) -> None:
         """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
-        self.sandbox.draining = True
+        self._draining = True
+        self._stop_listening()
+        if self._loading:
+            await asyncio.wait([self._loading])
+            if not self._loading.exception():
+                await self._loading.result().drain(grace)
+
+    async def _listen(self, mode: str, port: int, flag: str) -> int:
+        try:
+            server = await asyncio.start_server(partial(self._serve, mode), self.host, port)
+            first = int(server.sockets[0].getsockname()[1])
+            if any(other.getsockname()[1] != first for other in server.sockets):
+                # A name of several addresses, each with a free port of its own: they are to share one.
+                server.close()
+                server = await asyncio.start_server(partial(self._serve, mode), self.host, first)
+        except OSError as error:
+            raise door.no_port(self.host, port, flag, error) from None
+        self._listening.append(server)
+        return first
+
+    def _stop_listening(self) -> None:
         for server in self._listening:
-            await server.stop()
+            server.close()
         self._listening.clear()
-        await _until(lambda: not self.sandbox.busy, grace)
-        door.stop(self.sandbox.waiting)
-        await _until(lambda: not self.sandbox.busy, 1)
-        connections = self._proxyserver.connections
-        for connection in list(connections.values()):
-            io = connection.transports.get(connection.client)
-            if io and io.handler:
-                io.handler.cancel("the sandbox stops")
-        await _until(lambda: not connections, 1)
-        await self._master.done()
-        log = logging.getLogger(LOGGER)
-        log.removeFilter(self._log)
-        log.setLevel(self._quiet)
 
+    async def _serve(self, mode: str, reader: StreamReader, writer: StreamWriter) -> None:
+        try:
+            master = await self.master()
+        except Exception:  # `_load` has told it
+            writer.transport.abort()
+            return
+        if self._draining:
+            writer.transport.abort()
+            return
+        await master.serve(mode, reader, writer)
 
-class _Listeners(AddonManager):
-    """Looks up once which addons listen to a hook, where mitmproxy asks each of them for every event."""
+    async def _load(self) -> "SandboxMaster":
+        try:
+            if _MASTER not in sys.modules:
+                # In a thread, so that the direct door goes on answering.
+                await asyncio.to_thread(import_module, _MASTER)
+                gc.freeze()  # as `serve` does with what it needs from the start
+            from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 
-    def __init__(self, master: Master) -> None:
-        super().__init__(master)
-        self._hooks: dict[str, list[Callable[..., Any]]] = {}
-
-    def register(self, addon: object) -> object:
-        self._hooks.clear()
-        return super().register(addon)
-
-    async def trigger_event(self, event: Hook) -> None:
-        hooks = self._hooks.get(event.name)
-        if hooks is None:
-            listeners = (getattr(addon, event.name, None) for addon in traverse(self.chain))
-            hooks = self._hooks[event.name] = [hook for hook in listeners if hook]
-        for hook in hooks:
-            try:
-                with safecall():
-                    result = hook(*event.args())
-                    if inspect.isawaitable(result):
-                        await result
-            except AddonHalt:
-                return
+            master = SandboxMaster(ca_file=self._ca_file, **self._addon)
+            await master.start()
+        except Exception:
+            self._stop_listening()
+            logger.exception("mitmproxy cannot be started: the proxy and the TLS door are closed")
+            raise
+        return master
 
 
 def ensure_ca(confdir: Path) -> Path:
     """The certificate a TPP app has to trust; made, with its key, when there is none yet."""
-    key = confdir / f"{CONF_BASENAME}-ca.pem"
-    certificate = confdir / f"{CONF_BASENAME}-ca-cert.pem"
+    key, certificate = confdir / "mitmproxy-ca.pem", confdir / CA_FILE
     try:
         ensure_folder(confdir)
         if not os.path.lexists(key):
+            from mitmproxy.certs import CertStore
+            from mitmproxy.options import CONF_BASENAME, KEY_SIZE
+
             with TemporaryDirectory(dir=confdir) as workshop:
                 name = f"xs2a-sandbox CA ({platform.node()})"[:64]
                 CertStore.create_store(Path(workshop), CONF_BASENAME, KEY_SIZE, organization="xs2a-sandbox", cn=name)
@@ -163,18 +158,26 @@ def ensure_ca(confdir: Path) -> Path:
                     os.link(Path(workshop) / key.name, key)
         # Before anybody else looks at it: it is closed to others, if it is a key.
         pem = read_file(key, "key of the CA", lambda text: "PRIVATE KEY-----" in text) or ""
-        CertStore.from_store(confdir, CONF_BASENAME, KEY_SIZE)
+        _check(key)
         # Wherever the key stands in the file, it is not for others.
         _write(certificate, "".join(f"{one}\n" for one in _CERTIFICATE.findall(pem)).encode())
+    except ssl.SSLError as error:
+        raise ConfigError(
+            f"{key} is not a CA with its key ({error}). Remove it: a new one is made at the next start"
+        ) from error
     except OSError as error:
         raise ConfigError(
             f"cannot keep the CA in {confdir}: {error.strerror}. Name another directory: --confdir DIR"
         ) from error
-    except (ValueError, TypeError) as error:
-        raise ConfigError(
-            f"{key} is not a CA with its key ({error}). Remove it: a new one is made at the next start"
-        ) from error
     return certificate
+
+
+def _check(key: Path) -> None:
+    """Raises SSLError for what is no certificate with its key. A key that asks for a password is none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # It is looked at, not used: its strength is the affair of whoever brought it.
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    context.load_cert_chain(key, password="")
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -185,11 +188,3 @@ def _write(path: Path, content: bytes) -> None:
         made.write(content)
     Path(made.name).chmod(0o644)
     os.replace(made.name, path)
-
-
-async def _until(done: Callable[[], bool], seconds: float) -> None:
-    """mitmproxy does not tell when the last byte is out: ask, every few milliseconds."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            while not done():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
