@@ -150,6 +150,8 @@ def _visit(node: Node) -> _Visit | None:
 
 
 SUFFIX = ".schema.json"
+SCHEMAS = "https://xs2a-sandbox.invalid/schemas/"
+"""What the names of schemas stand below, for references between them; nothing is ever fetched."""
 
 
 class Schemas:
@@ -175,6 +177,16 @@ class Schemas:
     def __contains__(self, name: str) -> bool:
         return self._file(name) is not None
 
+    def document(self, name: str) -> Any:
+        """The file as it is read, whether or not it is a schema."""
+        return self._read(name)
+
+    def file(self, name: str) -> Path:
+        place = self._file(name)
+        if place is None:
+            raise KeyError(name)
+        return place[1]
+
     def names(self) -> list[str]:
         names = {
             file.relative_to(directory).as_posix().removesuffix(SUFFIX)
@@ -196,11 +208,13 @@ class Schemas:
             raise KeyError(name)
         directory, file = place
         try:
-            return json.loads(own_file.read(file, folder=directory))
+            document = json.loads(own_file.read(file, folder=directory))
         except OSError as error:
             raise Unreadable([Problem(file, 1, 1, "unreadable", f"cannot be read: {error.strerror}")]) from None
         except (ValueError, RecursionError) as error:
             raise Unreadable([Problem(file, 1, 1, "schema-json", f"this is not JSON: {error}")]) from None
+        # Wherever it came from, its references lead to the files beside it.
+        return {**document, "$id": f"{SCHEMAS}{name}{SUFFIX}"} if isinstance(document, dict) else document
 
 
 class Schema:
@@ -283,6 +297,16 @@ class Schema:
 def bundled_schema(name: str) -> Schema:
     """The schema of one of the sandbox's own files: `cassette`, `config`, `testdata`, …"""
     return Schemas([bundled("schemas")])[name]
+
+
+def mistakes_of(document: dict[str, Any]) -> set[Complaint]:
+    """All that makes it no schema of the version that its `$schema` names, 2020-12."""
+    if jsonschema_rs.meta.is_valid(document):
+        return set()
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(document)
+    return {complaint for error in errors for complaint in of_file(error)}
 
 
 @cache

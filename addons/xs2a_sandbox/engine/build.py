@@ -17,7 +17,7 @@ from xs2a_sandbox.compare.reports.live import LiveReport
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.config.settings import FILE
-from xs2a_sandbox.documents import Schemas, own_file
+from xs2a_sandbox.documents import Schemas, own_file, schema_files
 from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.engine.live_comparison import LiveComparison
@@ -128,7 +128,9 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     schemas = _schemas()
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
     all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
-    checked, problems = interface.check(all_layers, schemas, HANDLERS, bank=_has_bank(settings))
+    problems = schema_files.check(schemas)
+    checked, wrong = interface.check(all_layers, schemas, HANDLERS, bank=_has_bank(settings))
+    problems += wrong
     data, read_data = data_files(settings, more), None
     try:
         read_data = testdata.load(data)
