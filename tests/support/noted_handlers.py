@@ -5,7 +5,7 @@ As a plugin (`pytest -p tests.support.noted_handlers`) it writes what a run has 
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -37,11 +37,19 @@ class Notes:
         for kind, noted, said in (
             (self.reads, reads, set(map(str, declared.reads))),
             (self.raises, raises, {*declared.raises, "internal"}),
-            (self.returns, set(result), set(handler.returns)),
+            (self.returns, set(_members(handler, result)), set(handler.returns)),
             (self.options, options, set(handler.options)),
         ):
             kind.setdefault(handler.name, set()).update(noted)
             self.undeclared += [f"{handler.name}: {one}" for one in sorted(noted - said)]
+
+
+def _members(handler: Handler, result: Mapping[str, Any]) -> Iterator[str]:
+    """The members of a result, and of those whose own members are declared."""
+    for name, value in result.items():
+        yield name
+        if handler.result.get(name):
+            yield from (f"{name}.{member}" for member in value)
 
 
 class _Noting(dict[str, Any]):

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -150,7 +150,13 @@ class Trial:
 
 
 def trials(
-    interface: Interface, schemas: Schemas, data: TestData, *, clock: Clock = REAL, static_data: bool = False
+    interface: Interface,
+    schemas: Schemas,
+    data: TestData,
+    *,
+    clock: Clock = REAL,
+    static_data: bool = False,
+    tried: Callable[[Example], bool] = lambda entry: True,
 ) -> list[Trial]:
     banks = Banks(Bank(_undelayed(interface), schemas))
     engine = Engine(banks, MemoryStore(), data, limits=USUAL, clock=clock, static_data=static_data)
@@ -158,7 +164,7 @@ def trials(
     engine.on_exchange = told.append
 
     async def all_of_them() -> list[Trial]:
-        return [await _try(engine, told, entry) for entry in examples(interface)]
+        return [await _try(engine, told, entry) for entry in examples(interface) if tried(entry)]
 
     return asyncio.run(all_of_them())
 

@@ -5,16 +5,19 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from xs2a_sandbox.authoring import lint_answers
-from xs2a_sandbox.authoring.examples import Trial, trials
-from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch, texts
+from xs2a_sandbox.authoring.examples import Example, Trial, trials
+from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch
 from xs2a_sandbox.authoring.lint_bodies import check_bodies
+from xs2a_sandbox.authoring.lint_members import Members, expressions
+from xs2a_sandbox.bank import TestData, testdata
+from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
-from xs2a_sandbox.cassette.expressions import members
+from xs2a_sandbox.cassette.expressions import chains
 from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.cassette.layers import TESTDATA
 from xs2a_sandbox.cassette.matchers import Constraint
-from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.engine import build
@@ -60,22 +63,19 @@ def _owner(problem: Problem, interface: Interface) -> str:
 
 WHERE = "where"
 
-_COMPUTED = ("status", "headers", "body", "text", "values")
-"""Keys of an answer whose texts may hold expressions."""
 
-
-def check_parameters(rule: Rule, operation: Operation | None) -> Iterator[Problem]:
-    """`operation` is the one that the rule names."""
-    if operation:
-        yield from _values(rule, operation)
-    pattern = operation.pattern if operation else rule.pattern
+def check_parameters(by: Rule | Operation, operation: Operation | None) -> Iterator[Problem]:
+    """`operation` is itself, or the one that a rule names."""
+    if operation and isinstance(by, Rule):
+        yield from _values(by, operation)
+    pattern = operation.pattern if operation else by.pattern
     if pattern is None:
         return
-    for pointer, text in _expressions(rule):
-        read = members(text, "path") if "{{" in text else set()
-        for name in sorted(read - set(pattern.names)):
+    for pointer, text in expressions(by):
+        read = {keys[0] for root, keys in chains(text) if root == "path" and keys}
+        for name in sorted(key for key in read if isinstance(key, str) and key not in pattern.names):
             lacking = f"the path {pattern.text} has no parameter {name}{_hint([name], pattern.names)}"
-            yield rule.origin.problem(WHERE, lacking, pointer)
+            yield by.origin.problem(WHERE, lacking, pointer)
 
 
 def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
@@ -104,25 +104,6 @@ def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> b
 def _hint(words: Collection[str], names: Collection[str]) -> str:
     near = next((hint for word in words if (hint := did_you_mean(word, names))), "")
     return near or (f"; there are {', '.join(sorted(names))}" if names else "")
-
-
-def _expressions(rule: Rule) -> Iterator[tuple[Pointer, str]]:
-    """Places below the rule, and the text there that may be computed."""
-    written = rule.origin.written
-    if rule.when_text:
-        yield ("match", "when"), _braced(rule.when_text)
-    for below, _ in answers(rule):
-        answer = written[below[0]] if len(below) == 1 else written[below[0]][below[1]]
-        if "when" in answer:
-            yield (*below, "when"), _braced(answer["when"])
-        for key in _COMPUTED if answer.get("raw") is not True else ():
-            yield from texts(answer.get(key), (*below, key))
-    for number, effect in enumerate(written.get("effects", ())):
-        yield from texts(effect.get("to"), ("effects", number, "to"))
-
-
-def _braced(condition: str) -> str:
-    return "{{ " + condition + " }}"
 
 
 UNUSED_TESTDATA = "unused-testdata"
@@ -198,15 +179,36 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
         problems += lint_answers.check_fixed(by, interface, schemas)
         problems += dry_run(by, interface, schemas, data, settings.clock)
         problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
-    for rule in interface.rules:
-        named = interface.operations.get(rule.operation or "")
+    members = Members(interface, HANDLERS, data.collections)
+    for by in owners:
+        named = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.
-        if named is None or _layer(named, files) <= _layer(rule, files):
-            problems += check_parameters(rule, named)
-    usual = [file.read_bytes() for file in files.data] == [(bundled("cassettes") / build.TESTDATA).read_bytes()]
-    for trial in trials(interface, schemas, data, clock=settings.clock, static_data=settings.static_data):
-        problems += _of_trial(trial, files, interface, usual)
+        if named is None or _layer(named, files) <= _layer(by, files):
+            problems += check_parameters(by, named)
+        problems += members.check(by)
+    for made_for, tried in _testdata(files, data):
+        for trial in trials(
+            interface, schemas, made_for, clock=settings.clock, static_data=settings.static_data, tried=tried
+        ):
+            problems += _of_trial(trial, files, interface)
     return problems
+
+
+def _testdata(files: build.LoadedFiles, data: TestData) -> Iterator[tuple[TestData, Callable[[Example], bool]]]:
+    """Test data, and which examples are made for them: the dialect's own for those of the dialect.
+
+    The examples of bundled scenarios are made for the bundled ones, and left out where there are others.
+    """
+    (folder,), *_ = files.layers
+    dialect = build.testdata_of(folder)
+    is_usual = _same(files.data, [bundled("cassettes") / TESTDATA])
+    yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_scenario(entry.owner))
+    theirs = data if _same(files.data, [dialect]) else testdata.load([dialect])
+    yield theirs, lambda entry: _layer(entry.owner, files) == 0
+
+
+def _same(files: Sequence[Path], others: Sequence[Path]) -> bool:
+    return [file.read_bytes() for file in files] == [file.read_bytes() for file in others]
 
 
 def _operation(rule: Rule, interface: Interface) -> Operation | None:
@@ -217,8 +219,7 @@ def _operation(rule: Rule, interface: Interface) -> Operation | None:
     return next((one for one in same if rule.methods == {one.method}), None)
 
 
-def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface, usual: bool) -> Iterator[Problem]:
-    """`usual`: the test data are those that the dialect's examples are made for."""
+def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface) -> Iterator[Problem]:
     owner, place = trial.entry.owner, ("examples", trial.entry.number)
     by = interface.named(trial.exchange.rule) if trial.exchange and trial.exchange.rule else None
     for source, reason in trial.mismatches:
@@ -229,7 +230,7 @@ def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface, usua
         return
     # Later layers are meant to win.
     is_overruled = by is not None and _layer(by, files) > _layer(owner, files)
-    if owner.behaviour.bank or is_overruled or not (usual or _is_own(owner, files)):
+    if owner.behaviour.bank or is_overruled:
         return
     for complaint in trial.complaints:
         yield owner.origin.problem("example", complaint, place)
@@ -237,9 +238,8 @@ def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface, usua
         yield owner.origin.problem("answer-schema", f"in the answer to this, {wrong}", place)
 
 
-def _is_own(owner: Operation | Rule, files: build.LoadedFiles) -> bool:
-    """Neither of the dialect nor of a bundled scenario."""
-    return _layer(owner, files) > 0 and not owner.origin.document.file.is_relative_to(bundled("cassettes") / SCENARIOS)
+def _is_scenario(owner: Operation | Rule) -> bool:
+    return owner.origin.document.file.is_relative_to(bundled("cassettes") / SCENARIOS)
 
 
 def _layer(by: Operation | Rule, files: build.LoadedFiles) -> int:

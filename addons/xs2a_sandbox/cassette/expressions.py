@@ -314,17 +314,28 @@ def compile_value(
     return value
 
 
-def members(source: str, root: str) -> set[str]:
-    """The names that the expressions of a text, which can be compiled, read of this root: of `path.a`, `a`."""
-    names = set()
+Key = str | int | None
+"""A key that an expression looks up: None where it is computed itself."""
+
+
+def chains(source: str) -> list[tuple[str, tuple[Key, ...]]]:
+    """The roots that the expressions of a text, which can be compiled, read, each with its keys: `path` and `a`."""
+    looks: list[nodes.Node] = []
     for part in _parse(source, source):
-        looks: list[nodes.Getattr | nodes.Getitem] = [*_every(nodes.Getattr, part), *_every(nodes.Getitem, part)]
-        for node in looks:
-            key = node.attr if isinstance(node, nodes.Getattr) else node.arg
-            key = key.value if isinstance(key, nodes.Const) else key
-            if isinstance(node.node, nodes.Name) and node.node.name == root and isinstance(key, str):
-                names.add(key)
-    return names
+        looks += [*_every(nodes.Name, part), *_every(nodes.Getattr, part), *_every(nodes.Getitem, part)]
+    inner = {id(node.node) for node in looks if isinstance(node, nodes.Getattr | nodes.Getitem)}
+    outer = (_keys(node) for node in looks if id(node) not in inner)
+    return [chain for chain in outer if chain]
+
+
+def _keys(node: nodes.Node) -> tuple[str, tuple[Key, ...]] | None:
+    keys: list[Key] = []
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        key = node.attr if isinstance(node, nodes.Getattr) else node.arg
+        value = key.value if isinstance(key, nodes.Const) else key
+        keys.append(value if isinstance(value, str | int) else None)
+        node = node.node
+    return (node.name, tuple(reversed(keys))) if isinstance(node, nodes.Name) else None
 
 
 def render(compiled: Any, scope: Scope) -> Any:

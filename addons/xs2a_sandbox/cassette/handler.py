@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from string import Formatter
 from typing import Any
 
@@ -45,12 +46,12 @@ class Option:
     instead: Parts = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Handler:
     """Answers a call with its result as plain data, or raises a BankError.
 
     It `raises` no other errors than these and those of its options, beside `internal`; of the request it reads
-    nothing else; `returns` are the members of its result.
+    nothing else; `returns` are the members of its result, and members of those, as `payment.creditorName`.
     """
 
     name: str
@@ -72,6 +73,15 @@ class Handler:
                 reads = (reads | option.deeds.reads | chosen.reads) - option.instead
                 raises = raises | option.deeds.raises | chosen.raises
         return Deeds(reads, raises)
+
+    @cached_property
+    def result(self) -> dict[str, Any]:
+        """The members of its result by name, each with its own; None for one that may hold whatever."""
+        shape: dict[str, Any] = {}
+        for path in self.returns:
+            name, _, member = path.partition(".")
+            shape[name] = {**(shape.get(name) or {}), member: None} if member else shape.get(name)
+        return shape
 
     @property
     def errors(self) -> frozenset[str]:

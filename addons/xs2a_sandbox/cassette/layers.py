@@ -31,6 +31,9 @@ ENGINE_ERRORS = frozenset(
 )
 """Errors that the engine itself raises; every dialect must say them."""
 
+TESTDATA = "testdata.yaml"
+"""The file in a dialect's folder that is none of its cassettes: its test data."""
+
 _NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour")
 
 type Layer = Sequence[Path | Cassette]
@@ -218,15 +221,22 @@ def cassettes(layers: Sequence[Layer], schemas: Schemas) -> list[list[Cassette]]
 
 
 def _read_layers(layers: Sequence[Layer], schemas: Schemas, problems: list[Problem]) -> list[list[Cassette]]:
-    return [[c for path in layer for c in _read_path(path, schemas, problems)] for layer in layers]
+    return [
+        [c for path in layer for c in _read_path(path, schemas, problems, is_dialect=number == 0)]
+        for number, layer in enumerate(layers)
+    ]
 
 
-def _read_path(path: Path | Cassette, schemas: Schemas, problems: list[Problem]) -> list[Cassette]:
+def _read_path(
+    path: Path | Cassette, schemas: Schemas, problems: list[Problem], *, is_dialect: bool = False
+) -> list[Cassette]:
     if isinstance(path, Cassette):
         return [path]
     if path.is_dir():
         # What a link leads to nowhere is some editor's lock; anything else that is no file is told.
         named = [file for file in path.rglob("*") if file.suffix in (".yaml", ".yml")]
+        if is_dialect:
+            named = [file for file in named if file != path / TESTDATA]
         files = sorted(file for file in named if file.exists() and not file.is_dir())
         folder = path
     elif path.exists():
@@ -279,6 +289,9 @@ def _dangling(
     bank: bool,
 ) -> Iterator[Problem]:
     """The problems with names of something that is not there, or not as it is used."""
+    for error in errors.values():
+        for id in error.numbers.keys() - {"default"}:
+            yield from _unknown(error.origin, "unknown-operation", id, operations, "number", id, key=True)
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
     for by in everybody:
         origin, behaviour = by.origin, by.behaviour
@@ -286,6 +299,9 @@ def _dangling(
         if isinstance(by, Operation):
             for parameter, name in by.otherwise.items():
                 yield from _unknown(origin, "unknown-error", name, errors, "otherwise", parameter)
+                if parameter not in by.pattern.names:
+                    text = f"the path {by.pattern.text} has no parameter {parameter}"
+                    yield origin.problem("where", text, ("otherwise", parameter), key=True)
         elif by.operation:
             yield from _unknown(origin, "unknown-operation", by.operation, operations, "match", "operation")
             for place in (c.place for c in by.constraints if owner and c.place.part == "where"):
@@ -298,7 +314,12 @@ def _dangling(
             yield from _unknown(origin, "unknown-handler", behaviour.handler, handlers, "handler")
         for status, name in (behaviour.answers or {}).items():
             yield from _unknown(origin, "unknown-schema", name, schemas, "answers", status)
+        listed = behaviour.answers or (owner.behaviour.answers if owner else None) or {}
         for below, answer in answers(by):
+            by_status = isinstance(answer.status, int) and str(answer.status) not in listed
+            if answer.nulls == "fill" and not answer.schema and by_status:
+                text = f"nulls: fill has no schema to go by: answers names none for {answer.status}"
+                yield origin.problem("unknown-schema", text, (*below, "nulls"))
             if answer.error:
                 yield from _unknown(origin, "unknown-error", answer.error, errors, *below, "error")
             if answer.schema:
@@ -327,7 +348,12 @@ def schema_names(name: str | None, operation: Operation | None) -> list[str]:
 
 
 def _unknown(
-    origin: SourcePlace, code: str, name: str, entries: Mapping[str, Any] | Schemas, *pointer: str | int
+    origin: SourcePlace,
+    code: str,
+    name: str,
+    entries: Mapping[str, Any] | Schemas,
+    *pointer: str | int,
+    key: bool = False,
 ) -> Iterator[Problem]:
     """The problem that nothing of the kind has the name, if nothing has."""
     if name in entries:
@@ -336,4 +362,4 @@ def _unknown(
     names = sorted(entries.names() if isinstance(entries, Schemas) else entries)
     close = get_close_matches(name, names, 1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
-    yield origin.problem(code, f"there is no {kind} {name!r}; {hint}", pointer)
+    yield origin.problem(code, f"there is no {kind} {name!r}; {hint}", pointer, key=key)

@@ -11,6 +11,7 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.cassette.layers import TESTDATA
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare import masking
 from xs2a_sandbox.compare.reports.live import LiveReport
@@ -36,7 +37,6 @@ from xs2a_sandbox.upstream import client
 
 OWN = Path("cassettes")
 CASES = "cases"
-TESTDATA = "testdata.yaml"
 RECORDINGS = "recordings"
 CA_FILE = "mitmproxy-ca-cert.pem"
 
@@ -180,7 +180,15 @@ def load_testdata(settings: Settings) -> TestData:
 def data_files(settings: Settings, more: Sequence[Path] = ()) -> list[Path]:
     """Each is laid over those before it."""
     named = [settings.testdata] if settings.testdata else []
-    return [_own_or_bundled(TESTDATA), *named, *more]
+    own = Path.cwd() / OWN / TESTDATA
+    (dialect,), *_ = layers(settings)
+    return [own if own.exists() else testdata_of(dialect), *named, *more]
+
+
+def testdata_of(dialect: Path) -> Path:
+    """The test data that a dialect is written for: in its folder, else beside that, else those that are bundled."""
+    places = (dialect / TESTDATA, dialect.parent / TESTDATA)
+    return next((file for file in places if file.exists()), bundled("cassettes") / TESTDATA)
 
 
 def open_store(settings: Settings) -> Store:

@@ -45,7 +45,12 @@ def create(call: Call) -> dict[str, Any]:
     return {"basketId": id, "transactionStatus": "RCVD", "self": f"{call.self_path}/{id}"}
 
 
-@handler("baskets.read", reads="where.basketId", raises="basket-unknown", returns="basket")
+@handler(
+    "baskets.read",
+    reads="where.basketId",
+    raises="basket-unknown",
+    returns="basket basket.payments basket.consents basket.transactionStatus",
+)
 def read(call: Call) -> dict[str, Any]:
     """The basket with the ids of its members."""
     _, basket = addressed(call)

@@ -78,7 +78,15 @@ def create(call: Call) -> dict[str, Any]:
     return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
 
 
-@handler("consents.read", reads="where.consentId", raises="consent-unknown", returns="consent")
+_SHOWN = "access recurringIndicator validUntil frequencyPerDay lastActionDate consentStatus".split()
+
+
+@handler(
+    "consents.read",
+    reads="where.consentId",
+    raises="consent-unknown",
+    returns=" ".join(["consent", *(f"consent.{name}" for name in _SHOWN)]),
+)
 def read(call: Call) -> dict[str, Any]:
     """The whole consent; the operation decides what of it is said."""
     _, consent = registered(call, call.path["consentId"])

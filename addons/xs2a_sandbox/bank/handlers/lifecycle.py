@@ -41,6 +41,12 @@ class Machine:
     def arrows(self) -> frozenset[tuple[str, str]]:
         return frozenset((state, t.to) for t in self.transitions for state in t.states)
 
+    @property
+    def states(self) -> tuple[str, ...]:
+        """All states, in the order in which the table names them."""
+        names = (name for t in self.transitions for name in (*t.states, t.to))
+        return tuple(dict.fromkeys(name for name in names if name not in (NONE, REMOVED)))
+
     def after(self, state: str, event: str) -> str | None:
         """The state that the event leads to; None where it cannot happen."""
         return next((t.to for t in self.transitions if t.event == event and state in t.states), None)

@@ -60,7 +60,8 @@ _ALONE = (
     "body/instructedAmount body/remittanceInformationStructured body/remittanceInformationUnstructured"
 )
 """The members that a payment is read back with; of a bulk they are never looked at."""
-_STATES = {"type": "array", "items": {"type": "string"}}
+_STATES = {"type": "array", "items": {"enum": list(PAYMENT.states)}}
+_RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN)])
 
 
 @handler(
@@ -118,7 +119,7 @@ def initiate(call: Call) -> dict[str, Any]:
     }
 
 
-@handler("payments.read", reads=BY_ID, raises="payment-unknown", returns="payment", options=KIND)
+@handler("payments.read", reads=BY_ID, raises="payment-unknown", returns=_RESULT, options=KIND)
 def read(call: Call) -> dict[str, Any]:
     """The first read of a payment that the account cannot cover rejects it; all others change nothing."""
     id, payment = addressed(call)

@@ -1,0 +1,198 @@
+"""Names that nothing has, in a dialect of one's own: at their place, with the name that was probably meant."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.linting import said
+from xs2a_sandbox.authoring.lint import check
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.config import Settings
+
+GONE = "respond: {status: 204}"
+
+
+@pytest.fixture
+def dialect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A dialect of one's own, as somebody begins it: a copy."""
+    monkeypatch.chdir(tmp_path)
+    return shutil.copytree(bundled("cassettes") / "xs2a-1.84", tmp_path / "cassettes" / "mine")
+
+
+def problems(dialect: Path, file: str = "", right: str = "", wrong: str = "") -> list[str]:
+    """What lint says of the dialect with one mistake in it: places below its folder, codes and texts."""
+    if file:
+        text = (dialect / file).read_text()
+        assert right in text
+        (dialect / file).write_text(text.replace(right, wrong, 1))
+    found = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
+    return [f"{p.file.name} {p.code}: {p.text}" for p in found]
+
+
+def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
+    assert problems(dialect) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "expected"),
+    [
+        (
+            "payments.yaml",
+            "with: {service: payments}",
+            "with: {servcie: payments}",
+            "unknown-key: unknown key servcie; did you mean service?",
+        ),
+        ("accounts.yaml", "      lists: {", "      list: {", "unknown-key: unknown key list; did you mean lists?"),
+        ("authorisations.yaml", "{family: consent}", "{family: consents}", "did you mean consent?"),
+        (
+            "consents.yaml",
+            "{{ result.consentStatus }}",
+            "{{ result.consentstatus }}",
+            "member: result has no consentstatus; did you mean consentStatus?",
+        ),
+        (
+            "payments.yaml",
+            "result.payment.transactionStatus",
+            "result.payment.transactionstatus",
+            "member: result.payment has no transactionstatus; did you mean transactionStatus?",
+        ),
+        (
+            "payments.yaml",
+            "when: result.transactionStatus ==",
+            "when: result.transactionstatus ==",
+            "member: result has no transactionstatus; did you mean transactionStatus?",
+        ),
+        (
+            "consents.yaml",
+            GONE,
+            GONE + '\n    effects: [{set: "state.consents[path.consentId].consentstatus", to: rejected}]',
+            "member: a document of consents has no consentstatus; did you mean consentStatus?",
+        ),
+        (
+            "consents.yaml",
+            GONE,
+            GONE + '\n    effects: [{set: "state.consents[path.consentId].consentStatus", to: rejcted}]',
+            "did you mean rejected?",
+        ),
+        (
+            "consents.yaml",
+            GONE,
+            GONE + '\n    effects: [{set: "state.consent[path.consentId].consentStatus", to: rejected}]',
+            "member: nothing reads state.consent; did you mean consents?",
+        ),
+        (
+            "consents.yaml",
+            GONE,
+            GONE + "\n    effects: [{set: \"state.payments['a']\", to: {transactionStatus: RCVD}}]",
+            "member: the key debtorAccount is missing, says the schema state/1/payments",
+        ),
+        (
+            "consents.yaml",
+            "{{ result.self }}/status",
+            "{{ state.consents[result.consentId].status }}",
+            "member: state.consents[…] has no status",
+        ),
+        (
+            "consents.yaml",
+            "{{ result.self }}/status",
+            "{{ testdata.consent[result.consentId].role }}",
+            "member: testdata has no consent; did you mean consents?",
+        ),
+        ("consents.yaml", "{{ session.url }}", "{{ session.uri }}", "member: session has no uri; did you mean url?"),
+        (
+            "consents.yaml",
+            "headers['tpp-redirect-uri'] | url",
+            "headers['TPP-Redirect-URI'] | url",
+            "member: headers has no TPP-Redirect-URI; did you mean tpp-redirect-uri?",
+        ),
+        (
+            "consents.yaml",
+            "{{ result.self }}/status",
+            "{{ path.consentId }}",
+            "where: the path /v1/consents has no parameter consentId",
+        ),
+        (
+            "consents.yaml",
+            "path: /v1/consents/{consentId}/status",
+            "path: /v1/consents/{id}/status",
+            "where: the handler consents.status reads the path parameter consentId, which /v1/consents/{id}/status",
+        ),
+        (
+            "payments.yaml",
+            "otherwise: {product: product-unknown}",
+            "otherwise: {prodct: product-unknown}",
+            "where: the path /v1/payments/{product} has no parameter prodct",
+        ),
+        ("payments.yaml", "at_once: [RCVD, PATC]", "at_once: [RCVD, PATCH]", "did you mean PATC?"),
+        (
+            "errors.yaml",
+            "card-account-transactions: XS2A004E",
+            "card-account-transaction: XS2A004E",
+            "unknown-operation: there is no operation 'card-account-transaction'; did you mean",
+        ),
+        (
+            "consents.yaml",
+            "answers: {200: consent-content}",
+            "answers: {201: consent-content}",
+            "unknown-schema: nulls: fill has no schema to go by: answers names none for 200",
+        ),
+        ("consents.yaml", "expect: {status: 403", "expect: {status: 404", "example: the status is 403, not 404"),
+    ],
+)
+def test_a_mistake(dialect: Path, file: str, right: str, wrong: str, expected: str) -> None:
+    told = problems(dialect, file, right, wrong)
+    assert any(one.startswith(f"{file} ") and expected in one for one in told), told
+
+
+def test_the_place_is_that_of_the_text(dialect: Path) -> None:
+    (dialect / "more.yaml").write_text(
+        """\
+cassette: 1
+rules:
+  - id: mine
+    match: {operation: consent-status, headers: {X-Mine: a}}
+    handler: consents.status
+    respond:
+      - {when: result.status == 'valid', body: {consentStatus: valid}}
+      - body: {consentStatus: "{{ result.consentStatus }}", at: "{{ clock.time }}"}
+    effects:
+      - {set: "state.consents[path.consentId].validUntl", to: "2026-12-31"}
+      - {set: "state.consents[path.consentId].validUntil", to: "tomorrow"}
+"""
+    )
+    found = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
+    assert said(found) == ["7:16 member", "8:65 member", "10:15 member", "11:64 member"]
+
+
+def test_names_of_ones_own_are_none(dialect: Path) -> None:
+    (dialect / "more.yaml").write_text(
+        """\
+cassette: 1
+rules:
+  - id: mine
+    match: {path: "/mine/{id}"}
+    respond:
+      - {when: "state.notes[path.id].seen", text: "{{ state.consents[path.id].ourMark }}"}
+      - text: "{{ state.others[path.id].any.thing }} {{ (state.payments | list | first).anything }}"
+    effects:
+      - {set: "state.notes[path.id].seen", to: true}
+      - {set: "state.consents[path.id].ourMark", to: 1}
+      - {set: "state.payments[path.id].transactionStatus", to: "{{ query.status }}"}
+"""
+    )
+    assert problems(dialect) == []
+
+
+def test_examples_of_a_dialect_are_held_against_its_own_test_data(dialect: Path) -> None:
+    """Whatever else is laid over the bank."""
+    consent = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+    data = (bundled("cassettes") / "testdata.yaml").read_text()
+    (dialect / "testdata.yaml").write_text(data.replace(consent, "00000000-5f0e-4c6a-8b1d-2e7f60a4c911"))
+    assert any("accounts.yaml example:" in one for one in problems(dialect))
+
+    accounts = (dialect / "accounts.yaml").read_text()
+    (dialect / "accounts.yaml").write_text(accounts.replace(consent, "00000000-5f0e-4c6a-8b1d-2e7f60a4c911"))
+    assert problems(dialect) == []
+    (dialect.parent / "testdata.yaml").write_text("testdata: 1\nreplace: true\n")
+    assert problems(dialect) == []
