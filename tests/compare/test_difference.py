@@ -7,7 +7,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.compare.difference import Difference, Kind, Severity, is_at_least
 
 SEVERITY = {
-    "high": {"status", "member-missing", "type"},
+    "high": {"status", "member-missing", "type", "state"},
     "medium": {"value", "format", "null", "length", "element-missing", "element-extra", "header-changed", "drift"},
     "low": {"member-extra", "header-missing", "header-extra", "order"},
 }

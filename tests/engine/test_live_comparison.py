@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from tests.compare.test_comparison import Renamed, journey, step
 from tests.support.doors import DEADLINE, Loop, trusting, wait_until
 from tests.support.engine_client import an_engine
 from tests.support.far_bank import FarBank, hang
+from tests.support.redirect_journey import redirect_journey
 from tests.support.roads import direct_door, proxy_doors
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.real_bank import BankHost
@@ -161,7 +163,8 @@ def test_a_journey_whose_identifiers_differ_shows_no_difference(source: str, doo
         last = sandbox.ends()
 
     assert {response.status for _, response in done} >= {200, 201}
-    assert last[0].startswith(f"compared with {bank.url}: {len(done)} same, 0 differ; differences: 0 high")
+    (summary,) = [line for line in last if line.startswith("compared with")]
+    assert summary.startswith(f"compared with {bank.url}: {len(done)} same, 0 differ; differences: 0 high")
     sources = {dict(response.headers)["x-sandbox-source"] for _, response in done}
     assert ("bank" in sources) == (source == "bank")
     assert len(asked(bank, "POST")) == sum(request.method == "POST" for request, _ in done)
@@ -179,6 +182,33 @@ def test_what_differs_is_told_at_once_and_redacted(source: str, door: str, confd
     assert (b"USD" in answer.body) == (source == "bank")
     assert line.startswith("differs: GET /v1/accounts [account-list]: medium value at /accounts/0/currency (bank")
     assert "0 same, 1 differ; differences: 0 high," in last
+
+
+@pytest.mark.parametrize("source", ["sandbox", "bank"])
+def test_the_sandbox_keeps_step_with_a_bank_whose_payment_user_decides_there(source: str, confdir: Path) -> None:
+    with a_bank() as bank, comparing(bank.url, confdir, answer_from=source, allow_writes=True) as sandbox:
+        decides = "at the bank the payment user decides at "
+        decided: list[str] = []
+
+        async def decide(link: str) -> None:
+            if source == "sandbox":  # whose link leads to a page of its own
+                told = lambda: [line.removeprefix(decides) for line in sandbox.said if line.startswith(decides)]  # noqa: E731
+                await asyncio.to_thread(wait_until, lambda: len(told()) > len(decided))
+                link = told()[-1]
+            decided.append(link)
+            parts = urlsplit(link)
+            page = Request("GET", f"{parts.path}?{parts.query}&decide=approve", host="localhost")
+            assert (await asyncio.to_thread(sandbox.loop.run, bank.answer(page))).status == 303
+
+        done = sandbox.does(lambda ask: redirect_journey(ask, decide))
+        last = sandbox.ends()
+
+    assert len(decided) == 2
+    (summary,) = [line for line in last if line.startswith("compared with")]
+    assert summary.startswith(f"compared with {bank.url}: {len(done)} same, 0 differ")
+    assert "moved: consent-status: consent received → valid, as at the bank" in last
+    assert "moved: payment-status: payment RCVD → ACSP, as at the bank" in last
+    assert any(line.startswith("  moved ") for line in last)
 
 
 def test_the_bank_is_spared_writes_and_what_follows_from_them(confdir: Path) -> None:

@@ -80,6 +80,14 @@ _path = click.Path(path_type=Path)
     callback=_as(NOISE_READS),
     help="How often more each read is sent to the bank, to see what it changes by itself.",
 )
+@click.option(
+    "--sca-timeout",
+    metavar="SECONDS",
+    type=click.IntRange(min=0),
+    default=300,
+    show_default=True,
+    help="How long to wait for the payment user where they had acted in the recording; 0: not at all.",
+)
 @click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="Ignore rules.")
 @click.option("--suggest-ignores", is_flag=True, help="Print ignore rules for the values that drift.")
 @click.option(
@@ -108,6 +116,7 @@ def compare(
     against: "Against",
     allow_writes: bool,
     noise_reads: int,
+    sca_timeout: int,
     ignore: tuple[Path, ...],
     suggest_ignores: bool,
     fail_on: str,
@@ -130,7 +139,8 @@ def compare(
         raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
     from xs2a_sandbox.clock import Clock
     from xs2a_sandbox.compare import masking as rules
-    from xs2a_sandbox.compare.reports.report import Question, report
+    from xs2a_sandbox.compare.payment_user import PaymentUser
+    from xs2a_sandbox.compare.reports.report import Question, printable, report
     from xs2a_sandbox.engine.build import build, redactor_of
     from xs2a_sandbox.recording.har_log import raw_files
     from xs2a_sandbox.upstream.client import check
@@ -174,6 +184,7 @@ def compare(
     if redacted and not any(rule.tape for rule in engine.interface.rules):
         click.echo(_PSEUDONYMS, err=True)
     options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
+    options["payment_user"] = PaymentUser(lambda text: click.echo(printable(text), err=True), sca_timeout)
     if against == "recording":
         options |= {"against": against, "sandbox_url": entries[0].bank}
     days = sorted(entry.time.date() for entry in entries)
@@ -216,7 +227,7 @@ async def _play(steps: Sequence[Step], engine: "Engine", real: RealBank | None, 
         engine.schemas,
         engine.answer,
         bank,
-        **{"sandbox_url": engine.public_url, **options},
+        **{"sandbox_url": engine.public_url, "follow": engine.follow, **options},
     )
     try:
         return await comparison.play(steps, _progress())

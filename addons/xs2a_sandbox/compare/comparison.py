@@ -9,14 +9,16 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal, get_args
 
 from xs2a_sandbox.cassette import Interface, Operation
-from xs2a_sandbox.cassette.index import Index
-from xs2a_sandbox.compare import loaded_answer
+from xs2a_sandbox.cassette.index import Index, Lookup
+from xs2a_sandbox.compare import loaded_answer, payment_user
 from xs2a_sandbox.compare.diff import Contrast
 from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.compare.loaded_answer import Ask, LoadedAnswer
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring, Noise
+from xs2a_sandbox.compare.payment_user import PaymentUser
 from xs2a_sandbox.compare.schema_drift import Drift
+from xs2a_sandbox.compare.states import BankStates, Follow, Move, Twin
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.formats import is_uuid
 from xs2a_sandbox.errors import BankError, InvalidResponse
@@ -56,6 +58,7 @@ class Compared:
 
     `sandbox` is the recorded exchange where the recording is held against the bank. `masked` are differences that do
     not count, each with its reason. `trouble` is why it could not be compared, `remark` what else there is to know.
+    `moved` is what was done so that the sandbox keeps step with the bank.
     """
 
     title: str
@@ -67,6 +70,7 @@ class Compared:
     masked: tuple[tuple[Difference, str], ...] = ()
     trouble: str | None = None
     remark: str | None = None
+    moved: Move | None = None
 
     @staticmethod
     def failed(title: str, operation: str | None, error: Exception) -> "Compared":
@@ -89,9 +93,10 @@ class Result:
 class Comparison:
     """Remembers what each side calls things. Without a `bank` the recorded answers stand for it.
 
-    Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank moved? `noise_reads`:
-    how often more a read is sent to the bank. `bank_url` and `sandbox_url` are what absolute links of the two begin
-    with; where the recording is held against the bank, the latter is the bank's URL of that time.
+    Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank moved? `follow` lets
+    the sandbox keep step with the bank; the `payment_user` is waited for. `noise_reads`: how often more a read is sent
+    to the bank. `bank_url` and `sandbox_url` are what absolute links of the two begin with; where the recording is held
+    against the bank, the latter is the bank's URL of that time.
     """
 
     interface: Interface
@@ -102,6 +107,8 @@ class Comparison:
     bank_url: str = ""
     sandbox_url: str = ""
     against: Against = "sandbox"
+    follow: Follow | None = None
+    payment_user: PaymentUser | None = None
     ignoring: Ignoring = field(default_factory=Ignoring)
     noise_reads: int = 1
     allow_writes: bool = False
@@ -110,27 +117,35 @@ class Comparison:
         self._index = Index(self.interface)
         self._drift = Drift(self.schemas)
         self._between = Counterparts(self.bank_url, self.sandbox_url)
+        self._states = BankStates()
         self._recorded_bank = Counterparts(self.bank_url, self.bank_url)
         self._recorded_sandbox = Counterparts(self.bank_url, self.sandbox_url)
 
-    def on_journey(self, counterparts: Counterparts, sandbox: Ask, bank: Ask) -> "Comparison":
-        """One of its own for what some other client of both sides calls things."""
+    def on_journey(self, counterparts: Counterparts, states: BankStates, sandbox: Twin, bank: Ask) -> "Comparison":
+        """One of its own for what some other client of both sides calls things, and has made of them."""
         other = copy(self)
-        other._between, other.sandbox, other.bank = counterparts, sandbox, bank
+        other._between, other._states, other.bank = counterparts, states, bank
+        other.sandbox, other.follow = sandbox.ask, sandbox.follow
         return other
 
     async def play(
         self, steps: Sequence[Step], progress: Callable[[int, int], None] = lambda done, count: None
     ) -> Result:
         """All of them, in order; `progress` is told how many are done, of how many."""
-        compared, skipped = [], []
-        for done, step in enumerate(steps, 1):
+        compared: dict[int, Compared] = {}
+        skipped = []
+        visits = payment_user.visits([step.recorded for step in steps], self._index) if self.payment_user else {}
+        for position, step in enumerate(steps):
             if self.bank and not self._may_send(step.request):
                 skipped.append(step.title)
             else:
-                compared.append(await self.step(step))
-            progress(done, len(steps))
-        return Result(tuple(compared), tuple(skipped), self.ignoring.unused, self.ignoring.lapsed)
+                made = compared.get(visits[position]) if position in visits else None
+                remark = await self._await_payment_user(made)
+                compared[position] = one = await self.step(step)
+                if remark:
+                    compared[position] = replace(one, remark="; ".join(filter(None, (one.remark, remark))))
+            progress(position + 1, len(steps))
+        return Result(tuple(compared.values()), tuple(skipped), self.ignoring.unused, self.ignoring.lapsed)
 
     async def step(self, step: Step) -> Compared:
         """Asks both sides; or only the sandbox, when the recorded answer stands for the bank's."""
@@ -143,23 +158,24 @@ class Comparison:
                 if self.against == "recording":
                     bank, again = await self._ask_bank(step.request, "sandbox")
                     return self._judge(step.title, operation, bank, recorded, again)
-                sandbox = await self._ask_sandbox(step.request, "bank")
-                return self._judge(step.title, operation, recorded, sandbox, [])
+                moved, sandbox = await self._ask_sandbox(step.request, "bank", recorded)
+                return self._judge(step.title, operation, recorded, sandbox, [], moved)
             written: Side = "recording" if step.recorded else "sandbox"
             bank, again = await self._ask_bank(step.request, written)
-            sandbox = await self._ask_sandbox(step.request, written)
+            moved, sandbox = await self._ask_sandbox(step.request, written, bank)
             if step.recorded:
                 self._learn(step.recorded, bank, self._recorded_bank)
                 self._learn(step.recorded, sandbox, self._recorded_sandbox)
-            return self._judge(step.title, operation, bank, sandbox, again, step.expected)
+            return self._judge(step.title, operation, bank, sandbox, again, moved, step.expected)
         except (ValueError, InvalidResponse, BankError) as error:
             return Compared.failed(step.title, _id(operation), error)
 
     async def beside(
-        self, request: Request, answer: Response, source: Source, worker: Executor | None = None
+        self, request: Request, answer: Response, source: Source, worker: Executor | None = None, moves: int = 0
     ) -> Compared | None:
         """One side has answered a client already: asks the other and compares. None for a write that it is spared.
 
+        `moves` is how often the sandbox had been moved when it answered: a read of before is asked once more.
         Raises nothing, like `step`; `answer` must be held as a whole. It is compared in a thread, of `worker` if given:
         large answers take seconds.
         """
@@ -171,28 +187,54 @@ class Comparison:
             again: list[Response] = []
             if source == "bank":
                 bank = loaded_answer.take(request, answer, self.bank_url, 0.0)
-                sandbox = await self._ask_sandbox(request, "bank")
+                moved, sandbox = await self._ask_sandbox(request, "bank", bank)
                 if self.bank:
                     again = await self._again(self.bank, request)
             else:
                 sandbox = loaded_answer.take(request, answer, self.sandbox_url, 0.0)
                 bank, again = await self._ask_bank(request, "sandbox")
+                moved = await self._keep_step(request, bank)
+                if self._states.moves != moves and request.method in SAFE_METHODS:
+                    sandbox = await loaded_answer.ask(self.sandbox, request, self.sandbox_url)
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again)
+            return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again, moved)
         except (ValueError, InvalidResponse, BankError) as error:
             return Compared.failed(title, _id(operation), error)
 
     # Asking
 
+    async def _await_payment_user(self, made: Compared | None) -> str | None:
+        """Waits for who has to act on what was made; the remark is why that has not helped."""
+        if self.bank and self.payment_user and made and made.bank and made.bank.status < 300:
+            return await self.payment_user.act(self.bank, made.bank, self._index)
+        return None
+
     def _may_send(self, request: Request) -> bool:
         return self.allow_writes or request.method in SAFE_METHODS
 
-    async def _ask_sandbox(self, request: Request, written: Side) -> LoadedAnswer:
+    async def _ask_sandbox(
+        self, request: Request, written: Side, bank: LoadedAnswer
+    ) -> tuple[Move | None, LoadedAnswer]:
+        """The sandbox's answer, once it is where the bank says that it is."""
         if written == "bank":
             request = self._between.to_right(request)
         elif written == "recording":
             request = self._recorded_sandbox.to_right(request)
-        return await loaded_answer.ask(self.sandbox, request, self.sandbox_url)
+        moved = await self._keep_step(request, bank)
+        return moved, await loaded_answer.ask(self.sandbox, request, self.sandbox_url)
+
+    async def _keep_step(self, request: Request, bank: LoadedAnswer) -> Move | None:
+        """Lets the sandbox, which is or was asked `request`, follow what the bank's answer says."""
+        lookup, exchange = self._lookup(bank.exchange), bank.exchange
+        told = self._states.changed(lookup, exchange, bank.content)
+        if self.follow is None or exchange.method not in SAFE_METHODS:
+            return None
+        if told is None:
+            return self._states.refused(lookup, bank.content)
+        moved = await self.follow(request, replace(told, id=self._between.twin(told.id)))
+        if moved:
+            self._states.keep(told, moved)
+        return moved
 
     async def _ask_bank(self, request: Request, written: Side) -> tuple[LoadedAnswer, list[Response]]:
         if self.bank is None:
@@ -229,7 +271,10 @@ class Comparison:
     # Judging
 
     def _operation(self, request: Request) -> Operation | None:
-        return self._index.find(request.method, split_target(request.target).segments).operation
+        return self._lookup(request).operation
+
+    def _lookup(self, request: Request | Exchange) -> Lookup:
+        return self._index.find(request.method, split_target(request.target).segments)
 
     def _judge(
         self,
@@ -238,6 +283,7 @@ class Comparison:
         bank: LoadedAnswer,
         sandbox: LoadedAnswer,
         again: Sequence[Response],
+        moved: Move | None = None,
         expected: int | None = None,
     ) -> Compared:
         answers = [self.interface.every_answer, *(operation.behaviour.respond if operation else ())]
@@ -247,6 +293,8 @@ class Comparison:
         noise = Noise(bank.response, again, named)
         counted, masked = [], []
         for difference in differences:
+            if moved and not moved.done and difference.place == (moved.member,):
+                difference = replace(difference, kind="state")
             why = noise.reason(difference, self._between.twin) or self.ignoring.reason(difference, _id(operation))
             if why:
                 masked.append((difference, why))
@@ -257,7 +305,8 @@ class Comparison:
         if expected is not None and expected < 400 <= min(bank.response.status, sandbox.response.status):
             verdict = "refused"
         sides = bank.exchange, sandbox.exchange
-        return Compared(title, _id(operation), verdict, *sides, tuple(counted), tuple(masked), remark=remark)
+        differing = tuple(counted), tuple(masked)
+        return Compared(title, _id(operation), verdict, *sides, *differing, remark=remark, moved=moved)
 
 
 def _id(operation: Operation | None) -> str | None:

@@ -24,12 +24,13 @@ Kind = Literal[
     "element-extra",
     "order",
     "drift",
+    "state",
 ]
 Severity = Literal["high", "medium", "low"]
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
-_HIGH: frozenset[Kind] = frozenset({"status", "member-missing", "type"})
+_HIGH: frozenset[Kind] = frozenset({"status", "member-missing", "type", "state"})
 _LOW: frozenset[Kind] = frozenset({"header-missing", "header-extra", "member-extra", "order"})
 
 

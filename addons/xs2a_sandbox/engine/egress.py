@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.compare.loaded_answer import Ask
+from xs2a_sandbox.compare.states import Twin
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.control.access import Guard
@@ -81,7 +81,7 @@ class Passage:
             return links.rewrite(response, destination.url, client_url(request, destination.segments))
         return response
 
-    async def compare(self, to_bank: BankRequest, simulate: Ask, guard: Guard) -> Turn:
+    async def compare(self, to_bank: BankRequest, twin: Twin, guard: Guard) -> Turn:
         """The side that is to answer in mode compare: the sandbox alone where the bank must not be asked.
 
         Raises BankError, Refused.
@@ -90,7 +90,7 @@ class Passage:
             return Turn(to_bank.request)
         if why := self.why_spared(self.comparing, to_bank, guard):
             return self.comparing.spare(to_bank, why)
-        return await self.comparing.turn(to_bank, self._send, simulate)
+        return await self.comparing.turn(to_bank, self._send, twin)
 
     def why_spared(self, comparing: LiveComparison, to_bank: BankRequest, guard: Guard) -> str | None:
         """The reason why the bank must not be asked, if there is one.

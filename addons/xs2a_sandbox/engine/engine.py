@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from xs2a_sandbox.bank import Banks, Outcome, TestData, timeline
+from xs2a_sandbox.bank import Banks, Outcome, TestData, following, timeline
 from xs2a_sandbox.bank.bank import attempted, refusal
 from xs2a_sandbox.bank.sca_pages import pages
 from xs2a_sandbox.bank.sca_pages.html import show
@@ -19,6 +19,7 @@ from xs2a_sandbox.cassette import Call, Interface
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
 from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.compare.states import Move, ToldState
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
@@ -270,6 +271,14 @@ class Engine:
         response = await self._respond(request, outcome)
         return response.without_body() if request.method == "HEAD" else response
 
+    async def follow(self, request: Request, told: ToldState) -> Move | None:
+        """Moves what the session of the request holds as a real bank says that it was moved. Raises BankError."""
+        outcome, target = Outcome(self.banks.choose(request)), split_target(request.target)
+        outcome.session, segments = session_name(request, target.segments)
+        # The wishes of an app have had their effect already.
+        plain = replace(request, headers=Headers(), body=b"")
+        return await self.commit(plain, Target(segments, target.query), outcome, partial(following.follow, told=told))
+
     async def _respond(self, request: Request, outcome: Outcome) -> Response:
         """The answer; errors as the bank says them, refusals as the sandbox does."""
         try:
@@ -370,10 +379,8 @@ class Engine:
             return None
         return self._front_page.answer(request) if self.guard.is_ours(request.host) else None
 
-    async def commit[R: (Response, Response | None)](
-        self, request: Request, target: Target, outcome: Outcome, work: Callable[[Call], R]
-    ) -> R:
-        """The answer of `work`, once all that it has written is kept. Raises BankError."""
+    async def commit[R](self, request: Request, target: Target, outcome: Outcome, work: Callable[[Call], R]) -> R:
+        """The result of `work`, once all that it has written is kept. Raises BankError."""
         # Nobody sees what a HEAD for a page would change.
         reads_page = request.method == "HEAD" and target.segments[:1] == (pages.PAGES,)
 

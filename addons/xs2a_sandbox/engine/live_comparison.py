@@ -14,7 +14,10 @@ from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.compare.masking import Ignoring
+from xs2a_sandbox.compare.payment_user import links as links_of
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
+from xs2a_sandbox.compare.reports.report import printable
+from xs2a_sandbox.compare.states import BankStates, Move, ToldState, Twin
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import BankError
@@ -55,15 +58,19 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """An answer that the app got, and how both sides are asked; `request` has the target at the real bank."""
+    """An answer that the app got, and how both sides are asked; `request` has the target at the real bank.
+
+    `moves`: how often the sandbox had kept step with the bank by then.
+    """
 
     to_bank: BankRequest
     journey: "_Journey"
     request: Request
     answer: Response
     source: Source
-    sandbox: Ask
+    sandbox: Twin
     bank: Ask
+    moves: int
 
     def keep_write(self) -> None:
         """Remembers that the other side has not been asked to write the same."""
@@ -103,7 +110,7 @@ class LiveComparison:
 
         return Turn(to_bank.request, beside=beside)
 
-    async def turn(self, to_bank: BankRequest, send: Send, simulate: Ask) -> Turn:
+    async def turn(self, to_bank: BankRequest, send: Send, twin: Twin) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
         real, request = to_bank.real, to_bank.request
         destination = to_bank.destination
@@ -115,10 +122,15 @@ class LiveComparison:
             return await send(real, request, destination.with_target(request.target).sent)
 
         async def sandbox(request: Request) -> Response:
-            return await simulate(replace(request, target=before + request.target))
+            return await twin.ask(replace(request, target=before + request.target))
+
+        async def follow(request: Request, told: ToldState) -> Move | None:
+            return await twin.follow(replace(request, target=before + request.target), told)
 
         def begin(answer: Response, source: Source) -> None:
-            self._begin(_Answered(to_bank, journey, plain, answer, source, sandbox, bank))
+            self._begin(
+                _Answered(to_bank, journey, plain, answer, source, Twin(sandbox, follow), bank, journey.states.moves)
+            )
 
         if not self.is_answered_by_bank(to_bank) or journey.side_of(plain) == "sandbox":
             return Turn(request, beside=lambda answer: begin(answer, "sandbox"))
@@ -174,11 +186,17 @@ class LiveComparison:
                     self.report.skip("about what only one side has", to_bank.operation)
                     answered.keep_write()
                     return
-                comparison = self._comparison(to_bank).on_journey(journey.counterparts, answered.sandbox, answered.bank)
-                compared = await comparison.beside(answered.request, answered.answer, answered.source, self._worker)
+                comparison = self._comparison(to_bank).on_journey(
+                    journey.counterparts, journey.states, answered.sandbox, answered.bank
+                )
+                compared = await comparison.beside(
+                    answered.request, answered.answer, answered.source, self._worker, answered.moves
+                )
                 if compared and compared.trouble:
                     answered.keep_write()
             if compared:
+                if answered.source == "sandbox" and compared.bank and (link := next(links_of(compared.bank), None)):
+                    self.report.say(f"at the bank the payment user decides at {printable(link)}")
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
         except Exception:
@@ -217,6 +235,7 @@ class _Journey:
 
     def __init__(self, counterparts: Counterparts) -> None:
         self.counterparts = counterparts
+        self.states = BankStates()
         self.lock = asyncio.Lock()
         self._one_sided: dict[str, Source] = {}
 

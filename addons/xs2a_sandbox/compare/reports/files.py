@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from xs2a_sandbox.compare.comparison import COMPARED
 from xs2a_sandbox.compare.difference import Severity, is_at_least
 from xs2a_sandbox.compare.reports.report import ComparedExchange, DifferenceGroup, Finding, Report, Tally, refusal
+from xs2a_sandbox.compare.states import Move
 from xs2a_sandbox.errors import ConfigError
 
 
@@ -66,7 +67,12 @@ def _exchange(exchange: ComparedExchange) -> dict[str, Any]:
         "masked": [_finding(finding) for finding in exchange.masked],
         "trouble": exchange.trouble,
         "remark": exchange.remark,
+        "moved": _move(exchange.moved) if exchange.moved else None,
     }
+
+
+def _move(move: Move) -> dict[str, Any]:
+    return {"thing": move.thing, "from": move.before, "to": move.to, "done": move.done}
 
 
 def _finding(finding: Finding) -> dict[str, str]:

@@ -40,7 +40,7 @@ class LiveReport:
 
     def show(self, compared: Compared) -> ComparedExchange | None:
         """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
-        matters = bool(compared.differences or compared.trouble)
+        matters = bool(compared.differences or compared.trouble or compared.moved)
         kept = bool(self._files) and len(self._exchanges[matters]) < _KEPT
         return reports.exchange(compared, 0, self._redact) if matters or kept else None
 
@@ -51,14 +51,17 @@ class LiveReport:
         self._verdicts[compared.verdict] += 1
         counts["masked"] += len(compared.masked)
         counts.update(difference.severity for difference in compared.differences)
+        if compared.moved and compared.moved.done:
+            counts["moved"] += 1
+            self.say(f"moved: {compared.operation}: {compared.moved}, as at the bank")
         if shown is None:
             return
-        matters = bool(shown.findings or shown.trouble)
+        matters = bool(shown.findings or shown.trouble or shown.moved)
         if self._files and len(self._exchanges[matters]) < _KEPT:
             self._exchanges[matters].append(replace(shown, number=counts["exchanges"]))
         if shown.trouble:
             self._once(f"cannot compare: {shown.trouble} (said once, counted at the end)")
-        elif matters:
+        elif shown.findings:
             self.say(_line(shown))
 
     def skip(self, why: str, operation: str = "") -> None:
@@ -84,6 +87,8 @@ class LiveReport:
             counts["masked"],
         )
         yield tally.summary(made.bank, self._skipped.total())
+        if counts["moved"]:
+            yield f"  moved {counts['moved']}: the sandbox has kept step with the bank"
         yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
         yield from (f"  {place}: ignored nothing ({why})" for place, why in made.unused)
         yield from (f"  {place}: its last day is over ({why})" for place, why in made.lapsed)

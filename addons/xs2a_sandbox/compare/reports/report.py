@@ -12,6 +12,7 @@ from typing import Any
 from xs2a_sandbox.compare.comparison import COMPARED, VERDICTS, Against, Compared, Result, Verdict
 from xs2a_sandbox.compare.difference import SEVERITIES, Difference, Kind, Severity, is_at_least
 from xs2a_sandbox.compare.masking import IgnoreRule
+from xs2a_sandbox.compare.states import Move
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 from xs2a_sandbox.http import body, to_json
 from xs2a_sandbox.http.body import Content
@@ -71,6 +72,7 @@ class ComparedExchange:
     masked: tuple[Finding, ...]
     trouble: str | None
     remark: str | None
+    moved: Move | None = None
 
     @property
     def request(self) -> str:
@@ -248,6 +250,7 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
         tuple(masked),
         compared.trouble,
         compared.remark,
+        compared.moved,
     )
 
 

@@ -29,6 +29,10 @@ def write(report: Report, console: Console) -> None:
             console.print(Text(f"refused  {exchange.request}: {refusal(exchange)}", "bold red"))
         elif exchange.remark:
             console.print(Text(f"{exchange.request}: {exchange.remark}", "dim"))
+        if exchange.moved:
+            console.print(
+                Text(f"moved    {exchange.request}: {exchange.moved}", "dim" if exchange.moved.done else "red")
+            )
     for title in report.skipped:
         console.print(Text(f"skipped  {title}: it writes, and --allow-writes was not given", "dim"))
     for place, why in report.unused:

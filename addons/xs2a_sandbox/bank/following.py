@@ -1,0 +1,135 @@
+"""Moves what a session holds as a real bank says that it was moved: by the state machine, with all that follows."""
+
+from collections.abc import Sequence
+
+from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin
+from xs2a_sandbox.bank.handlers.lifecycle import NONE, REMOVED, SCA, Machine
+from xs2a_sandbox.bank.handlers.signing import (
+    AUTHORISATIONS,
+    FAMILIES,
+    Family,
+    can_sign,
+    exempt,
+    fail,
+    holders,
+    move,
+    moved,
+    open_authorisations,
+    status_of,
+    succeed,
+)
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+_MOST_SIGNATURES = 10
+
+
+def follow(call: Call, told: ToldState) -> Move | None:
+    """The move of the thing to the state that is told; None where there is no such thing, or it is there already.
+
+    Where the state machine has no way, or its way leads elsewhere, all stays as it is.
+    """
+    id = told.id.lower()
+    before = _status(call, told, id)
+    if before is None or before == told.state:
+        return None
+    undo = call.state.trial()
+    try:
+        if told.thing == "authorisation":
+            _lead_authorisation(call, id, told.state)
+        else:
+            _lead(call, FAMILIES[told.thing], id, told.state)
+    except BankError:
+        pass  # somebody else decides, such as the basket that it is in
+    done = _status(call, told, id) == told.state
+    if not done:
+        undo()
+    return Move(told.thing, before, told.state, told.member, done)
+
+
+def _status(call: Call, told: ToldState, id: str) -> str | None:
+    if told.thing == "authorisation":
+        authorisation = call.state.get(AUTHORISATIONS, id)
+        return authorisation["scaStatus"] if authorisation else None
+    family = FAMILIES[told.thing]
+    resource = call.state.get(family.collection, id)
+    return status_of(family, resource) if resource else None
+
+
+def _way(machine: Machine, before: str, to: str) -> Sequence[str]:
+    """The states on the shortest way; empty where there is none."""
+    ways: list[tuple[str, ...]] = [(before,)]
+    for way in ways:
+        for start, end in sorted(machine.arrows):
+            if start == way[-1] and end not in (*way, REMOVED):
+                if end == to:
+                    return (*way, end)
+                ways.append((*way, end))
+    return ()
+
+
+def _event(machine: Machine, state: str, to: str) -> str:
+    """The last in the table: what people do stands there after what happens by itself."""
+    return [one.event for one in machine.transitions if state in one.states and one.to == to][-1]
+
+
+def _lead(call: Call, family: Family, id: str, to: str) -> None:
+    for _ in family.machine.transitions:
+        resource = call.state.get(family.collection, id) or {}
+        state = status_of(family, resource)
+        way = _way(family.machine, state, to)
+        if not way:
+            return
+        event = _event(family.machine, *way[:2])
+        if event == "cancellation authorised":
+            _sign(call, FAMILIES["cancellation"], id, way[1])
+        elif event.startswith("authorised by"):
+            _sign(call, family, id, way[1])
+        else:
+            if event == "refused":
+                for one, authorisation in list(open_authorisations(call, resource)):
+                    fail(call, one, authorisation)
+            move(call, family, id, event)
+
+
+def _sign(call: Call, family: Family, id: str, to: str) -> None:
+    """Lets one customer after the other approve, until the state is reached or there is nothing left to sign."""
+    for _ in range(_MOST_SIGNATURES):
+        resource = call.state.get(family.collection, id) or {}
+        if status_of(family, resource) == to or not can_sign(family, resource):
+            return
+        listed = [(one, call.state.get(AUTHORISATIONS, one) or {}) for one in resource.get(family.listed, ())]
+        left = [pair for pair in listed if pair[1] and pair[1]["scaStatus"] not in SCA.final]
+        if not left and family.name not in call.sca:
+            return
+        call.options = {"sca": REDIRECT}
+        one, authorisation = left[-1] if left else begin(call, family, id, implicit=True)
+        succeed(call, one, _signed(call, authorisation))
+
+
+def _lead_authorisation(call: Call, id: str, to: str) -> None:
+    for _ in SCA.transitions:
+        authorisation = call.state.get(AUTHORISATIONS, id) or {}
+        way = _way(SCA, authorisation.get("scaStatus", NONE), to)
+        if not way:
+            return
+        event = _event(SCA, *way[:2])
+        if event in ("succeed", "succeed, to be confirmed", "confirm"):
+            succeed(call, id, _signed(call, authorisation))
+        elif event == "authenticate, no method":
+            exempt(call, id, _signed(call, authorisation))
+        elif event == "fail":
+            fail(call, id, authorisation)
+        else:
+            moved(call, id, _signed(call, authorisation), event)
+
+
+def _signed(call: Call, authorisation: Document) -> Document:
+    """The authorisation with the customer who signs: whoever has not yet, if nobody is identified."""
+    family = FAMILIES[authorisation["family"]]
+    resource = call.state.get(family.collection, authorisation["resource"]) or {}
+    everybody = holders(call, family, resource)
+    left = [psu for psu in everybody if psu not in resource.get(f"{family.listed}SignedBy", ())] or everybody
+    return {**authorisation, "psuId": authorisation.get("psuId") or next(iter(left), None)}

@@ -1,0 +1,130 @@
+"""Waits for the payment user, who has to act at a bank before what was recorded after it can be asked again."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from xs2a_sandbox.cassette.index import Index, Lookup
+from xs2a_sandbox.compare.diff import PAGES
+from xs2a_sandbox.compare.loaded_answer import Ask
+from xs2a_sandbox.compare.states import Thing, resource, told, used
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http import body as content
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.target import split_target
+
+_OPEN = frozenset("received psuIdentified psuAuthenticated scaMethodSelected started".split())
+_OF_A_BODY = ("content-", "digest", "signature", "x-request-id")
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentUser:
+    """Is told, with `tell`, where to act, and waited for by asking the bank each `pause` for the state.
+
+    With 0 `seconds` nobody is waited for.
+    """
+
+    tell: Callable[[str], None]
+    seconds: float
+    pause: float = 2.0
+
+    async def act(self, bank: Ask, made: Exchange, index: Index) -> str | None:
+        """Waits until what was made is in another state. Returns a remark if it is not."""
+        lookup, answer = _lookup(index, made), content.read(made.answer_body)
+        subject, link = resource(lookup, answer), next(links(made), None)
+        if subject is None or link is None:
+            return None
+        thing, id = subject
+        if not self.seconds:
+            return f"in the recording the payment user had decided about the {thing} by now, and is not waited for"
+        if (target := _status_target(made, id, index)) is None:
+            return f"the interface has no status of a {thing} by which to wait for the payment user"
+        headers = [pair for pair in made.headers if not pair[0].lower().startswith(_OF_A_BODY)]
+        last = told(lookup, answer)
+        before = last.state if last and last.thing == thing else await _state(bank, target, headers, index, thing)
+        self.tell(f"the payment user decides about the {thing} at the bank, within {self.seconds:g} s: {link}")
+        end = monotonic() + self.seconds
+        while monotonic() < end:
+            state = await _state(bank, target, headers, index, thing)
+            if state and before and state != before:
+                return None
+            before = before or state
+            await asyncio.sleep(min(self.pause, max(0.0, end - monotonic())))
+        return f"the payment user has not decided about the {thing} at the bank within {self.seconds:g} s"
+
+
+def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
+    """The positions of exchanges in which the payment user has acted, each with that of the one that handed out the
+    link; of several links for the same thing the last.
+    """
+    visits: dict[int, int] = {}
+    for position, made in enumerate(recorded):
+        if made is None or made.status >= 300 or not any(links(made)):
+            continue
+        lookup, answer = _lookup(index, made), content.read(made.answer_body)
+        subject, begun = resource(lookup, answer), told(lookup, answer)
+        for later, exchange in enumerate(recorded[position + 1 :], position + 1):
+            if subject is None or exchange is None:
+                continue
+            lookup = _lookup(index, exchange)
+            now = told(lookup, content.read(exchange.answer_body))
+            if used(lookup, exchange) == subject[1]:
+                visits[later] = position
+                break
+            if resource(lookup, None) != subject:
+                continue
+            if exchange.method in ("PUT", "PATCH", "DELETE"):
+                break
+            if now is None or exchange.status >= 300:
+                continue
+            if now.thing == "authorisation":
+                is_other = now.state not in _OPEN
+            else:
+                is_other = begun is None or begun.thing != now.thing or now.state != begun.state
+                begun = begun if begun and begun.thing == now.thing else now
+            if is_other:
+                visits[later] = position
+                break
+    return visits
+
+
+def links(exchange: Exchange) -> Iterator[str]:
+    """The addresses that an answer hands out for the payment user."""
+    waiting: list[Any] = [content.read(exchange.answer_body).value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            for name in PAGES & one.keys():
+                href = one[name].get("href") if isinstance(one[name], dict) else one[name]
+                if isinstance(href, str):
+                    yield href
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _lookup(index: Index, exchange: Exchange) -> Lookup:
+    return index.find(exchange.method, split_target(exchange.target).segments)
+
+
+def _status_target(made: Exchange, id: str, index: Index) -> str | None:
+    """The place where the bank tells the state of what was made; None if the interface has none such."""
+    segments = made.target.partition("?")[0].split("/")
+    segments = segments[: segments.index(id) + 1] if id in segments else [*segments, id]
+    target = "/".join([*segments, "status"])
+    return target if index.find("GET", split_target(target).segments).operation else None
+
+
+async def _state(bank: Ask, target: str, headers: Sequence[tuple[str, str]], index: Index, thing: Thing) -> str | None:
+    """The state that the bank tells now; None where it does not answer, or says nothing of it."""
+    sent = Headers((*headers, ("X-Request-ID", str(uuid.uuid4()))))
+    try:
+        answer = await bank(Request("GET", target, sent))
+    except BankError:
+        return None
+    now = told(index.find("GET", split_target(target).segments), content.read(answer.body))
+    return now.state if now and now.thing == thing and answer.status < 300 else None

@@ -1,0 +1,138 @@
+"""The states that a bank says its consents, payments, authorisations and baskets are in, and how the sandbox's twins of
+them are kept in step.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.compare.loaded_answer import Ask
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.body import Content
+from xs2a_sandbox.http.exchange import Exchange
+
+Thing = Literal["consent", "payment", "basket", "authorisation"]
+
+THINGS: tuple[Thing, ...] = get_args(Thing)
+_NAMED: dict[str, dict[str, Thing]] = {
+    "scaStatus": {"authorisationId": "authorisation"},
+    "consentStatus": {"consentId": "consent"},
+    "transactionStatus": {"paymentId": "payment", "basketId": "basket"},
+}
+"""By the member that tells a state: what it may be the state of, by the parameter or member that names it."""
+_STATE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+"""A word, so that it may be shown."""
+_USED: Thing = "consent"
+_USED_BY = "Consent-ID"
+
+
+@dataclass(frozen=True, slots=True)
+class ToldState:
+    """A state that an answer tells; `member` is where in the body, empty if it follows from there being an answer."""
+
+    thing: Thing
+    id: str
+    state: str
+    member: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A thing of the sandbox's that was to follow the bank from one state to another; `done` says whether it did."""
+
+    thing: Thing
+    before: str
+    to: str
+    member: str
+    done: bool
+
+    def __str__(self) -> str:
+        if self.done:
+            return f"{self.thing} {self.before} → {self.to}"
+        return f"{self.thing} {self.before} → {self.to}, which the sandbox's states do not allow"
+
+
+Follow = Callable[[Request, ToldState], Awaitable[Move | None]]
+"""Moves the sandbox's twin, in the session of a request to it, to the state that is told. None where there is nothing
+to move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The sandbox beside a bank: it is asked, and follows what the bank says."""
+
+    ask: Ask
+    follow: Follow
+
+
+def told(lookup: Lookup, content: Content) -> ToldState | None:
+    """The state that an answer tells of what its request names, or of what was made by it."""
+    if not isinstance(content.value, dict):
+        return None
+    for member, names in _NAMED.items():
+        state = content.value.get(member)
+        if isinstance(state, str) and _STATE.fullmatch(state):
+            for name, thing in names.items():
+                id = lookup.parameters.get(name) or content.value.get(name)
+                if isinstance(id, str):
+                    return ToldState(thing, id, state, member)
+    return None
+
+
+def resource(lookup: Lookup, content: Content | None) -> tuple[Thing, str] | None:
+    """The consent, payment or basket that a request names or, by its answer, has made."""
+    made = content.value if content and isinstance(content.value, dict) else {}
+    for name, thing in [pair for names in _NAMED.values() for pair in names.items()]:
+        id = lookup.parameters.get(name) or made.get(name)
+        if thing != "authorisation" and isinstance(id, str):
+            return thing, id
+    return None
+
+
+def used(lookup: Lookup, exchange: Exchange) -> str | None:
+    """The id of the consent that a successful answer was given for, if it is about what the consent opens."""
+    is_its_own = any(name in lookup.parameters for names in _NAMED.values() for name in names)
+    return None if is_its_own or exchange.status >= 300 else exchange.headers.get(_USED_BY)
+
+
+class BankStates:
+    """The states that a bank has told so far, of one journey; `moves` counts what the sandbox has done to keep step."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[Thing, str], str] = {}
+        self._refused: dict[tuple[Thing, str], Move] = {}
+        self.moves = 0
+
+    def changed(self, lookup: Lookup, exchange: Exchange, content: Content) -> ToldState | None:
+        """The state that is another one than was told of the thing before.
+
+        Nobody tells how an authorisation began that came with what it is for. A consent that nobody had authorised yet
+        has been, if the bank answers with it.
+        """
+        if exchange.status >= 400:
+            return None
+        now = told(lookup, content)
+        if now is None:
+            id = used(lookup, exchange)
+            if id is None or self._told.get((_USED, id)) != "received":
+                return None
+            now = ToldState(_USED, id, "valid")
+        key = now.thing, now.id
+        before = self._told.get(key, "" if now.thing == "authorisation" else now.state)
+        self._told[key] = now.state
+        return now if before != now.state else None
+
+    def refused(self, lookup: Lookup, content: Content) -> Move | None:
+        """The move to the state that is told which was not possible when the bank told it first."""
+        now = told(lookup, content)
+        move = self._refused.get((now.thing, now.id)) if now else None
+        return move if move and now and move.to == now.state else None
+
+    def keep(self, told: ToldState, move: Move) -> None:
+        if move.done:
+            self.moves += 1
+            self._refused.pop((told.thing, told.id), None)
+        else:
+            self._refused[told.thing, told.id] = move

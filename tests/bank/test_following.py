@@ -1,0 +1,111 @@
+"""What a session holds goes where a real bank says, along the state machine, with all that follows from it."""
+
+import asyncio
+import itertools
+from typing import Any
+
+import pytest
+
+from tests.compare.test_comparison import step
+from tests.support.engine_client import an_engine
+from tests.support.redirect_journey import ACCOUNTS, BACK, IBAN
+from xs2a_sandbox.bank import following
+from xs2a_sandbox.bank.handlers.lifecycle import MACHINES, REMOVED
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http import body as content
+
+CONSENT = {
+    "access": {"balances": ACCOUNTS},
+    "recurringIndicator": False,
+    "validUntil": "9999-12-31",
+    "frequencyPerDay": 4,
+}
+ORDER = {
+    "instructedAmount": {"currency": "EUR", "amount": "10.00"},
+    "debtorAccount": {"iban": IBAN},
+    "creditorAccount": {"iban": "DE40100100103307118608"},
+    "creditorName": "X",
+}
+PAYMENTS = "/v1/payments/sepa-credit-transfers"
+
+
+def send(engine: Engine, method: str, target: str, body: Any = None, *headers: tuple[str, str]) -> Any:
+    answer = asyncio.run(engine.answer(step(method, target, body, *headers).request))
+    return content.read(answer.body).value
+
+
+def follow(engine: Engine, told: ToldState) -> Move | None:
+    return asyncio.run(engine.follow(Request("GET", "/v1/x"), told))
+
+
+def consent(engine: Engine) -> str:
+    return str(send(engine, "POST", "/v1/consents", CONSENT, *BACK)["consentId"])
+
+
+def payment(engine: Engine, **more: Any) -> str:
+    return str(send(engine, "POST", PAYMENTS, {**ORDER, **more}, *BACK)["paymentId"])
+
+
+@pytest.mark.parametrize("state", ["valid", "rejected", "expired"])
+def test_a_consent_goes_where_the_bank_says(state: str) -> None:
+    engine = an_engine()
+    id = consent(engine)
+
+    assert follow(engine, ToldState("consent", id, state)) == Move("consent", "received", state, "", True)
+    assert send(engine, "GET", f"/v1/consents/{id}/status") == {"consentStatus": state}
+    assert follow(engine, ToldState("consent", id, state)) is None, "it is there already"
+
+
+def test_what_a_followed_authorisation_is_for_goes_with_it() -> None:
+    engine = an_engine()
+    id = payment(engine)
+    (sca,) = send(engine, "GET", f"{PAYMENTS}/{id}/authorisations")["authorisationIds"]
+
+    assert str(follow(engine, ToldState("authorisation", sca, "started"))) == "authorisation received → started"
+    assert str(follow(engine, ToldState("authorisation", sca, "finalised"))) == "authorisation started → finalised"
+    assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == "ACSP"
+
+
+def test_a_payment_for_later_that_the_bank_executes_today_is_executed() -> None:
+    engine = an_engine()
+    later = (REAL.today().replace(year=REAL.today().year + 1)).isoformat()
+    id = payment(engine, requestedExecutionDate=later)
+
+    assert str(follow(engine, ToldState("payment", id, "ACSP"))) == "payment RCVD → ACSP"
+
+
+@pytest.mark.parametrize(("thing", "state"), [("payment", "PDNG"), ("payment", "ACSC"), ("payment", "PATC")])
+def test_where_no_way_leads_all_stays_as_it_is(thing: Any, state: str) -> None:
+    engine = an_engine()
+    id = payment(engine)
+
+    move = follow(engine, ToldState(thing, id, state))
+    assert str(move) == f"payment RCVD → {state}, which the sandbox's states do not allow"
+    assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == "RCVD"
+    assert follow(engine, ToldState("payment", id, "ACSP")), "and it can still be authorised"
+
+
+def test_what_the_sandbox_does_not_have_is_not_moved() -> None:
+    assert follow(an_engine(), ToldState("consent", "nobody", "valid")) is None
+
+
+def test_a_basket_goes_with_its_members() -> None:
+    engine = an_engine()
+    ids = [payment(engine), payment(engine)]
+    basket = send(engine, "POST", "/v1/signing-baskets", {"paymentIds": ids}, *BACK)["basketId"]
+
+    assert follow(engine, ToldState("payment", ids[0], "ACSP")) == Move("payment", "RCVD", "ACSP", "", False)
+    assert str(follow(engine, ToldState("basket", basket, "ACTC"))) == "basket RCVD → ACTC"
+    assert send(engine, "GET", f"{PAYMENTS}/{ids[0]}/status")["transactionStatus"] == "ACSP"
+
+
+def test_ways_are_made_of_arrows_alone() -> None:
+    for machine in MACHINES:
+        states = {state for arrow in machine.arrows for state in arrow} - {REMOVED}
+        for before, to in itertools.permutations(states, 2):
+            way = following._way(machine, before, to)
+            assert set(itertools.pairwise(way)) <= machine.arrows
+            assert not way or (way[0], way[-1]) == (before, to)

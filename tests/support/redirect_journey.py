@@ -1,0 +1,98 @@
+"""A journey with redirect SCA at a bank whose payment user decides on its page, and that bank with names of its own."""
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.compare.test_comparison import Renamed, entry, step
+from tests.support.engine_client import an_engine
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.compare.comparison import Step
+from xs2a_sandbox.compare.payment_user import links
+from xs2a_sandbox.http import Request, Response
+
+Ask = Callable[[Request], Awaitable[Response]]
+Change = Callable[[Request, Response], Response]
+BACK = (("TPP-Redirect-URI", "https://tpp.example/back"),)
+IBAN = "AT459880000010204711"
+ACCOUNTS = [{"iban": IBAN}, {"iban": "AT449880000010204729"}]
+"""For the two together no consent is there before."""
+
+
+class TestBank:
+    """Says what `change` makes of a sandbox's answers."""
+
+    __test__ = False
+
+    def __init__(self, letter: str, change: Change = lambda request, response: response) -> None:
+        self.renamed = Renamed(an_engine(), letter)
+        self.change = change
+        self.asked: list[str] = []
+
+    async def answer(self, request: Request) -> Response:
+        self.asked.append(f"{request.method} {request.target}")
+        return self.change(request, await self.renamed.answer(request))
+
+    async def decide(self, link: str, decision: str = "approve") -> None:
+        """What the payment user does on the page behind the link."""
+        parts = urlsplit(link)
+        page = Request("GET", f"{parts.path}?{parts.query}&decide={decision}", host="localhost")
+        answer = await self.renamed.answer(page)
+        assert answer.status in (200, 303), answer.body
+
+
+def link_of(request: Request, response: Response) -> str:
+    return next(links(entry(request, response)))
+
+
+async def redirect_journey(ask: Ask, decide: Callable[[str], Awaitable[None]]) -> list[tuple[Request, Response]]:
+    """A consent and a payment, each approved behind its link, with what an app asks in between and afterwards."""
+    done: list[tuple[Request, Response]] = []
+
+    async def send(method: str, target: str, body: Any = None, *headers: tuple[str, str]) -> Any:
+        request = step(method, target, body, *headers).request
+        done.append((request, await ask(request)))
+        return json.loads(done[-1][1].body)
+
+    asked_for = {
+        "access": {"balances": ACCOUNTS, "transactions": ACCOUNTS},
+        "recurringIndicator": True,
+        "validUntil": (REAL.today() + timedelta(days=80)).isoformat(),
+        "frequencyPerDay": 4,
+    }
+    made = await send("POST", "/v1/consents", asked_for, *BACK)
+    consent = f"/v1/consents/{made['consentId']}"
+    access = ("Consent-ID", made["consentId"])
+    link = link_of(*done[-1])
+    await send("GET", f"{consent}/status")
+    await send("GET", f"{consent}/authorisations")
+    await decide(link)
+    await send("GET", f"{consent}/status")
+    await send("GET", consent)
+    await send("GET", "/v1/accounts?withBalance=true", None, access)
+    account = f"/v1/accounts/{IBAN}"
+    await send("GET", f"{account}/balances", None, access)
+    await send("GET", f"{account}/transactions?bookingStatus=booked", None, access)
+    order = {
+        "instructedAmount": {"currency": "EUR", "amount": "10.00"},
+        "debtorAccount": {"iban": IBAN},
+        "creditorAccount": {"iban": "DE40100100103307118608"},
+        "creditorName": "X",
+    }
+    made = await send("POST", "/v1/payments/sepa-credit-transfers", order, *BACK)
+    payment = f"/v1/payments/sepa-credit-transfers/{made['paymentId']}"
+    link = link_of(*done[-1])
+    await send("GET", f"{payment}/status")
+    ids = await send("GET", f"{payment}/authorisations")
+    await decide(link)
+    await send("GET", f"{payment}/status")
+    await send("GET", payment)
+    await send("GET", f"{payment}/authorisations/{ids['authorisationIds'][0]}")
+    return done
+
+
+async def recorded_journey(bank: TestBank, decision: str = "approve") -> list[Step]:
+    done = await redirect_journey(bank.answer, lambda link: bank.decide(link, decision))
+    return [Step("recorded", request, entry(request, response)) for request, response in done]
