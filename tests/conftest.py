@@ -31,6 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _nothing_is_written_into_the_checkout(pytestconfig: pytest.Config) -> Iterator[None]:
+    before = set(os.listdir(pytestconfig.rootpath))
+    yield
+    assert set(os.listdir(pytestconfig.rootpath)) <= before | {".hypothesis"}
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _bundled_testdata_is_read_once() -> Iterator[None]:
     """It never changes, and reading it is most of the time that an engine takes to build."""
     file, load = bundled("cassettes") / "testdata.yaml", testdata.load

@@ -211,6 +211,10 @@ def test_decimals_stay_exact(text, expected):
         ("{{ body.text[:2] }}", "ab"),
         ("{{ body.text | upper | lower | title }}", "Abc"),
         ("{{ uuid() }} {{ now() }} {{ today() }} {{ today(-3) }}", "an-id 2026-11-21T08:00:00+01:00 today+0 today-3"),
+        ("{{ today(3) }} {{ today(-1 - 2) }} {{ today(days=2) }} {{ today(*[1]) }}", "today+3 today-3 today+2 today+1"),
+        ("{{ today('soon') }}", None),
+        ("{{ today(1, 2) }}", None),
+        ("{{ today(1, *[2]) }}", None),
     ],
 )
 def test_filters_and_functions(text, expected):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 from typing import Any
 
@@ -26,6 +27,8 @@ from xs2a_sandbox.state import MemoryStore, Store
 
 DIALECT = bundled("cassettes") / "xs2a-1.84"
 NO_BODY = object()
+CONFDIR = TemporaryDirectory(prefix="xs2a-sandbox-")
+"""It stays until the process ends, as the engines do that are made once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ class Client:
 
 @cache
 def bundled_engine() -> Engine:
-    return build(Settings(state="memory:", confdir=Path("no-such-directory")))
+    return build(Settings(state="memory:", confdir=Path(CONFDIR.name)))
 
 
 def an_engine(

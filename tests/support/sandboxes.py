@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+from tests.support.engine_client import CONFDIR
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.testing.in_process import LoopThread
 from xs2a_sandbox.testing.sandbox import BASE_URL, Blueprint, Sandbox
@@ -12,7 +13,7 @@ LOOP = LoopThread()
 
 @cache
 def blueprint() -> Blueprint:
-    return Blueprint.read(Settings(state="memory:", confdir=Path("no-such-directory"), public_url=BASE_URL))
+    return Blueprint.read(Settings(state="memory:", confdir=Path(CONFDIR.name), public_url=BASE_URL))
 
 
 def a_sandbox(directory: Path | None = None) -> Sandbox:

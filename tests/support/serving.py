@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from tests.support.doors import START, wait_until
-from tests.support.recorded_bank.process import Process, stopping
+from tests.support.recorded_bank.process import Process, stopping, with_ca
 
 
 class Serving(Process):
@@ -23,7 +23,7 @@ class Serving(Process):
         directory.mkdir(parents=True, exist_ok=True)
         if settings:
             (directory / "xs2a-sandbox.yaml").write_text(yaml.safe_dump(settings))
-        self.confdir = directory / "conf"
+        self.confdir = with_ca(directory / "conf")
         ports = ("--port", "0", "--proxy-port", "0", "--tls-port", "0", "--confdir", str(self.confdir))
         state = () if "--state" in flags else ("--state", "memory:")
         super().__init__(directory, entry, "serve", *ports, *state, *flags)

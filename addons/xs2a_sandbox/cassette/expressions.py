@@ -403,6 +403,8 @@ def _compile(
         _check(expression, roots, source, functions)
         if chain := _chain(expression):
             return _follow(*chain)
+        if (days := _days(expression)) is not None:
+            return lambda scope: _day(scope, days)
         assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
         template = ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
     except (TemplateSyntaxError, AssertionError) as error:
@@ -487,6 +489,25 @@ def _chain(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
             return None
         expression = expression.node
     return None if expression.name in FUNCTIONS else (expression.name, tuple(reversed(keys)))
+
+
+def _days(expression: nodes.Expr) -> int | None:
+    """The number in `today(-3)`: test data has hundreds of them, and to compile each would hold up every start."""
+    match expression:
+        case nodes.Call(node=nodes.Name(name="today"), args=[number], kwargs=[], dyn_args=None, dyn_kwargs=None):
+            match number:
+                case nodes.Const(value=int(days)):
+                    return days
+                case nodes.Neg(node=nodes.Const(value=int(days))):
+                    return -days
+    return None
+
+
+def _day(scope: Scope, days: int) -> Any:
+    try:
+        return scope["today"](days)
+    except (ArithmeticError, LookupError):  # no calendar has it, or nothing tells the day
+        return None
 
 
 def _follow(root: str, keys: tuple[Any, ...]) -> Render:

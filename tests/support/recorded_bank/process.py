@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
@@ -18,8 +20,24 @@ import yaml
 from tests.support.doors import START, wait_until
 from tests.support.far_bank import Authority
 from tests.support.recorded_bank.server import PREFIX
+from xs2a_sandbox.doors.proxy import ensure_ca
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+@cache
+def _key() -> bytes:
+    with TemporaryDirectory() as workshop:
+        return ensure_ca(Path(workshop)).with_name("mitmproxy-ca.pem").read_bytes()
+
+
+def with_ca(confdir: Path) -> Path:
+    """The folder, with a CA in it: making one takes as long as half a start. All of a test process share theirs."""
+    if not confdir.exists():
+        confdir.mkdir(mode=0o700, parents=True)
+        (confdir / "mitmproxy-ca.pem").touch(mode=0o600)
+        (confdir / "mitmproxy-ca.pem").write_bytes(_key())
+    return confdir
 
 
 class Process:
@@ -112,7 +130,7 @@ class SandboxProcess(Process):
         directory.mkdir(parents=True, exist_ok=True)
         if settings:
             (directory / "xs2a-sandbox.yaml").write_text(yaml.safe_dump(settings))
-        self.confdir = confdir
+        self.confdir = with_ca(confdir)
         ports = ("--port", "0", "--proxy-port", "0", "--tls-port", "0", "--confdir", str(confdir))
         super().__init__(directory, "xs2a_sandbox", command, *ports, *flags)
         self._addresses: list[str] = []
