@@ -18,10 +18,19 @@ def written() -> str:
 
 @pytest.fixture
 def page(browser: Any, tmp_path: Path) -> Any:
+    yield from opened(browser, tmp_path, False)
+
+
+@pytest.fixture
+def page_with_script(browser: Any, tmp_path: Path) -> Any:
+    yield from opened(browser, tmp_path, True)
+
+
+def opened(browser: Any, tmp_path: Path, script: bool) -> Any:
     # The browser's loop runs in this thread.
     with ThreadPoolExecutor(1) as another:
         (tmp_path / "report.html").write_text(another.submit(written).result())
-    context = browser.new_context(viewport={"width": 360, "height": 740}, java_script_enabled=False)
+    context = browser.new_context(viewport={"width": 360, "height": 740}, java_script_enabled=script)
     page = context.new_page()
     page.asked = []
     page.on("request", lambda request: page.asked.append(request.url))
@@ -46,6 +55,29 @@ def test_a_severity_can_be_chosen(page: Any, chosen: str, seen: list[int]) -> No
 
 
 def test_both_answers_can_be_opened(page: Any) -> None:
-    page.locator("#exchange-1 summary").first.click()
+    page.locator("#exchange-1 summary", has_text="Side by side").click()
     assert page.locator("#exchange-1 pre").first.is_visible()
     assert page.locator("#exchange-1 pre .high").count() == 1
+
+
+def test_what_holds_all_words_is_searched_for(page_with_script: Any) -> None:
+    page, seen = page_with_script, lambda: [n for n in (1, 2, 3) if page.locator(f"#exchange-{n}").is_visible()]
+    page.fill("#search", "MEMBER-missing /b")
+    assert seen() == [1]
+    assert page.locator(".group").filter(visible=True).count() == 1
+    assert page.locator("#count").inner_text() == "1 of 2 differences, 1 of 3 exchanges"
+    page.fill("#search", "")
+    page.locator("#operation").select_option("(none)")
+    assert seen() == [1, 2, 3]
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_without_a_script_nothing_is_offered_that_needs_one(page: Any) -> None:
+    assert not page.locator("#search").is_visible()
+    assert not page.locator("#operation").is_visible()
+
+
+def test_axe_finds_nothing(page_with_script: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(page_with_script)
+    assert found.violations_count == 0, found.generate_report()

@@ -1,4 +1,7 @@
 import re
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
 
 from tests.compare.reports.test_report import comparison
 from xs2a_sandbox.compare.reports import html
@@ -8,11 +11,13 @@ from xs2a_sandbox.compare.reports.report import report
 def test_the_page_needs_nothing_and_obeys_nothing() -> None:
     evil = "<script>alert(1)</script>\" onload='x"
     page = html.write(report(comparison(({"a": evil, evil: 1}, {"a": "x"})), evil, None))
-    assert "<script" not in page
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert page.count("<script") == 1
+    assert f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in page
     assert "&lt;script&gt;" in page
     assert "http://" not in page
     assert "https://" not in page
-    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    assert "default-src 'none'" in page
 
 
 def test_lines_that_differ_are_marked_on_both_sides_and_others_left_out() -> None:
@@ -29,7 +34,29 @@ def test_lines_that_differ_are_marked_on_both_sides_and_others_left_out() -> Non
 def test_every_operation_and_severity_can_be_chosen() -> None:
     made = report(comparison(({"a": 1}, {}), ({}, {})), "bank", None)
     page = html.write(made)
-    for chosen in ("severity-high", "severity-low", "severity-differing", "operation-all", "operation-0"):
+    for chosen in ("severity-high", "severity-low", "severity-differing"):
         assert f'id="{chosen}"' in page
+    assert "<option>(none)</option>" in page
     assert page.count("<article") == 2
     assert page.count("no difference") == 1
+
+
+def test_a_difference_of_many_exchanges_is_one_row_that_leads_to_them() -> None:
+    page = html.write(report(comparison(*[({"a": 1}, {"a": 2})] * 12), "bank", None))
+    assert page.count('<tr class="finding group') == 1
+    assert "in 12 of 12 exchanges:" in page
+    assert '<a href="#exchange-10">10</a> …' in " ".join(page.split())
+    assert 'id="exchange-12"' in page
+
+
+def test_each_request_is_shown_and_both_where_the_sides_were_sent_different_ones() -> None:
+    made = report(comparison(({"a": 1}, {"a": 1})), "bank", None)
+    (exchange,) = made.exchanges
+    assert exchange.sandbox
+    assert "<span>GET /v1/things</span>" in html.write(made)
+    assert "To the bank" not in html.write(made)
+    other = replace(exchange, sandbox=replace(exchange.sandbox, target="/v1/things/7", body=b'{"of": 1}'))
+    page = html.write(replace(made, exchanges=(other,)))
+    assert "To the bank" in page
+    assert "<span>GET /v1/things/7</span>" in page
+    assert "&#34;of&#34;: 1" in page

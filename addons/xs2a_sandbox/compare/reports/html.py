@@ -1,8 +1,10 @@
-"""A report as one page that needs nothing else: no script, no font, no picture, no network."""
+"""A report as one page that needs nothing else: no font, no picture, no network; and no script but to search in it."""
 
+import hashlib
+from base64 import b64encode
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,20 +42,41 @@ def write(report: Report) -> str:
     exchanges = [
         {
             "shown": exchange,
-            "group": list(report.operations).index(exchange.operation),
+            "requests": _requests(report.question.against, exchange),
             "bank": _excerpt(exchange, exchange.bank, True),
             "sandbox": _excerpt(exchange, exchange.sandbox, False),
         }
         for exchange in report.exchanges
     ]
-    page = _environment().get_template("compare.html")
-    return page.render(
-        report=report,
-        refusal=refusal,
-        exchanges=exchanges,
-        severities=SEVERITIES,
-        style=(_TEMPLATES / "compare.css").read_text(),
+    script = (_TEMPLATES / "compare.js").read_text()
+    return (
+        _environment()
+        .get_template("compare.html")
+        .render(
+            report=report,
+            refusal=refusal,
+            exchanges=exchanges,
+            severities=SEVERITIES,
+            style=(_TEMPLATES / "compare.css").read_text(),
+            script=script,
+            script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
     )
+
+
+def _requests(against: str, exchange: ComparedExchange) -> dict[str, list[str]]:
+    """The request by the side that it went to; once if both were sent the same."""
+    sides = {"Bank": exchange.bank, against.capitalize(): exchange.sandbox}
+    requests = {name: list(_request(entry)) for name, entry in sides.items() if entry}
+    return requests if len({tuple(lines) for lines in requests.values()}) > 1 else dict(list(requests.items())[:1])
+
+
+def _request(entry: Exchange) -> Iterator[str]:
+    yield printable(f"{entry.method} {entry.target}")
+    yield from (printable(f"{name}: {value}") for name, value in entry.headers)
+    if entry.body:
+        yield ""
+        yield from (line for line, _ in islice(_lines(entry.body, Marks({}, set())), _MOST_LINES))
 
 
 def _excerpt(exchange: ComparedExchange, entry: Exchange | None, of_bank: bool) -> list[Line]:
@@ -68,7 +91,7 @@ def _excerpt(exchange: ComparedExchange, entry: Exchange | None, of_bank: bool) 
             marks.places[place] = finding.severity
             if finding.kind not in ("order", "length"):
                 marks.whole.add(place)
-    lines = list(_lines(entry.answer_body, marks))
+    lines = [*_head(exchange, entry), *_lines(entry.answer_body, marks)]
     near = {
         n for position, (_, mark) in enumerate(lines) if mark for n in range(position - _AROUND, position + _AROUND + 1)
     }
@@ -77,6 +100,16 @@ def _excerpt(exchange: ComparedExchange, entry: Exchange | None, of_bank: bool) 
     if chosen and chosen[-1] != len(lines) - 1:
         excerpt.append(Line("", None, True))
     return excerpt
+
+
+def _head(exchange: ComparedExchange, entry: Exchange) -> Iterator[tuple[str, Severity | None]]:
+    """The status, and the headers that differ."""
+    severities = {finding.header.lower(): finding.severity for finding in exchange.findings if finding.header}
+    status = next((finding.severity for finding in exchange.findings if finding.kind == "status"), None)
+    yield f"HTTP {entry.status}", status
+    for name, value in entry.answer_headers:
+        if severity := severities.get(name.lower()):
+            yield printable(f"{name}: {value}"), severity
 
 
 def _lines(body: bytes, marks: Marks) -> Iterator[tuple[str, Severity | None]]:

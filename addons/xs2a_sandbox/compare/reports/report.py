@@ -118,11 +118,13 @@ class Tally:
         """True if at least one exchange was answered by both sides as it was meant to be."""
         return any(self.verdicts[verdict] for verdict in COMPARED)
 
-    def summary(self, bank: str, skipped: int) -> str:
+    def outcome(self, skipped: int) -> str:
         verdicts = [f"{count} {_WORDS[one]}" for one, count in self.verdicts.items() if count or one in COMPARED]
-        verdicts += [f"{skipped} skipped"] if skipped else []
+        return ", ".join(verdicts + [f"{skipped} skipped"] * bool(skipped))
+
+    def summary(self, bank: str, skipped: int) -> str:
         differences = ", ".join(f"{count} {severity}" for severity, count in self.severities.items())
-        return f"compared with {bank}: {', '.join(verdicts)}; differences: {differences}, {self.masked} masked"
+        return f"compared with {bank}: {self.outcome(skipped)}; differences: {differences}, {self.masked} masked"
 
 
 _WORDS: Mapping[Verdict, str] = {
