@@ -12,7 +12,7 @@ from xs2a_sandbox.compare.reports.report import report
 
 
 def written() -> str:
-    result = comparison(({"a": 1, "b": "x" * 300}, {"a": 2}), ({"a": 1}, {"a": 2}), ({}, {}))
+    result = comparison(({"a": 1, "b": "x" * 300}, {"a": 2, "b": 3}), ({"a": 1}, {"a": 2}), ({}, {}))
     return html.write(report(result, "bank", None))
 
 

@@ -79,7 +79,7 @@ def same(request: Request, response: Response) -> Response:
 
 def worse(request: Request, response: Response) -> Response:
     """A header more, a value other."""
-    body = response.body.replace(b'"ERROR"', b'"WARNING"')
+    body = response.body.replace(b'"text":"', b'"text":"Oh: ')
     return replace(response, headers=(*response.headers, ("X-New", "1")), body=body)
 
 

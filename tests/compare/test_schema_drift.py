@@ -80,7 +80,9 @@ def test_a_bank_calls_things_as_it_likes() -> None:
 
 def test_errors_have_one_schema() -> None:
     async def bank(request: Request) -> Response:
-        return Response(403, (), b'{"tppMessages":[{"category":"ERROR","code":"X","text":7}]}')
+        return Response(
+            403, (), b'{"tppMessages":[{"category":"ERROR","code":"X","path":null,"text":7}],"_links":null}'
+        )
 
     known = bundled_engine()
     comparison = Comparison(known.interface, known.schemas, bank, bank)

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index, Lookup
 from xs2a_sandbox.compare import loaded_answer, payment_user
+from xs2a_sandbox.compare.consequence import Consequences
 from xs2a_sandbox.compare.diff import Contrast
 from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.identifiers import Counterparts
@@ -116,6 +117,7 @@ class Comparison:
     def __post_init__(self) -> None:
         self._index = Index(self.interface)
         self._drift = Drift(self.schemas)
+        self._consequences = Consequences(self.interface)
         self._between = Counterparts(self.bank_url, self.sandbox_url)
         self._states = BankStates()
         self._recorded_bank = Counterparts(self.bank_url, self.bank_url)
@@ -184,7 +186,7 @@ class Comparison:
         if source == "sandbox" and not self._may_send(request):
             return None
         try:
-            again: list[Response] = []
+            again: list[LoadedAnswer] = []
             if source == "bank":
                 bank = loaded_answer.take(request, answer, self.bank_url, 0.0)
                 moved, sandbox = await self._ask_sandbox(request, "bank", bank)
@@ -236,7 +238,7 @@ class Comparison:
             self._states.keep(told, moved)
         return moved
 
-    async def _ask_bank(self, request: Request, written: Side) -> tuple[LoadedAnswer, list[Response]]:
+    async def _ask_bank(self, request: Request, written: Side) -> tuple[LoadedAnswer, list[LoadedAnswer]]:
         if self.bank is None:
             raise ValueError("there is no bank to ask")
         if written == "sandbox":
@@ -248,17 +250,17 @@ class Comparison:
         answer = await loaded_answer.ask(self.bank, request, self.bank_url)
         return answer, await self._again(self.bank, request)
 
-    async def _again(self, bank: Ask, request: Request) -> list[Response]:
+    async def _again(self, bank: Ask, request: Request) -> list[LoadedAnswer]:
         """The same read once more, or several times: what differs then is noise."""
         if request.method not in SAFE_METHODS:
             return []
-        again = []
+        again: list[LoadedAnswer] = []
         for _ in range(self.noise_reads):
             fresh = Headers(
                 (name, str(uuid.uuid4()) if name.lower() == "x-request-id" and is_uuid(value) else value)
                 for name, value in request.headers
             )
-            again.append((await loaded_answer.ask(bank, replace(request, headers=fresh), self.bank_url)).response)
+            again.append(await loaded_answer.ask(bank, replace(request, headers=fresh), self.bank_url))
         return again
 
     def _learn(self, recorded: Exchange, answer: LoadedAnswer, counterparts: Counterparts) -> None:
@@ -282,25 +284,33 @@ class Comparison:
         operation: Operation | None,
         bank: LoadedAnswer,
         sandbox: LoadedAnswer,
-        again: Sequence[Response],
+        again: Sequence[LoadedAnswer],
         moved: Move | None = None,
         expected: int | None = None,
     ) -> Compared:
         answers = [self.interface.every_answer, *(operation.behaviour.respond if operation else ())]
         named = {name.lower() for answer in answers for name, _ in answer.headers}
+        # What breaks the schema in one read only is no noise: the read that does is the one that is judged.
+        usable = [read for read in again if read.response.status == bank.response.status]
+        reads = [bank, *usable]
+        bank = max(reads, key=lambda read: len(self._drift.breaches(operation, read, sandbox))) if usable else bank
         both = bank.response, bank.content, sandbox.response, sandbox.content
         differences = self._drift.marked(Contrast(self._between, named).answers(*both), operation, bank, sandbox)
-        noise = Noise(bank.response, again, named)
+        schema = self._drift.schema(operation, bank, sandbox) if differences else None
+        noise = Noise(bank.response, [read.response for read in reads if read is not bank], named)
+        unusable = len(again) - len(usable)
         counted, masked = [], []
-        for difference in differences:
-            if moved and not moved.done and difference.place == (moved.member,):
-                difference = replace(difference, kind="state")
-            why = noise.reason(difference, self._between.twin) or self.ignoring.reason(difference, _id(operation))
-            if why:
+        for one in differences:
+            if moved and not moved.done and one.place == (moved.member,):
+                one = replace(one, kind="state", means=None)
+            difference = self._consequences.weighed(one, bank, sandbox, schema)
+            difference = self.ignoring.weighed(difference, _id(operation))
+            why = None if difference.drift else noise.reason(difference, self._between.twin)
+            if why := why or self.ignoring.reason(difference, _id(operation)):
                 masked.append((difference, why))
             else:
                 counted.append(difference)
-        remark = f"{noise.unusable} of the reads to find noise had another status" if noise.unusable else None
+        remark = f"{unusable} of the reads to find noise had another status" if unusable else None
         verdict: Verdict = "differs" if counted else "same"
         if expected is not None and expected < 400 <= min(bank.response.status, sandbox.response.status):
             verdict = "refused"

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from xs2a_sandbox.compare.difference import ALWAYS_COMPARED, Difference, Kind, compared
+from xs2a_sandbox.compare.difference import ACTED_ON, Difference, Kind, compared
 from xs2a_sandbox.documents.formats import is_amount, is_date, is_date_time, is_uuid
 from xs2a_sandbox.documents.json_pointer import Pointer
 from xs2a_sandbox.http import Response, body
@@ -233,7 +233,7 @@ class Contrast:
 
     def __init__(self, identity: Identity, named: Collection[str] = (), learn: bool = True) -> None:
         self._identity = identity
-        self._named = ALWAYS_COMPARED | frozenset(named)
+        self._named = ACTED_ON | frozenset(named)
         self._learn = learn
         self._found: list[Difference] = []
 

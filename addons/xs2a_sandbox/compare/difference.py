@@ -30,8 +30,90 @@ Severity = Literal["high", "medium", "low"]
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
-_HIGH: frozenset[Kind] = frozenset({"status", "member-missing", "type", "state"})
-_LOW: frozenset[Kind] = frozenset({"header-missing", "header-extra", "member-extra", "order"})
+Consequence = Literal[
+    "status",
+    "error-code",
+    "state",
+    "required-missing",
+    "link-missing",
+    "other-type",
+    "unknown-enum",
+    "against-schema",
+    "unlisted-member",
+    "other-sign",
+    "other-link",
+    "other-identifier",
+    "order-with-meaning",
+    "header-with-effect",
+    "more",
+    "optional-missing",
+    "null-or-absent",
+    "known-enum",
+    "other-currency",
+    "other-elements",
+    "other-value",
+    "order",
+    "schema",
+    "header",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A row of the table: `reason` is told in the documents."""
+
+    severity: Severity
+    reason: str
+
+
+WEIGHTS: dict[Consequence, Weight] = {
+    "status": Weight("high", "Another status: an app goes another way."),
+    "error-code": Weight("high", "Another code of an error: an app tells errors apart by it."),
+    "state": Weight("high", "A state of the bank's that the sandbox's states do not lead to: an app is not prepared."),
+    "required-missing": Weight("high", "The bank lacks what the schema requires: an app reads it without asking."),
+    "link-missing": Weight("high", "The bank lacks a link that the sandbox gives: an app has nowhere to go."),
+    "other-type": Weight("high", "A string and a number, an object and null, JSON and a page: an app cannot read it."),
+    "unknown-enum": Weight("high", "A value that the schema does not list: an app knows no case for it."),
+    "against-schema": Weight("high", "The bank breaks the form that the schema asks for, or that the sandbox keeps"
+                             " where no schema speaks: `21.11.2026`, `12,30`. An app's parser fails."),
+    "unlisted-member": Weight("high", "The bank has a member that the schema forbids: a strict reader refuses it."),
+    "other-sign": Weight("high", "A number with another sign: money goes the other way."),
+    "other-link": Weight("high", "A link that leads elsewhere: an app that follows it does something else."),
+    "other-identifier": Weight("high", "An identifier that stands for something else on the other side."),
+    "order-with-meaning": Weight("high", "Another order of what has one by its schema (`x-order`): an app that"
+                                 " takes the first for the newest is wrong."),
+    "header-with-effect": Weight("high", "A header that clients act on, or that the cassettes have for the"
+                                 " operation, is missing on one side or says something else."),
+    "more": Weight("medium", "The bank says more, and the schema allows it: a tolerant reader passes it by."),
+    "optional-missing": Weight("medium", "The bank lacks what the schema does not require: an app should be prepared."),
+    "null-or-absent": Weight("medium", "Null on one side, nothing on the other: most readers take them for the same."),
+    "known-enum": Weight("medium", "Another value that the schema lists: an app knows it, and goes another way."),
+    "other-currency": Weight("medium", "Another currency: amounts mean something else."),
+    "other-elements": Weight("medium", "Elements more or fewer: most often other data."),
+    "other-value": Weight("medium", "Another text, number or date of the same form: most often other data."),
+    "order": Weight("medium", "The same elements in an order without meaning: only an app that counts on it notices."),
+    "schema": Weight("medium", "Both break the schema in the same way: what passes here passes there, and the schema is"
+                     " wrong."),
+    "header": Weight("low", "A header without effect on clients."),
+}  # fmt: skip
+"""The one table of what differences do to an app, the worst first."""
+
+_USUAL: dict[Kind, Consequence] = {
+    "status": "status",
+    "member-missing": "more",
+    "member-extra": "required-missing",
+    "type": "other-type",
+    "value": "other-value",
+    "format": "against-schema",
+    "null": "null-or-absent",
+    "length": "other-elements",
+    "element-missing": "other-elements",
+    "element-extra": "other-elements",
+    "order": "order",
+    "drift": "schema",
+    "state": "state",
+}
+"""Where nothing is known of the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +124,8 @@ class Difference:
     side, `bank_place` on the bank's; a missing element stands at its place in the bank's array on both. `header` is
     the header's name as its sender writes it, and `named` says whether the interface names that header. `by` is the
     member by which the elements of an array were told apart, and `key` its value there. `drift`: how the bank's answer
-    breaks the interface's own schema at this place.
+    breaks the interface's own schema at this place. `means` is what it does to an app, if more is known than the kind,
+    and `weighed` the severity that the user gives it.
     """
 
     kind: Kind
@@ -53,12 +136,18 @@ class Difference:
     by: str | None = None
     key: str | None = None
     drift: str | None = None
+    means: Consequence | None = None
+    weighed: Severity | None = None
+
+    @property
+    def consequence(self) -> Consequence:
+        if self.means is None and self.header is not None:
+            return "header-with-effect" if self.named else "header"
+        return self.means or _USUAL.get(self.kind, "header")
 
     @property
     def severity(self) -> Severity:
-        if self.kind in _HIGH or (self.kind == "header-missing" and self.named):
-            return "high"
-        return "low" if self.kind in _LOW else "medium"
+        return self.weighed or WEIGHTS[self.consequence].severity
 
     @property
     def where(self) -> str:
@@ -72,8 +161,8 @@ def is_at_least(severity: Severity, floor: Severity) -> bool:
     return SEVERITIES.index(severity) <= SEVERITIES.index(floor)
 
 
-ALWAYS_COMPARED = frozenset({"content-type", "location", "aspsp-sca-approach"})
-"""Names of headers that every interface of this kind has."""
+ACTED_ON = frozenset("allow aspsp-sca-approach content-type link location retry-after www-authenticate".split())
+"""Names of headers that clients act on, in every interface of this kind."""
 
 
 def compared(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:

@@ -1,13 +1,15 @@
-"""Rules that say which differences do not matter, and why. Their paths are exact: `*` is one step, nothing is more."""
+"""Rules that say which differences do not matter, or how much, and why. Their paths are exact: `*` is one step, nothing
+is more.
+"""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.compare.diff import Exact, contrast
-from xs2a_sandbox.compare.difference import Difference, Kind
+from xs2a_sandbox.compare.difference import Consequence, Difference, Kind, Severity
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.json_pointer import Pointer, parse_pointer
 from xs2a_sandbox.documents.json_schema import bundled_schema
@@ -19,18 +21,25 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Ignores what fits all that it says. `until` is the last day that it holds; `place` is where it is written."""
+    """Ignores what fits all that it says, or gives it a severity.
+
+    `until` is the last day that it holds; `place` is where it is written.
+    """
 
     why: str
     place: str = ""
     path: tuple[str, ...] | None = None
     header: str | None = None
     kinds: frozenset[Kind] = frozenset()
+    consequences: frozenset[Consequence] = frozenset()
+    severity: Severity | None = None
     operation: str | None = None
     until: date | None = None
 
     def fits(self, difference: Difference, operation: str | None) -> bool:
         if self.kinds and difference.kind not in self.kinds:
+            return False
+        if self.consequences and difference.consequence not in self.consequences:
             return False
         if self.operation is not None and self.operation != operation:
             return False
@@ -52,11 +61,21 @@ class Ignoring:
         self._used: set[IgnoreRule] = set()
 
     def reason(self, difference: Difference, operation: str | None) -> str | None:
-        for rule in self._rules:
-            if rule.fits(difference, operation):
-                self._used.add(rule)
-                return rule.why
-        return None
+        rule = self._rule(difference, operation, weighs=False)
+        return rule.why if rule else None
+
+    def weighed(self, difference: Difference, operation: str | None) -> Difference:
+        """The difference with the severity that the user gives it, if any."""
+        rule = self._rule(difference, operation, weighs=True)
+        return replace(difference, weighed=rule.severity) if rule else difference
+
+    def _rule(self, difference: Difference, operation: str | None, *, weighs: bool) -> IgnoreRule | None:
+        """The first that fits."""
+        rules = (rule for rule in self._rules if (rule.severity is not None) is weighs)
+        rule = next((rule for rule in rules if rule.fits(difference, operation)), None)
+        if rule:
+            self._used.add(rule)
+        return rule
 
     @property
     def unused(self) -> tuple[IgnoreRule, ...]:
@@ -91,13 +110,15 @@ def _broad(one: yaml_reader.Document) -> list[Problem]:
 
 
 def _rule(one: yaml_reader.Document, number: int, spec: dict[str, Any]) -> IgnoreRule:
-    kinds = spec.get("kind", [])
+    kinds, consequences = spec.get("kind", []), spec.get("consequence", [])
     return IgnoreRule(
         why=spec["why"],
         place=f"{one.file}:{one.line(('rules', number))}",
         path=parse_pointer(spec["path"]) if "path" in spec else None,
         header=spec.get("header"),
         kinds=frozenset(kinds if isinstance(kinds, list) else [kinds]),
+        consequences=frozenset(consequences if isinstance(consequences, list) else [consequences]),
+        severity=spec.get("severity"),
         operation=spec.get("operation"),
         until=date.fromisoformat(spec["until"]) if spec.get("until") else None,
     )
@@ -134,15 +155,11 @@ _Place = str | Pointer | tuple[Pointer, str | None, str]
 
 
 class Noise:
-    """Learned from one request that was sent several times. `unusable` counts the reads that had another status."""
+    """Learned from one request that was sent several times, and answered with the same status."""
 
     def __init__(self, first: Response, others: Sequence[Response] = (), named: Collection[str] = ()) -> None:
         self._habits: dict[_Place, list[Kind]] = {}
-        self.unusable = 0
         for other in others:
-            if other.status != first.status:
-                self.unusable += 1  # a bank that counts accesses has had enough
-                continue
             for change in contrast(first, other, Exact(), named):
                 # A body that is now JSON and now a page is a bank in trouble, not a habit.
                 if change.kind in _MASKS and not (change.kind == "type" and not change.bank_place):

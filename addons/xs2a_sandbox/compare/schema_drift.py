@@ -1,86 +1,112 @@
-"""Where a bank's answer breaks the interface's own schema: then it is the schema that has to change."""
+"""Where a bank's answer breaks the interface's own schemas, and what these declare of a place."""
 
 from dataclasses import replace
-from operator import eq
-from typing import Any
 
 from xs2a_sandbox.cassette import Operation
 from xs2a_sandbox.compare.diff import IDENTIFIERS
-from xs2a_sandbox.compare.difference import Difference
+from xs2a_sandbox.compare.difference import Consequence, Difference
 from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.documents.json_schema import Schema
+from xs2a_sandbox.documents.json_pointer import Pointer
+from xs2a_sandbox.documents.json_schema import Breach, Schema
 
-Place = tuple[str, ...]
+_BROKEN: dict[str, Consequence] = {
+    "required": "required-missing",
+    "dependentRequired": "required-missing",
+    "type": "other-type",
+    "enum": "unknown-enum",
+    "const": "unknown-enum",
+    "additionalProperties": "unlisted-member",
+    "unevaluatedProperties": "unlisted-member",
+}
+"""By keyword; any other is about the form."""
 
 
 class Drift:
-    """Remembers what it has explained: explaining takes a hundred times as long as seeing that something is wrong."""
+    """Remembers which schemas an answer may have."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
         self._possible: dict[tuple[str | None, int], list[Schema]] = {}
-        self._explained: dict[Any, tuple[Place, str] | None] = {}
+
+    def breaches(self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer) -> list[Breach]:
+        """All that is against the schema in the bank's answer."""
+        schema = self.schema(operation, bank, sandbox)
+        try:
+            if schema is None or schema.accepts(bank.content.value):
+                return []
+            # A bank calls things as it likes, and its counterpart here is a UUID only by habit.
+            return [
+                one
+                for one in schema.breaches(bank.content.value)
+                if not (one.pointer and one.pointer[-1] in IDENTIFIERS and "UUID" in one.text)
+            ]
+        except (ValueError, RecursionError):  # numbers and nesting beyond what the validators take
+            return []
 
     def marked(
         self, differences: list[Difference], operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
     ) -> list[Difference]:
-        """The differences, with that of the bank's answer to the schema: at what differs there, else by itself."""
-        drift = self._drift(operation, bank, sandbox)
-        if drift is None:
+        """The differences, with those of the bank's answer to the schema: at what differs there, else by themselves."""
+        breaches = self.breaches(operation, bank, sandbox)
+        if not breaches:
             return differences
-        pointer, text = drift
+        marked = list(differences)
+        if bank.response.status // 100 != sandbox.response.status // 100:
+            # Another status is why; it is one thing to mend.
+            marked[0] = replace(marked[0], drift=breaches[0].text)
+            return marked
+        exact: dict[Pointer, int] = {}
+        around: dict[Pointer, int] = {}
         for position, one in enumerate(differences):
-            # One of the two places is inside the other.
-            is_there = all(map(eq, map(str, one.bank_place), pointer))
-            # Another status is why, or what differs there; each is one thing to mend.
-            if one.kind == "status" or (one.header is None and is_there):
-                return [*differences[:position], replace(one, drift=text), *differences[position + 1 :]]
-        return [*differences, Difference("drift", pointer, pointer, drift=text)]
+            if one.header is None and one.kind not in ("status", "order"):
+                exact.setdefault(one.bank_place, position)
+                for depth in range(len(one.bank_place)):
+                    around.setdefault(one.bank_place[:depth], position)
+        for breach in breaches:
+            # One of the two places is inside the other, or is the other.
+            inside = (breach.pointer[:depth] for depth in range(len(breach.pointer), -1, -1))
+            at = next((exact[place] for place in inside if place in exact), around.get(breach.pointer))
+            if at is None:
+                marked.append(Difference("drift", breach.pointer, breach.pointer, drift=breach.text))
+            elif marked[at].drift is None:
+                means = _BROKEN.get(breach.keyword, "against-schema")
+                if marked[at].kind == "null" and means == "required-missing":
+                    means = "null-or-absent"
+                marked[at] = replace(marked[at], drift=breach.text, means=means)
+        return marked
 
-    def _drift(
-        self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
-    ) -> tuple[Place, str] | None:
+    def schema(self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer) -> Schema | None:
+        """The schema of the bank's answer: of several the one that the sandbox's answer was made by."""
         if bank.content.kind != "json":
             return None
         schemas = self._schemas_of(operation, bank.response.status)
-        try:
-            if not schemas or any(schema.accepts(bank.content.value) for schema in schemas):
-                return None
-            schema = schemas[0]
-            if len(schemas) > 1 and sandbox.content.kind == "json":
-                # The one that the sandbox's answer was made by.
-                schema = next((s for s in schemas if s.accepts(sandbox.content.value)), schema)
-            return self._explain(schema, bank.content.value)
-        except (ValueError, RecursionError):  # numbers and nesting beyond what the validators take
-            return None
+        if len(schemas) > 1 and sandbox.content.kind == "json":
+            try:
+                return next((one for one in schemas if one.accepts(sandbox.content.value)), schemas[0])
+            except (ValueError, RecursionError):
+                pass
+        return schemas[0] if schemas else None
 
     def _schemas_of(self, operation: Operation | None, status: int) -> list[Schema]:
         key = operation.id if operation else None, status
         if key not in self._possible:
             names = answer_schemas(operation, status)
+            if not names and operation and 200 <= status < 300:
+                # A success that the interface says with another status.
+                others = {int(one) for one in operation.behaviour.answers or () if one.startswith("2")}
+                statuses = (answer.status for answer in operation.behaviour.respond)
+                others |= {other for other in statuses if isinstance(other, int) and 200 <= other < 300}
+                names = [name for other in sorted(others) for name in answer_schemas(operation, other)]
             self._possible[key] = [self._schemas[name] for name in names if name in self._schemas]
         return self._possible[key]
 
-    def _explain(self, schema: Schema, value: Any) -> tuple[Place, str] | None:
-        key = (schema.name, schema.mistakes(value))
-        if key not in self._explained:
-            self._explained[key] = None
-            if complaint := schema.complaint(value):
-                pointer = tuple(map(str, complaint.pointer))
-                # A bank calls things as it likes, and its counterpart here is a UUID only by habit.
-                if not (pointer and pointer[-1] in IDENTIFIERS and "UUID" in complaint.text):
-                    self._explained[key] = pointer, complaint.text
-        return self._explained[key]
-
 
 def answer_schemas(operation: Operation | None, status: int) -> list[str]:
-    """The names of the schemas for answers with that status: one for all errors, several maybe for a success."""
+    """The names of the schemas for answers with that status: one for an error, several maybe for a success."""
+    usual = ((operation.behaviour.answers if operation else None) or {}).get(str(status))
     if status >= 400:
-        return ["error"]
-    if operation is None:
-        return []
-    behaviour = operation.behaviour
-    own = [answer.schema for answer in behaviour.respond if answer.schema and answer.status == status]
-    usual = (behaviour.answers or {}).get(str(status))
+        return [usual or "error"]
+    respond = operation.behaviour.respond if operation else ()
+    own = [answer.schema for answer in respond if answer.schema and answer.status == status]
     return [*([usual] if usual else ()), *own]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urljoin
 
 import jsonschema_rs
 
@@ -53,6 +53,17 @@ class Node:
     def branches(self) -> Iterator["Node"]:
         for keyword in ("anyOf", "oneOf", "allOf"):
             yield from map(self.at, self.schema.get(keyword, ()))
+
+    def below(self, step: str | int) -> Iterator["Node"]:
+        """The parts that speak of what stands at that step."""
+        node = self.resolved()
+        properties = node.schema.get("properties", {})
+        if step in properties:
+            yield node.at(properties[step])
+        elif isinstance(step, int) and "items" in node.schema:
+            yield node.at(node.schema["items"])
+        for branch in node.branches():
+            yield from branch.below(step)
 
     def takes_null(self) -> bool:
         node = self.resolved()
@@ -154,6 +165,29 @@ SCHEMAS = "https://xs2a-sandbox.invalid/schemas/"
 """What the names of schemas stand below, for references between them; nothing is ever fetched."""
 
 
+class Breach(NamedTuple):
+    """A place that breaks the schema, the keyword that it breaks, and how, in words that follow the member's name."""
+
+    pointer: tuple[str | int, ...]
+    keyword: str
+    text: str
+
+
+class _Error(NamedTuple):
+    """An error of jsonschema-rs, as jsonschema would have it."""
+
+    absolute_path: tuple[str | int, ...]
+    schema_path: Sequence[str | int]
+    validator: str
+    validator_value: Any
+    instance: Any
+    schema: Any
+
+
+def _is_another_type(error: Any) -> bool:
+    return str(error.schema_path[-1]) == "type"
+
+
 class Schemas:
     """The schemas of some directories, by name (`payments/sepa-credit-transfers`); earlier directories win.
 
@@ -231,10 +265,41 @@ class Schema:
         accepts: Callable[[Any], bool] = self._decider.is_valid
         return accepts
 
-    def mistakes(self, value: Any) -> frozenset[tuple[Any, ...]]:
-        """The broken rules and their places, quickly and without words: equal where `complaint` says the same."""
-        errors = self._decider.iter_errors(value)
-        return frozenset((*error.instance_path, None, *error.schema_path) for error in errors)
+    def breaches(self, value: Any) -> Iterator[Breach]:
+        """All that is wrong, quickly, each at its place and in words that do not hold the value."""
+        for error in self._decider.iter_errors(value):
+            yield from self._breach(error)
+
+    def _breach(self, error: Any) -> Iterator[Breach]:
+        keyword, detail = str(error.schema_path[-1]), error.kind.as_dict()
+        branches = [branch for branch in detail.get("context", ()) if not any(map(_is_another_type, branch))]
+        if len(branches) == 1:  # the one that is meant
+            for inner in branches[0]:
+                yield from self._breach(inner)
+            return
+        uri, _, fragment = (error.absolute_keyword_location or "").partition("#")
+        schema = self.document if not uri or uri == self.document.get("$id") else self._read_uri(uri)
+        for step in parse_pointer(unquote(fragment))[:-1] if uri else error.schema_path[:-1]:
+            schema = schema[int(step) if isinstance(schema, list) else step]
+        rule = schema[keyword] if isinstance(schema, dict) else None
+        place = tuple(error.instance_path), error.schema_path
+        if keyword == "required":
+            cases = [_Error(*place, keyword, [detail["property"]], {}, schema)]
+        elif "unexpected" in detail:
+            cases = [_Error(*place, keyword, rule, {name: None}, schema) for name in detail["unexpected"]]
+        else:
+            cases = [_Error(*place, keyword, rule, error.instance, schema)]
+        for case in cases:
+            complaint = of_body(case)  # type: ignore[arg-type]
+            yield Breach(complaint.pointer, keyword, complaint.text)
+
+    def nodes(self, pointer: Sequence[str | int]) -> list[Node]:
+        """The parts of the schema that speak of what stands there."""
+        nodes = [self.node]
+        for step in pointer:
+            nodes = [below for node in nodes for below in node.below(step)]
+        resolved = [node.resolved() for node in nodes]
+        return [*resolved, *(branch.resolved() for node in resolved for branch in node.branches())]
 
     def complaint(self, body: Any) -> Complaint | None:
         """The first mistake, in words that follow the name of the member; None if the schema accepts the body."""

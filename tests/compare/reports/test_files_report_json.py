@@ -19,7 +19,14 @@ def test_the_json_is_as_documented() -> None:
     assert value["question"].startswith("is the sandbox wrong?")
     (exchange,) = value["exchanges"]
     assert exchange["differences"] == [
-        {"kind": "value", "severity": "medium", "place": "/a", "bank": "1", "sandbox": "2"}
+        {
+            "kind": "value",
+            "consequence": "other-value",
+            "severity": "medium",
+            "place": "/a",
+            "bank": "1",
+            "sandbox": "2",
+        }
     ]
     assert exchange["verdict"] == "differs"
     assert exchange["masked"][0]["why"] == "known"

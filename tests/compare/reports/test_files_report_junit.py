@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 from tests.compare.reports.test_report import comparison
 from xs2a_sandbox.compare.reports import files
 from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.http import Response
 
 
 def junit(*pairs: Any) -> ElementTree.Element:
@@ -12,7 +13,9 @@ def junit(*pairs: Any) -> ElementTree.Element:
 
 
 def test_junit_has_a_case_for_each_difference() -> None:
-    (suite, skipped) = junit(({"a": 1}, {"a": 2}), ({}, {}), ({}, {"low": 1}), ({"a": 3}, {"a": 4}))
+    (suite, skipped) = junit(
+        ({"a": 1}, {"a": 2}), ({}, {}), (Response(200), Response(200, (("X-Low", "1"),))), ({"a": 3}, {"a": 4})
+    )
     assert suite.attrib == {"name": "(none)", "failures": "1", "errors": "0", "skipped": "0", "tests": "3"}
     assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["system-out"]]
     assert suite[1][0].get("message") == "in 2 of 4 exchanges"

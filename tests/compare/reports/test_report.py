@@ -111,7 +111,7 @@ def test_a_finding_shows_both_sides(bank: Any, sandbox: Any, found: tuple[str, .
 
 
 def test_the_worst_comes_first_and_all_is_counted() -> None:
-    made = report(comparison(({"a": 1, "b": 1}, {"a": 2, "c": 1}), ({}, {})), "bank", None)
+    made = report(comparison((Response(200, (("X-A", "1"),), b'{"a":1}'), {"a": 2, "c": 1}), ({}, {})), "bank", None)
     assert [f.severity for f in made.exchanges[0].findings] == ["high", "medium", "low"]
     assert [e.worst for e in made.exchanges] == ["high", None]
     assert made.tally.severities == {"high": 1, "medium": 1, "low": 1}
@@ -120,7 +120,12 @@ def test_the_worst_comes_first_and_all_is_counted() -> None:
 
 @pytest.mark.parametrize(
     ("sandbox", "fails"),
-    [({"a": 1}, []), ({"a": 1, "b": 1}, ["low"]), ({"a": 2}, ["medium", "low"]), ({}, ["high", "medium", "low"])],
+    [
+        ({"a": 1}, []),
+        (Response(200, (("X-A", "1"),), b'{"a":1}'), ["low"]),
+        ({"a": 2}, ["medium", "low"]),
+        ({"a": "1"}, ["high", "medium", "low"]),
+    ],
 )
 def test_a_report_fails_from_a_severity_on(sandbox: Any, fails: list[str]) -> None:
     made = report(comparison(({"a": 1}, sandbox)), "bank", None)

@@ -15,7 +15,7 @@ def text(*pairs: tuple[Any, Any]) -> str:
 
 
 def test_the_summary_counts_by_operation() -> None:
-    row = next(line for line in text(({"a": 1, "b": 1}, {"a": 2}), ({}, {})).splitlines() if "(none)" in line)
+    row = next(line for line in text(({"a": 1, "b": "1"}, {"a": 2, "b": 1}), ({}, {})).splitlines() if "(none)" in line)
     assert [cell.strip() for cell in row.split("│")[1:-1]] == ["(none)", "1", "1", "1", "1", "0", "0"]
 
 
@@ -28,13 +28,13 @@ def test_what_differs_in_all_elements_is_one_row() -> None:
     told = text(({"l": [{"n": 1}, {"n": 2}, {"n": 3}]}, {"l": [{"n": 4}, {"n": 5}, {"n": 6}]}))
     assert "/l/*/n" in told
     assert "(none), in 1 of 1 exchange, 3 times" in told
-    assert told.count("value ") == 1
+    assert told.count("  value ") == 1
 
 
 def test_what_differs_in_many_exchanges_is_one_row() -> None:
-    told = text(*[({"a": number, "b": 1}, {"a": -number - 1, "b": 1}) for number in range(20)], ({"a": 1}, {"a": 1}))
+    told = text(*[({"a": number, "b": 1}, {"a": number + 1, "b": 1}) for number in range(20)], ({"a": 1}, {"a": 1}))
     assert "(none), in 20 of 21 exchanges" in told
-    assert told.count("value ") == 1
+    assert told.count("  value ") == 1
 
 
 def test_what_is_equal_is_only_counted() -> None:

@@ -76,7 +76,12 @@ def _move(move: Move) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, str]:
-    members = {"kind": finding.kind, "severity": finding.severity, "place": finding.where}
+    members = {
+        "kind": finding.kind,
+        "consequence": finding.consequence,
+        "severity": finding.severity,
+        "place": finding.where,
+    }
     members |= {name: getattr(finding, name) for name in ("bank", "sandbox", "by", "drift", "why")}
     return {name: value for name, value in members.items() if value is not None}
 

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from xs2a_sandbox.compare.comparison import COMPARED, VERDICTS, Against, Compared, Result, Verdict
-from xs2a_sandbox.compare.difference import SEVERITIES, Difference, Kind, Severity, is_at_least
+from xs2a_sandbox.compare.difference import SEVERITIES, Consequence, Difference, Kind, Severity, is_at_least
 from xs2a_sandbox.compare.masking import IgnoreRule
 from xs2a_sandbox.compare.states import Move
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
@@ -36,6 +36,7 @@ class Finding:
     """
 
     kind: Kind
+    consequence: Consequence
     severity: Severity
     where: str
     bank: str
@@ -330,15 +331,15 @@ def _below(raw: Any, shown: Any, step: str | int) -> tuple[str | int, Any, Any] 
 
 
 def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | None = None) -> Finding:
-    kind, severity = difference.kind, difference.severity
+    kind, means, severity = difference.kind, difference.consequence, difference.severity
     if kind == "status":
         statuses = str(bank.entry.status), str(sandbox.entry.status)
-        return Finding(kind, severity, "status", *statuses, drift=difference.drift, why=why)
+        return Finding(kind, means, severity, "status", *statuses, drift=difference.drift, why=why)
     if difference.header:
         name = (sandbox if kind == "header-extra" else bank).header_name(difference.header)
         mine = ABSENT if kind == "header-extra" else bank.header(difference.header)
         theirs = ABSENT if kind == "header-missing" else sandbox.header(difference.header)
-        return Finding(kind, severity, f"header {name}", mine, theirs, header=name, why=why)
+        return Finding(kind, means, severity, f"header {name}", mine, theirs, header=name, why=why)
     bank_place, mine, in_bank = bank.find(difference.bank_place)
     place, theirs, in_sandbox = sandbox.find(difference.place)
     if kind in ("member-missing", "element-missing") or (kind == "null" and in_bank and not in_sandbox):
@@ -348,6 +349,7 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
     shown = _length if kind in ("length", "order") else _short
     return Finding(
         kind,
+        means,
         severity,
         printable(pointer_text(place)) + ("" if in_sandbox or kind == "drift" else "/…"),
         shown(mine),

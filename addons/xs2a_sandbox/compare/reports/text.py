@@ -78,4 +78,7 @@ def _cells(group: DifferenceGroup) -> Iterable[Text]:
     bank = Text(first.bank, "green")
     if first.drift:
         bank.append(f"\nagainst the schema: {first.drift}", "magenta")
-    return Text(group.severity, colour), Text(group.kind, colour), where, bank, Text(first.sandbox, "red")
+    what = Text(group.kind, colour)
+    if first.consequence != group.kind:
+        what.append(f"\n{first.consequence}", "dim")
+    return Text(group.severity, colour), what, where, bank, Text(first.sandbox, "red")

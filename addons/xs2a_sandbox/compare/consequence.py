@@ -1,0 +1,100 @@
+"""What a difference does to an app that passes here, by what stands at its place and what the interface declares."""
+
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.compare.diff import IDENTIFIERS
+from xs2a_sandbox.compare.difference import Consequence, Difference
+from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
+from xs2a_sandbox.documents.formats import is_uuid
+from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer
+from xs2a_sandbox.documents.json_schema import Node, Schema
+
+_ABSENT: Any = object()
+
+
+class Consequences:
+    """Of one interface: its error codes, and what its schemas say of a place."""
+
+    def __init__(self, interface: Interface) -> None:
+        self._codes = {error.code for error in interface.errors.values()}
+
+    def weighed(
+        self, difference: Difference, bank: LoadedAnswer, sandbox: LoadedAnswer, schema: Schema | None
+    ) -> Difference:
+        """The difference, with its consequence. `schema` is that of the bank's answer."""
+        if difference.header is not None:
+            mine, theirs = (side.exchange.answer_headers.get(difference.header) for side in (bank, sandbox))
+            is_count = difference.kind == "header-changed" and _number(mine) is not None and _number(theirs) is not None
+            return replace(difference, means="other-value") if difference.named and is_count else difference
+        mine, theirs = _at(bank.content.value, difference.bank_place), _at(sandbox.content.value, difference.place)
+        nodes = schema.nodes(difference.bank_place) if schema else []
+        means = self._means(difference, mine, theirs, nodes, bank.response.status >= 400)
+        return replace(difference, means=means) if means else difference
+
+    def _means(
+        self, difference: Difference, mine: Any, theirs: Any, nodes: list[Node], is_error: bool
+    ) -> Consequence | None:
+        kind, name = difference.kind, _name(difference.place)
+        if is_error and kind in ("value", "format", "type") and isinstance(theirs, str) and theirs in self._codes:
+            return "error-code"
+        if difference.means or kind in ("status", "state", "drift"):
+            return difference.means
+        match kind:
+            case "member-extra" if _is_link(difference.place, theirs):
+                return "link-missing"
+            case "member-extra" if nodes:
+                return "optional-missing"
+            case "type" if theirs is None and nodes:
+                return "more"
+            case "order" if any("x-order" in node.schema for node in nodes):
+                return "order-with-meaning"
+            case "format" if name in IDENTIFIERS and is_uuid(str(theirs)):
+                return "other-identifier"
+            case "format" if nodes or is_uuid(str(theirs)):
+                return _declared(nodes) or "other-value"
+            case "value":
+                return self._of_value(difference, mine, theirs, nodes)
+        return None
+
+    def _of_value(self, difference: Difference, mine: Any, theirs: Any, nodes: list[Node]) -> Consequence | None:
+        if _is_link(difference.place, theirs):
+            return "other-link"
+        if _name(difference.place) in IDENTIFIERS:
+            return "other-identifier"
+        numbers = _number(mine), _number(theirs)
+        if None not in numbers and numbers[0] * numbers[1] < 0:  # type: ignore[operator]
+            return "other-sign"
+        return _declared(nodes)
+
+
+def _declared(nodes: list[Node]) -> Consequence | None:
+    """The consequence of another value of those that the schema lists, or has by their format."""
+    if any("enum" in node.schema or "const" in node.schema for node in nodes):
+        return "known-enum"
+    return "other-currency" if any(node.schema.get("format") == "currency" for node in nodes) else None
+
+
+def _at(value: Any, place: Pointer) -> Any:
+    return next(iter(at_pointer(value, [str(step) for step in place])), _ABSENT)
+
+
+def _name(place: Pointer) -> str | None:
+    return next((step for step in reversed(place) if isinstance(step, str)), None)
+
+
+def _is_link(place: Pointer, value: Any) -> bool:
+    """True for a link of HAL, and for its address."""
+    return (isinstance(value, dict) and "href" in value) or (isinstance(value, str) and _name(place) == "href")
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str) or len(str(value)) > 40:
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
