@@ -57,7 +57,7 @@ def test_a_severity_can_be_chosen(page: Any, chosen: str, seen: list[int]) -> No
 def test_both_answers_can_be_opened(page: Any) -> None:
     page.locator("#exchange-1 summary", has_text="Side by side").click()
     assert page.locator("#exchange-1 pre").first.is_visible()
-    assert page.locator("#exchange-1 pre .high").count() == 1
+    assert page.locator("#exchange-1 pre .high").count() == 2
 
 
 def test_what_holds_all_words_is_searched_for(page_with_script: Any) -> None:

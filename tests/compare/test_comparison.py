@@ -306,3 +306,41 @@ def test_reads_that_the_bank_refuses_are_remarked() -> None:
     result = asyncio.run(compare(sandbox, bank).step(step("GET", "/x")))
     assert result.differences == ()
     assert result.remark == "1 of the reads to find noise had another status"
+
+
+def test_names_are_learned_from_any_success() -> None:
+    steps = recorded()
+    bank, sandbox = Renamed(an_engine(), "B"), Renamed(an_engine(), "S")
+
+    async def created(request: Request) -> Response:
+        response = await bank.answer(request)
+        return replace(response, status=201) if response.status == 200 and request.method == "POST" else response
+
+    result = asyncio.run(compare(sandbox.answer, created, allow_writes=True).play(steps))
+    assert {where for _, _, _, found in told(result.compared) for _, where in found} == {"status"}
+    offline = [
+        Step("", one.request, replace(one.recorded, status=201) if one.request.method == "POST" else one.recorded)
+        for one in steps
+        if one.recorded
+    ]
+    result = asyncio.run(compare(Renamed(an_engine(), "S").answer, None).play(offline))
+    assert {where for _, _, _, found in told(result.compared) for _, where in found} == {"status"}
+
+
+def test_a_link_to_another_consent_is_a_difference() -> None:
+    """A bank whose second consent links to its first."""
+    engine = an_engine()
+    made: list[bytes] = []
+
+    async def bank(request: Request) -> Response:
+        response = await engine.answer(request)
+        if request.method != "POST":
+            return response
+        made.append(json.loads(response.body)["consentId"].encode())
+        return replace(response, body=response.body.replace(b"consents/" + made[-1], b"consents/" + made[0]))
+
+    everything = {"access": {"availableAccounts": "allAccounts"}, "recurringIndicator": True}
+    asked = step("POST", "/v1/consents", {**everything, "validUntil": "9999-12-31", "frequencyPerDay": 4})
+    result = asyncio.run(compare(an_engine().answer, bank, allow_writes=True).play([asked, asked]))
+    assert [len(one.differences) for one in result.compared] == [0, 2]
+    assert {one.consequence for one in result.compared[1].differences} == {"other-link"}

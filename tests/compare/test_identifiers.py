@@ -4,7 +4,7 @@ import pytest
 
 from xs2a_sandbox.compare.diff import Contrast
 from xs2a_sandbox.compare.identifiers import Counterparts
-from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http import Headers, Request, Response, body
 
 BANK = {
     "consentId": "B-1",
@@ -134,8 +134,47 @@ def test_forms_are_read_as_forms() -> None:
     assert sent.body == b"grant_type=x&code=code%202"
 
 
-def test_uuids_are_alike_and_follow_the_latest() -> None:
-    one, two, three = (f"0cae8c3e-1111-4222-8333-44445555666{n}" for n in range(3))
-    counterparts = learned({"consentId": one}, {"consentId": two})
-    assert kinds(counterparts, {"consentId": one}, {"consentId": three}) == []
-    assert counterparts.twin(one) == three
+ONE, TWO, THREE, FOUR = (f"0cae8c3e-1111-4222-8333-44445555666{n}" for n in range(4))
+
+
+@pytest.mark.parametrize(
+    ("bank", "sandbox", "found"),
+    [
+        ({"consentId": ONE}, {"consentId": TWO}, []),
+        ({"consentId": ONE}, {"consentId": THREE}, ["/consentId"]),
+        ({"consentId": THREE}, {"consentId": TWO}, ["/consentId"]),
+        ({"self": {"href": f"/v1/consents/{ONE}"}}, {"self": {"href": f"/v1/consents/{TWO}"}}, []),
+        ({"self": {"href": f"/v1/consents/{THREE}"}}, {"self": {"href": f"/v1/consents/{TWO}"}}, ["/self/href"]),
+        ({"self": {"href": f"/v1/consents/{ONE}"}}, {"self": {"href": f"/v1/consents/{THREE}"}}, ["/self/href"]),
+        ({"self": {"href": f"/v1/consents/{THREE}"}}, {"self": {"href": f"/v1/consents/{FOUR}"}}, []),
+        ({"text": f"consent {ONE} expired"}, {"text": f"consent {TWO} expired"}, []),
+        ({"text": f"consent {ONE} expired"}, {"text": f"consent {FOUR} expired"}, ["/text"]),
+        ({"trace": THREE}, {"trace": FOUR}, []),
+        ({"trace": ONE}, {"trace": FOUR}, ["/trace"]),
+        ({"authorisationIds": [THREE, ONE]}, {"authorisationIds": [TWO, FOUR]}, ["/authorisationIds"]),
+    ],
+)
+def test_uuids_are_followed_by_what_they_stand_for(bank: object, sandbox: object, found: list[str]) -> None:
+    counterparts = learned({"consentId": ONE}, {"consentId": TWO})
+    assert [where for _, where in kinds(counterparts, bank, sandbox)] == found
+
+
+def answered(counterparts: Counterparts, bank: object, sandbox: object, *, makes: bool) -> list[str]:
+    sides = (Response(200, (), json.dumps(body).encode()) for body in (bank, sandbox))
+    first, second = ((one, body.read(one.body)) for one in sides)
+    return [one.where for one in Contrast(counterparts, makes=makes).answers(*first, *second)]
+
+
+def test_the_sandbox_may_make_what_is_there_already() -> None:
+    counterparts = learned({"consentId": ONE}, {"consentId": TWO})
+    made = {"_links": {"self": {"href": f"/v1/consents/{THREE}"}}, "consentId": THREE}
+    there = {"_links": {"self": {"href": f"/v1/consents/{TWO}"}}, "consentId": TWO}
+    assert answered(counterparts, made, there, makes=False) == ["/_links/self/href", "/consentId"]
+    assert answered(counterparts, made, there, makes=True) == []
+    assert (counterparts.twin(ONE), counterparts.twin(THREE)) == (TWO, TWO)
+
+
+def test_what_was_made_links_to_itself() -> None:
+    made = {"_links": {"self": {"href": f"/v1/consents/{THREE}"}}, "consentId": ONE}
+    there = {"_links": {"self": {"href": f"/v1/consents/{TWO}"}}, "consentId": TWO}
+    assert answered(Counterparts(), made, there, makes=True) == ["/_links/self/href"]

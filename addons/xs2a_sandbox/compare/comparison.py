@@ -265,10 +265,12 @@ class Comparison:
 
     def _learn(self, recorded: Exchange, answer: LoadedAnswer, counterparts: Counterparts) -> None:
         """Takes the identifiers of what was recorded and of what is answered now for counterparts."""
-        if recorded.status != answer.response.status or recorded.cut:
+        if recorded.cut or max(recorded.status, answer.response.status) >= 300:
             return
         then = loaded_answer.recorded(recorded)
-        Contrast(counterparts).answers(then.response, then.content, answer.response, answer.content)
+        Contrast(counterparts, makes=recorded.method == "POST").answers(
+            then.response, then.content, answer.response, answer.content
+        )
 
     # Judging
 
@@ -295,7 +297,8 @@ class Comparison:
         reads = [bank, *usable]
         bank = max(reads, key=lambda read: len(self._drift.breaches(operation, read, sandbox))) if usable else bank
         both = bank.response, bank.content, sandbox.response, sandbox.content
-        differences = self._drift.marked(Contrast(self._between, named).answers(*both), operation, bank, sandbox)
+        contrast = Contrast(self._between, named, makes=bank.exchange.method == "POST")
+        differences = self._drift.marked(contrast.answers(*both), operation, bank, sandbox)
         schema = self._drift.schema(operation, bank, sandbox) if differences else None
         noise = Noise(bank.response, [read.response for read in reads if read is not bank], named)
         unusable = len(again) - len(usable)

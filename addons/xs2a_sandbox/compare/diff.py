@@ -209,18 +209,32 @@ class Identity(Protocol):
         """The sandbox's name for it; the same text where that is not known."""
         ...
 
+    def is_known(self, identifier: str) -> bool:
+        """True for a name of one of the sides that has a counterpart."""
+        ...
+
+    def made(self, left: Any, right: Any) -> None:
+        """Learns the names of what both sides have just made, from the bodies of their answers."""
+        ...
+
 
 class Exact:
-    """Tells two answers of one bank apart: nothing has two names, and UUIDs are all alike."""
+    """Tells two answers of one bank apart: nothing has two names."""
 
     def same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
-        return is_uuid(bank) and is_uuid(sandbox)
+        return False
 
     def confirm(self, identifier: str) -> None:
         pass
 
     def twin(self, bank: str) -> str:
         return bank
+
+    def is_known(self, identifier: str) -> bool:
+        return True
+
+    def made(self, left: Any, right: Any) -> None:
+        pass
 
 
 def contrast(bank: Response, sandbox: Response, identity: Identity, named: Collection[str] = ()) -> list[Difference]:
@@ -229,10 +243,15 @@ def contrast(bank: Response, sandbox: Response, identity: Identity, named: Colle
 
 
 class Contrast:
-    """Compares answers. Without `learn` nothing new is learned of what is the same."""
+    """Compares answers. Without `learn` nothing new is learned of what is the same; what was answered to a request that
+    `makes` something names what is new.
+    """
 
-    def __init__(self, identity: Identity, named: Collection[str] = (), learn: bool = True) -> None:
+    def __init__(
+        self, identity: Identity, named: Collection[str] = (), learn: bool = True, makes: bool = False
+    ) -> None:
         self._identity = identity
+        self._makes = makes
         self._named = ACTED_ON | frozenset(named)
         self._learn = learn
         self._found: list[Difference] = []
@@ -245,6 +264,8 @@ class Contrast:
             self._found.append(Difference("status"))
             if bank.status // 100 != sandbox.status // 100 and not _comparable(bank_content, sandbox_content):
                 return self._found  # an error and a success have nothing else in common
+        if self._makes and bank.status < 300 > sandbox.status:
+            self._identity.made(bank_content.value, sandbox_content.value)
         self._headers(bank.headers, sandbox.headers)
         self._contents(bank_content, sandbox_content)
         return self._found
@@ -373,7 +394,7 @@ class Contrast:
         return by_likeness(bank, sandbox, lambda e, banks: self._canonical(e, name, banks), likeness)
 
     def _canonical(self, element: Any, name: str, banks: bool) -> bytes:
-        """Equal for elements that hardly differ: identifiers as the sandbox writes them, UUIDs all the same."""
+        """Equal for elements that hardly differ: identifiers as the sandbox writes them, unknown UUIDs all the same."""
 
         def plain(value: Any, name: str, depth: int) -> Any:
             if depth > MAX_DEPTH:
@@ -383,7 +404,7 @@ class Contrast:
             if type(value) is list:
                 return [plain(below, name, depth + 1) for below in value]
             if type(value) is str:
-                if is_uuid(value):
+                if is_uuid(value) and not self._identity.is_known(value):
                     return "\0uuid"
                 return self._identity.twin(value) if banks else value
             if type(value) is Decimal:

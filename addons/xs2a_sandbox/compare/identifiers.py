@@ -24,7 +24,7 @@ _MOST = 100_000
 class Counterparts:
     """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with.
 
-    What a bank made up itself has one counterpart for good; only UUIDs, which are alike anyway, may get a later one.
+    An identifier has one counterpart for good, UUIDs too, but for what `made` says is new.
     """
 
     def __init__(self, left_base: str = "", right_base: str = "") -> None:
@@ -40,13 +40,26 @@ class Counterparts:
         self._to_right[left] = right
         self._to_left[right] = left
 
+    def made(self, left: Any, right: Any) -> None:
+        """Learns what the two sides call the thing that each of them has just made, from what it says of it.
+
+        A bank gives a name of its own to each; the sandbox may answer with what is there already.
+        """
+        if isinstance(left, dict) and isinstance(right, dict):
+            for name, mine in left.items():
+                theirs = right.get(name)
+                if name not in IDENTIFIERS or not isinstance(mine, str) or not isinstance(theirs, str):
+                    continue
+                if mine != theirs and (mine not in self._to_right or theirs not in self._to_left):
+                    self.learn(mine, theirs)
+
     # Identity, as `contrast` asks for it: the left side is the bank.
 
     def same(self, name: str, bank: str, sandbox: str, learn: bool = True) -> bool:
         if self._to_right.get(bank) == sandbox:
             return True
-        if name in IDENTIFIERS or (is_uuid(bank) and is_uuid(sandbox)):
-            return self._pair(bank, sandbox, learn and name in IDENTIFIERS)
+        if _is_identifier(name, bank, sandbox) or (is_uuid(bank) and is_uuid(sandbox)):
+            return self._pair(bank, sandbox, learn and _is_identifier(name, bank, sandbox))
         return self._text(bank, sandbox, learn) or (name in PAGES and _elsewhere(bank, sandbox))
 
     def confirm(self, identifier: str) -> None:
@@ -56,11 +69,13 @@ class Counterparts:
     def twin(self, bank: str) -> str:
         return self._to_right.get(bank, bank)
 
+    def is_known(self, identifier: str) -> bool:
+        return identifier in self._to_right or identifier in self._to_left
+
     def _pair(self, left: str, right: str, learn: bool) -> bool:
-        if not (is_uuid(left) and is_uuid(right)):
-            has_counterpart = left in self._to_right or right in self._to_left
-            if has_counterpart or not (_IDENTIFIER.fullmatch(left) and _IDENTIFIER.fullmatch(right)):
-                return False
+        has_counterpart = left in self._to_right or right in self._to_left
+        if has_counterpart or not (_IDENTIFIER.fullmatch(left) and _IDENTIFIER.fullmatch(right)):
+            return False
         if learn:
             self.learn(left, right)
         return True
@@ -88,6 +103,8 @@ class Counterparts:
             if one == other or self._to_right.get(one) == other:
                 continue
             alike = is_uuid(one) and is_uuid(other)
+            if alike and not self._pair(one, other, False):
+                return False
             if not alike and not (is_link and _names_something(ours, position) and self._pair(one, other, False)):
                 return False
             fresh.append((one, other))
@@ -120,6 +137,11 @@ def _elsewhere(one: str, other: str) -> bool:
     except ValueError:
         return False
     return bool(mine.scheme and mine.netloc and theirs.scheme and theirs.netloc) and mine.netloc != theirs.netloc
+
+
+def _is_identifier(name: str, bank: str, sandbox: str) -> bool:
+    """True for members that hold what a side calls something; UUIDs are that wherever the name says so."""
+    return name in IDENTIFIERS or (is_uuid(bank) and is_uuid(sandbox) and _QUERY_NAME.fullmatch(name) is not None)
 
 
 def _names_something(parts: list[str], position: int) -> bool:
