@@ -62,7 +62,7 @@ def test_both_answers_can_be_opened(page: Any) -> None:
 
 def test_what_holds_all_words_is_searched_for(page_with_script: Any) -> None:
     page, seen = page_with_script, lambda: [n for n in (1, 2, 3) if page.locator(f"#exchange-{n}").is_visible()]
-    page.fill("#search", "MEMBER-missing /b")
+    page.fill("#search", "TYPE /b")
     assert seen() == [1]
     assert page.locator(".group").filter(visible=True).count() == 1
     assert page.locator("#count").inner_text() == "1 of 2 differences, 1 of 3 exchanges"
