@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from tests.support.writing import BANK, ask, check, engine, problems, rule_of, rules
@@ -165,16 +167,38 @@ def test_the_same_id_in_a_later_layer_replaces_the_whole(tmp_path):
     assert ask(bank, "/v1/elsewhere/5").body == b'"moved"'
 
 
-@pytest.mark.parametrize(
-    ("dropped", "said"),
-    [("every_error", "every_error"), ("errors", "format-error, grant-unsupported, headers-too-large, internal")],
-)
-def test_a_dialect_must_say_its_errors(tmp_path, dropped, said):
-    bank = {key: value for key, value in BANK.items() if key != dropped}
+def test_a_dialect_must_say_how_it_says_errors(tmp_path):
+    bank = {key: value for key, value in BANK.items() if key != "every_error"}
+    (problem,) = problems(tmp_path, bank=bank)
+    assert (problem.code, problem.file.name) == ("incomplete", "bank.yaml")
+    assert "every_error" in problem.text
+
+
+def test_errors_of_the_sandbox_itself_need_not_be_said(tmp_path):
+    bank = {key: value for key, value in BANK.items() if key != "errors"}
+    answer = ask(engine(tmp_path, bank=bank), "/nowhere")
+    assert answer.status == 404
+    assert json.loads(answer.body)["error"] == "path-unknown"
+
+
+def test_a_dialect_must_say_the_errors_of_its_handlers(tmp_path):
+    operation = {"id": "c", "method": "GET", "path": "/v1/consents/{consentId}", "handler": "consents.status"}
+    bank = {**BANK, "errors": {}, "operations": [{**operation, "respond": {"body": "{{ result }}"}}]}
     (problem,) = problems(tmp_path, bank=bank)
     assert problem.code == "incomplete"
-    assert problem.file.name == "bank.yaml"
-    assert said in problem.text
+    assert problem.text == "the cassettes do not define the errors that consents.status raises: consent-unknown"
+
+
+def test_an_error_that_nothing_raises_is_told_where_its_name_is_nearly_one_that_is_raised(tmp_path):
+    operation = {"id": "c", "method": "GET", "path": "/v1/consents/{consentId}", "handler": "consents.status"}
+    errors = {
+        "consent-unknwon": {"status": 404, "code": "C", "text": "t"},
+        "mine": {"status": 404, "code": "C", "text": "t"},
+    }
+    bank = {**BANK, "errors": errors, "operations": [{**operation, "respond": {"body": "{{ result }}"}}]}
+    texts = [problem.text for problem in problems(tmp_path, bank=bank)]
+    assert "nothing raises the error 'consent-unknwon'; did you mean consent-unknown?" in texts
+    assert not [text for text in texts if "mine" in text]
 
 
 def test_what_answers_is_found_by_its_name(tmp_path):

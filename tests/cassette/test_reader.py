@@ -1,3 +1,4 @@
+import json
 from datetime import date
 
 import pytest
@@ -114,6 +115,39 @@ def test_an_error_may_have_a_body_of_its_own(tmp_path):
     odd, usual = ask(bank, "/v1/things/1"), ask(bank)
     assert (odd.status, odd.body) == (418, b'{"is":"TEAPOT: no tea"}')
     assert (usual.status, usual.body) == (418, b'{"error":"usual","text":"no tea"}')
+
+
+def test_an_error_has_a_status_code_and_number_for_each_operation(tmp_path):
+    error = {
+        "status": {"default": 403, "one": 400},
+        "code": {"default": "A", "one": "B"},
+        "number": {"default": "1", "list": "2"},
+        "text": "t",
+    }
+    both = rules(
+        {"id": "a", "match": {"operation": "one"}, "respond": {"error": "odd"}},
+        {"id": "b", "match": {"operation": "list"}, "respond": {"error": "odd"}},
+    )
+    every = {"body": {"all": "{{ error.status }} {{ error.code }} {{ error.number }}"}}
+    bank = engine(tmp_path, {"errors.yaml": {"cassette": 1, "errors": {"odd": error}, "every_error": every}, **both})
+    one, listed = ask(bank, "/v1/things/1"), ask(bank)
+    assert (one.status, one.body) == (400, b'{"all":"400 B 1"}')
+    assert (listed.status, listed.body) == (403, b'{"all":"403 A 2"}')
+
+
+@pytest.mark.parametrize(
+    ("nulls", "expected"),
+    [
+        ({}, {"tppMessages": [{"path": None}]}),
+        ({"nulls": "drop"}, {"tppMessages": [{}]}),
+        ({"nulls": "fill", "schema": "error"}, {"tppMessages": [{"path": None}], "_links": None}),
+    ],
+)
+def test_errors_are_said_with_or_without_nulls(tmp_path, nulls, expected):
+    every = {"body": {"tppMessages": [{"path": "{{ error.path }}"}]}, **nulls}
+    bank = engine(tmp_path, {"errors.yaml": {"cassette": 1, "every_error": every}})
+    body = json.loads(ask(bank, "/v1/nowhere").body)
+    assert {name: body[name] for name in body if name != "sandbox"} == expected
 
 
 def test_a_mistake_in_the_body_of_an_error_has_its_place(tmp_path):

@@ -287,13 +287,13 @@ def _error(operation: Operation, interface: Interface, status: int) -> Any:
     handler = HANDLERS.get(operation.behaviour.handler or "")
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
-    row = next((one for one in usual if one.status == status and one.body is None), None)
+    row = next((one for one in usual if one.status(operation.id) == status and one.body is None), None)
     phrase = next((one.phrase for one in HTTPStatus if one == status), "Error")
     error = {
         "name": row.name if row else "",
         "status": status,
-        "code": row.code if row else phrase.upper().replace(" ", "_").replace("-", "_").replace("'", ""),
-        "number": (row.numbers.get(operation.id) or row.numbers["default"]) if row else "NUMBER",
+        "code": row.code(operation.id) if row else phrase.upper().replace(" ", "_").replace("-", "_").replace("'", ""),
+        "number": row.number(operation.id) if row else "NUMBER",
         "text": "what the bank says then",
         "path": None,
     }

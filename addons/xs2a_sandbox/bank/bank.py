@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
-from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, write
+from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, without_nulls, write
 from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
 from xs2a_sandbox.cassette.expressions import render
 from xs2a_sandbox.cassette.index import Index, Lookup, Parameters, candidates
@@ -272,20 +272,24 @@ class Bank:
         scope = call.scope()
         scope["error"] = {
             "name": error.name,
-            "status": entry.status,
-            "code": entry.code,
-            "number": entry.numbers.get(call.operation or "") or entry.numbers["default"],
+            "status": entry.status(call.operation),
+            "code": entry.code(call.operation),
+            "number": entry.number(call.operation),
             "text": self.text(error),
             "path": error.path,
         }
         every = self.interface.every_error
         body = render(every.body if entry.body is None else entry.body, scope)
+        if every.nulls == "drop":
+            body = without_nulls(body)
+        elif every.nulls == "fill" and every.schema and entry.body is None:
+            body = self.schemas[every.schema].fill(body)
         if error.name in ("path-unknown", "not-recorded") and self._diagnose and isinstance(body, dict):
             body = {**body, "sandbox": self._diagnosis(error, call)}
         headers = render_headers((*every.headers, *entry.headers, *self.interface.every_answer.headers), scope)
         if "allow" in error.values:
             headers.append(("Allow", error.values["allow"]))
-        return Response(entry.status, with_content_type(headers, JSON), to_json(body))
+        return Response(entry.status(call.operation), with_content_type(headers, JSON), to_json(body))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
         return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
@@ -294,14 +298,14 @@ class Bank:
         """The text of the error, in the dialect's words."""
         return to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
 
-    def reason(self, error: BankError) -> str:
+    def reason(self, error: BankError, operation: str | None = None) -> str:
         """The error in a few words, for the log."""
-        return f"{self.interface.errors[error.name].code}: {self.text(error)}"
+        return f"{self.interface.errors[error.name].code(operation)}: {self.text(error)}"
 
     def show(self, error: BankError, call: Call) -> Response:
         """The error as a page."""
         entry = self.interface.errors[error.name]
-        page = show_trouble(error.name, self.text(error), entry.status)
+        page = show_trouble(error.name, self.text(error), entry.status(call.operation))
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
 
 
@@ -321,8 +325,8 @@ def refusal(error: BankError | Refused, outcome: Outcome) -> Reply:
     """The error as the bank of this request says it, or the sandbox itself."""
     if isinstance(error, Refused):
         return Reply(error.status, error.error, str(error))
-    bank = outcome.bank
-    return Reply(bank.interface.errors[error.name].status, error.name, bank.text(error))
+    bank, operation = outcome.bank, outcome.call.operation if outcome.call else None
+    return Reply(bank.interface.errors[error.name].status(operation), error.name, bank.text(error))
 
 
 class Banks:

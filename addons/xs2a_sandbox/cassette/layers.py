@@ -3,9 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import handler, reader
 from xs2a_sandbox.cassette.answers import Answer
 from xs2a_sandbox.cassette.handler import Handler
@@ -22,6 +24,7 @@ from xs2a_sandbox.cassette.model import (
 from xs2a_sandbox.cassette.overlap import clashes, overlaps, shadowed
 from xs2a_sandbox.cassette.path_pattern import WHOLE, beginnings
 from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Problem, Unreadable
 
 ENGINE_ERRORS = frozenset(
@@ -29,12 +32,12 @@ ENGINE_ERRORS = frozenset(
     "format-error headers-too-large internal media-type method-not-offered not-recorded path-unknown "
     "recording-failed sequence-exhausted session-invalid target-too-long timeout".split()
 )
-"""Errors that the engine itself raises; every dialect must say them."""
+"""Errors that the engine itself raises."""
 
 TESTDATA = "testdata.yaml"
 """The file in a dialect's folder that is none of its cassettes: its test data."""
 
-_NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour")
+_NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour", "incomplete")
 
 type Layer = Sequence[Path | Cassette]
 
@@ -139,22 +142,22 @@ def check(
             every_request = one.every_request or every_request
             every_answer = one.every_answer or every_answer
             every_error = one.every_error or every_error
+    own_errors, errors = errors, {**_default_errors(), **errors}
     operations = {
         id: replace(operation, require=operation.require.with_every(every_request))
         for id, operation in operations.items()
     }
     dangling = list(_dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank))
+    dangling += _errors(own_errors, operations, [r.rule for r in rules.values()], handlers)
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not readable:
         return None, problems
     problems += clashes([[o for one in layer for o in one.operations] for layer in parsed])
-    missing = sorted(ENGINE_ERRORS.union(*(one.errors for one in handlers.values())) - errors.keys())
-    if missing or every_error is None:
-        what = [f"the errors {', '.join(missing)}"] if missing else []
-        what += [] if every_error else ["every_error, the body that errors are said in"]
+    if every_error is None:
         first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
-        problems.append(Problem(first, 1, 1, "incomplete", f"the cassettes do not define {' and '.join(what)}"))
+        text = "the cassettes do not define every_error, the body that errors are said in"
+        problems.append(Problem(first, 1, 1, "incomplete", text))
     owned = [r for r in rules.values() if not r.rule.operation or r.rule.operation in operations]
     starts = beginnings(operation.pattern for operation in operations.values())
     ranked = [(r.rule, r.rank(operations, starts)) for r in owned]
@@ -289,9 +292,6 @@ def _dangling(
     bank: bool,
 ) -> Iterator[Problem]:
     """The problems with names of something that is not there, or not as it is used."""
-    for error in errors.values():
-        for id in error.numbers.keys() - {"default"}:
-            yield from _unknown(error.origin, "unknown-operation", id, operations, "number", id, key=True)
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
     for by in everybody:
         origin, behaviour = by.origin, by.behaviour
@@ -332,6 +332,47 @@ def _dangling(
         if behaviour.bank and not bank:
             text = "no bank is configured, so bank: true could only answer 502; name it with --bank URL"
             yield origin.problem("no-bank", text, ("bank",))
+
+
+@cache
+def _default_errors() -> Mapping[str, ErrorAnswer]:
+    """The errors as the bundled dialect says them: what another one does not say itself."""
+    file = bundled("cassettes") / "xs2a-1.84" / "errors.yaml"
+    problems: list[Problem] = []
+    cassette = reader.parse(yaml_reader.read(file), Schemas([bundled("schemas")]), problems)
+    if problems:
+        raise Unreadable(problems)
+    return {error.name: error for error in cassette.errors}
+
+
+def _errors(
+    errors: Mapping[str, ErrorAnswer],
+    operations: Mapping[str, Operation],
+    rules: Sequence[Rule],
+    handlers: Mapping[str, Handler],
+) -> Iterator[Problem]:
+    """The problems with the cassettes' own table of errors: what handlers raise and it lacks, and names of nothing."""
+    raised = set(ENGINE_ERRORS)
+    everybody: list[Operation | Rule] = [*operations.values(), *rules]
+    for by in everybody:
+        handler = handlers.get(by.behaviour.handler or "")
+        raised |= {answer.error for _, answer in answers(by) if answer.error}
+        raised |= set(by.otherwise.values()) if isinstance(by, Operation) else set()
+        if handler is None:
+            continue
+        raises = handler.with_options(by.behaviour.options or {}).raises
+        raised |= raises
+        if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS):
+            text = f"the cassettes do not define the errors that {handler.name} raises: {', '.join(lacking)}"
+            yield by.origin.problem("incomplete", text, ("handler",))
+    elsewhere = frozenset().union(*(handler.errors for handler in handlers.values()))
+    for error in errors.values():
+        if error.name not in raised | elsewhere and (hint := did_you_mean(error.name, raised - errors.keys())):
+            text = f"nothing raises the error {error.name!r}{hint}"
+            yield error.origin.problem("unknown-error", text, key=True)
+        for key, by_operation in (("status", error.statuses), ("code", error.codes), ("number", error.numbers)):
+            for id in sorted(by_operation.keys() - {"default"}):
+                yield from _unknown(error.origin, "unknown-operation", id, operations, key, id, key=True)
 
 
 def schema_names(name: str | None, operation: Operation | None) -> list[str]:

@@ -134,16 +134,28 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """One entry of the table of errors; `numbers` by operation id, with a default. A `body` replaces every_error's."""
+    """One entry of the table of errors. A `body` replaces every_error's.
+
+    Statuses, codes and numbers are by operation id, with a default.
+    """
 
     name: str
-    status: int
-    code: str
+    statuses: Mapping[str, int]
+    codes: Mapping[str, str]
     numbers: Mapping[str, str]
     text: Render | str
     headers: tuple[tuple[str, str], ...]
     body: Any
     origin: SourcePlace
+
+    def status(self, operation: str | None = None) -> int:
+        return self.statuses.get(operation or "") or self.statuses["default"]
+
+    def code(self, operation: str | None = None) -> str:
+        return self.codes.get(operation or "") or self.codes["default"]
+
+    def number(self, operation: str | None = None) -> str:
+        return self.numbers.get(operation or "") or self.numbers["default"]
 
 
 @dataclass(frozen=True, slots=True)

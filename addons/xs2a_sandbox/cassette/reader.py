@@ -94,6 +94,8 @@ class _Reader:
         if (name := spec.get("schema")) and name not in self.schemas:
             text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}"
             self.note(("every_error", "schema"), "unknown-schema", text)
+        if spec.get("nulls") == "fill" and "schema" not in spec:
+            self.note(("every_error", "nulls"), "unknown-schema", "nulls: fill has no schema to go by: name one here")
         return self.answer(spec, ("every_error",), ERROR_ROOTS)
 
     def operation(self, spec: Mapping[str, Any], pointer: Pointer) -> Operation:
@@ -163,12 +165,15 @@ class _Reader:
     def error(self, name: str, spec: Mapping[str, Any]) -> ErrorAnswer:
         pointer: Pointer = ("errors", name)
         text = self.tried((*pointer, "text"), "expression", compile_text, spec["text"], None)
-        number = spec.get("number", "")
+        status, code, number = (
+            value if isinstance(value, dict) else {"default": value}
+            for value in (spec["status"], spec["code"], spec.get("number", ""))
+        )
         return ErrorAnswer(
             name=name,
-            status=spec["status"],
-            code=spec["code"],
-            numbers=number if isinstance(number, dict) else {"default": number},
+            statuses=status,
+            codes=code,
+            numbers=number,
             text=spec["text"] if text is None else text,
             headers=tuple(spec.get("headers", {}).items()),
             body=compile_value(spec.get("body"), ERROR_ROOTS, self.report((*pointer, "body"), "expression")),

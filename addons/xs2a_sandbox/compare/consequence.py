@@ -19,7 +19,7 @@ class Consequences:
     """Of one interface: its error codes, and what its schemas say of a place."""
 
     def __init__(self, interface: Interface) -> None:
-        self._codes = {error.code for error in interface.errors.values()}
+        self._codes = {code for error in interface.errors.values() for code in error.codes.values()}
 
     def weighed(
         self, difference: Difference, bank: LoadedAnswer, sandbox: LoadedAnswer, schema: Schema | None

@@ -195,7 +195,7 @@ class Engine:
         return shown_text(text, self._may_be_personal if personal is None else personal, self.display)
 
     def _failure(self, failure: BaseException, where: str | None = None) -> str:
-        code, text = self.interface.errors["internal"].code, reasons.of_failure(failure)
+        code, text = self.interface.errors["internal"].code(), reasons.of_failure(failure)
         return f"{code}: {text}, in {where}" if where else f"{code}: {text}"
 
     @property
@@ -364,7 +364,7 @@ class Engine:
         call = outcome.call or self._stateless(request, split_target(request.target), outcome.session)
         if not outcome.in_browser:
             return outcome.bank.amend(outcome.bank.say(error, call), call, outcome)
-        outcome.reason = outcome.bank.reason(error)
+        outcome.reason = outcome.bank.reason(error, call.operation)
         return outcome.bank.show(error, call)
 
     def _front_instead(self, error: str | None, request: Request, outcome: Outcome) -> Response | None:
@@ -401,7 +401,7 @@ class Engine:
             return await kept(attempt)
         except StoreUnavailable as error:
             outcome.call, outcome.delay = None, 0.0
-            outcome.reason = f"{self.interface.errors['busy'].code}: the state cannot be used: {error}"
+            outcome.reason = f"{self.interface.errors['busy'].code()}: the state cannot be used: {error}"
             raise BankError("busy") from None
 
     def begin(self, request: Request, target: Target, outcome: Outcome) -> Call:
@@ -440,7 +440,7 @@ class Engine:
         if page.error is None:
             return show(page)
         outcome.reason = outcome.bank.reason(page.error)
-        return show(page, self.interface.errors[page.error.name].status)
+        return show(page, self.interface.errors[page.error.name].status())
 
     def _failed(self, request: Request, outcome: Outcome, failure: Exception) -> Response:
         """The answer to a request on which the sandbox failed; its log says how."""

@@ -106,7 +106,7 @@ def recorded_texts(interface: Interface) -> frozenset[str]:
 
 def words(interface: Interface) -> frozenset[str]:
     """The words of the interface's own paths and errors, which say nothing of anybody."""
-    words = {text for error in interface.errors.values() for text in (error.code, *error.numbers.values())}
+    words = {text for error in interface.errors.values() for text in (*error.codes.values(), *error.numbers.values())}
     for operation in interface.operations.values():
         words |= {segment.text for segment in operation.pattern.segments if segment.kind == LITERAL}
         for spec in (constraint.spec for one in operation.where for constraint in one):
