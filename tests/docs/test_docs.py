@@ -15,7 +15,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -95,10 +95,16 @@ def named(page: str) -> set[str]:
 
 
 @pytest.mark.parametrize("block", [p for p in those("yaml", first="cassette:") if p.values[0].page != "lint.md"])
-def test_cassettes_load_and_their_examples_hold(block: Block, tmp_path: Path) -> None:
-    (tmp_path / "case.yaml").write_text(block.text)
-    engine = build.build(Settings(state="memory:", confdir=tmp_path, cassettes=(tmp_path,)))
-    own = [entry for entry in examples(engine.interface) if entry.owner.origin.document.file.parent == tmp_path]
+def test_cassettes_load_and_their_examples_hold(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_dialect = "\nextends: " in block.text
+    file = tmp_path / "cassettes/mybank/dialect.yaml" if is_dialect else tmp_path / "case.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(block.text)
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(state="memory:", confdir=tmp_path)
+    layered = replace(settings, dialect="mybank") if is_dialect else replace(settings, cassettes=(tmp_path,))
+    engine = build.build(layered)
+    own = [one for one in examples(engine.interface) if is_dialect or one.owner.origin.document.file == file]
     assert {f"{entry.owner.id} {entry.number}": run(engine, entry) for entry in own} == {
         f"{entry.owner.id} {entry.number}": [] for entry in own
     }

@@ -200,11 +200,11 @@ def _testdata(files: build.LoadedFiles, data: TestData) -> Iterator[tuple[TestDa
     The examples of bundled scenarios are made for the bundled ones, and left out where there are others.
     """
     (folder,), *_ = files.layers
-    dialect = build.testdata_of(folder)
+    dialect = build.testdata_of(folder, files.interface.foundation if files.interface else ())
     is_usual = _same(files.data, [bundled("cassettes") / TESTDATA])
     yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_scenario(entry.owner))
     theirs = data if _same(files.data, [dialect]) else testdata.load([dialect])
-    yield theirs, lambda entry: _layer(entry.owner, files) == 0
+    yield theirs, lambda entry: _layer(entry.owner, files) <= 0
 
 
 def _same(files: Sequence[Path], others: Sequence[Path]) -> bool:
@@ -243,5 +243,5 @@ def _is_scenario(owner: Operation | Rule) -> bool:
 
 
 def _layer(by: Operation | Rule, files: build.LoadedFiles) -> int:
-    file = by.origin.document.file
-    return max(n for n, layer in enumerate(files.layers) if any(file.is_relative_to(path) for path in layer))
+    """The number of its layer; those that the dialect extends are below 0."""
+    return files.interface.layers.get(by.id, 0) if files.interface else 0

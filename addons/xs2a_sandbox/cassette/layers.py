@@ -1,6 +1,6 @@
 """The bank's interface: cassettes in layers, put together and checked as one."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -10,6 +10,7 @@ from typing import Any
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import handler, reader
 from xs2a_sandbox.cassette.answers import Answer
+from xs2a_sandbox.cassette.dialect import Foundation, foundation
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import (
     Cassette,
@@ -25,6 +26,7 @@ from xs2a_sandbox.cassette.overlap import clashes, overlaps, shadowed
 from xs2a_sandbox.cassette.path_pattern import WHOLE, beginnings
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem, Unreadable
 
 ENGINE_ERRORS = frozenset(
@@ -66,10 +68,12 @@ class Layered:
 class Interface:
     """Everything the cassettes say. `rules` are in order: the first that fits a request answers it.
 
-    `layers` are the numbers of the layers that rules stand in, by id; a higher one wins. `tapes` says of derived files
-    what they were derived from. `silent` are the ids of the dialect's operations and rules where recorded rules answer
-    for a bank that has not been seen to speak it: then it answers nothing. `dialect` is the first layer's name.
-    `replaced` are recorded rules that never answer, with the rules of later layers that do, and otherwise.
+    `layers` are the numbers of the layers that rules and operations stand in, by id; a higher one wins, and that of the
+    dialect is 0. `tapes` says of derived files what they were derived from. `silent` are the ids of the dialect's
+    operations and rules where recorded rules answer for a bank that has not been seen to speak it: then it answers
+    nothing. `dialect` is its name.
+    `replaced` are recorded rules that never answer, with the rules of later layers that do, and otherwise. `foundation`
+    are the folders of the dialects that the dialect extends, lowest first.
     """
 
     operations: Mapping[str, Operation]
@@ -82,6 +86,7 @@ class Interface:
     silent: frozenset[str] = frozenset()
     dialect: str = ""
     replaced: tuple[tuple[Rule, Rule], ...] = ()
+    foundation: tuple[Path, ...] = ()
 
     def named(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -115,6 +120,7 @@ def check(
     """The interface as far as it can be read, and every problem of every file."""
     problems: list[Problem] = []
     parsed = _read_layers(layers, schemas, problems)
+    below = _foundation(layers, parsed, schemas, problems)
     readable = not problems
     operations: dict[str, Operation] = {}
     heights: dict[str, int] = {}
@@ -122,7 +128,8 @@ def check(
     errors: dict[str, ErrorAnswer] = {}
     replaced: list[tuple[Rule, Rule]] = []
     every_request, every_answer, every_error = Requirement(), Answer(), None
-    for number, layer in enumerate(parsed):
+    parsed = [*map(list, below.layers), *parsed]
+    for number, layer in enumerate(parsed, -len(below.layers)):
         both: list[Operation | Rule] = []
         for one in layer:
             both += (*one.operations, *one.rules)
@@ -138,6 +145,7 @@ def check(
         ]
         rules |= layered
         errors |= _unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
+        problems += _twice(layer)
         for one in layer:
             every_request = one.every_request or every_request
             every_answer = one.every_answer or every_answer
@@ -147,8 +155,10 @@ def check(
         id: replace(operation, require=operation.require.with_every(every_request))
         for id, operation in operations.items()
     }
-    dangling = list(_dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank))
-    dangling += _errors(own_errors, operations, [r.rule for r in rules.values()], handlers)
+    dangling = list(
+        _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank, below.gone)
+    )
+    dangling += _errors(own_errors, operations, [r.rule for r in rules.values()], handlers, below.gone)
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not readable:
@@ -169,11 +179,11 @@ def check(
         return None, problems
     # Of operations with one path the index takes the first: that of the later layer.
     operations = {id: operations[id] for id in sorted(operations, key=lambda id: -heights[id])}
-    numbers = {r.rule.id: r.layer for r in owned}
+    numbers = heights | {r.rule.id: r.layer for r in owned}
     in_order = tuple(rule for rule, _ in ranked)
     tapes = {one.file: one.recorded for layer in parsed for one in layer if one.recorded}
     dialect = next((_folder(path).name for layer in layers for path in layer), "")
-    silent = _silent(dialect, parsed) if tapes else frozenset()
+    silent = _silent(dialect, parsed, 1 + len(below.layers)) if tapes else frozenset()
     read = Interface(
         operations,
         in_order,
@@ -185,6 +195,7 @@ def check(
         silent,
         dialect,
         tuple(sorted(replaced, key=lambda pair: pair[0].id)),
+        below.folders,
     )
     return read, problems
 
@@ -193,11 +204,12 @@ def _differ(left: Rule, right: Rule, *keys: str) -> bool:
     return any(left.origin.written.get(key) != right.origin.written.get(key) for key in keys)
 
 
-def _silent(dialect: str, parsed: Sequence[Sequence[Cassette]]) -> frozenset[str]:
+def _silent(dialect: str, parsed: Sequence[Sequence[Cassette]], count: int) -> frozenset[str]:
+    """`count` are the layers of the dialect."""
     if {one.dialect for layer in parsed for one in layer if one.dialect} == {dialect}:
         return frozenset()
-    first, *later = ({id for one in layer for id in _ids(one)} for layer in parsed)
-    return frozenset(first).difference(*later)
+    ids = [{id for one in layer for id in _ids(one)} for layer in parsed]
+    return frozenset().union(*ids[:count]).difference(*ids[count:])
 
 
 def _ids(cassette: Cassette) -> Iterator[str]:
@@ -207,6 +219,31 @@ def _ids(cassette: Cassette) -> Iterator[str]:
 
 def _folder(path: Path | Cassette) -> Path:
     return path if isinstance(path, Path) else path.file.parent
+
+
+def _twice(layer: Sequence[Cassette]) -> Iterator[Problem]:
+    """The problems with what a layer says once: a second time it would depend on the order of files."""
+    for key in ("every_request", "every_answer", "every_error"):
+        origins = [one.origin for one in layer if one.origin and key in one.origin.written]
+        for other in origins[1:]:
+            text = f"{key} stands already in {origins[0].document.file}, in the same layer"
+            yield other.problem("duplicate-id", text, (key,), key=True)
+
+
+def _foundation(
+    layers: Sequence[Layer], parsed: Sequence[Sequence[Cassette]], schemas: Schemas, problems: list[Problem]
+) -> Foundation:
+    for extension in [one.extends for layer in parsed[1:] for one in layer if one.extends]:
+        text = "only a dialect extends another; a layer over it needs no more than its own cassettes"
+        problems.append(extension.origin.problem("extends", text, ("extends",), key=True))
+    folder = next((_folder(path) for layer in layers[:1] for path in layer), None)
+    if folder is None:
+        return Foundation()
+
+    def read(base: Path, change: Callable[[Document], Document]) -> list[Cassette]:
+        return _read_path(base, schemas, problems, is_dialect=True, change=change)
+
+    return foundation(parsed[0], folder, read, problems)
 
 
 def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, tuple[int, ...], int]:
@@ -231,7 +268,12 @@ def _read_layers(layers: Sequence[Layer], schemas: Schemas, problems: list[Probl
 
 
 def _read_path(
-    path: Path | Cassette, schemas: Schemas, problems: list[Problem], *, is_dialect: bool = False
+    path: Path | Cassette,
+    schemas: Schemas,
+    problems: list[Problem],
+    *,
+    is_dialect: bool = False,
+    change: Callable[[Document], Document] = lambda document: document,
 ) -> list[Cassette]:
     if isinstance(path, Cassette):
         return [path]
@@ -257,7 +299,7 @@ def _read_path(
         except Unreadable as error:
             problems += error.problems
         else:
-            cassettes.append(reader.parse(one, schemas, problems))
+            cassettes.append(reader.parse(change(one), schemas, problems))
     return cassettes
 
 
@@ -290,6 +332,7 @@ def _dangling(
     schemas: Schemas,
     handlers: Mapping[str, Handler],
     bank: bool,
+    gone: Mapping[str, SourcePlace],
 ) -> Iterator[Problem]:
     """The problems with names of something that is not there, or not as it is used."""
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
@@ -298,12 +341,12 @@ def _dangling(
         owner = by if isinstance(by, Operation) else operations.get(by.operation or "")
         if isinstance(by, Operation):
             for parameter, name in by.otherwise.items():
-                yield from _unknown(origin, "unknown-error", name, errors, "otherwise", parameter)
+                yield from _unknown(origin, "unknown-error", name, errors, "otherwise", parameter, gone=gone)
                 if parameter not in by.pattern.names:
                     text = f"the path {by.pattern.text} has no parameter {parameter}"
                     yield origin.problem("where", text, ("otherwise", parameter), key=True)
         elif by.operation:
-            yield from _unknown(origin, "unknown-operation", by.operation, operations, "match", "operation")
+            yield from _unknown(origin, "unknown-operation", by.operation, operations, "match", "operation", gone=gone)
             for place in (c.place for c in by.constraints if owner and c.place.part == "where"):
                 if owner and place.name not in owner.pattern.names:
                     text = f"the path {owner.pattern.text} has no parameter {place.name}"
@@ -321,7 +364,7 @@ def _dangling(
                 text = f"nulls: fill has no schema to go by: answers names none for {answer.status}"
                 yield origin.problem("unknown-schema", text, (*below, "nulls"))
             if answer.error:
-                yield from _unknown(origin, "unknown-error", answer.error, errors, *below, "error")
+                yield from _unknown(origin, "unknown-error", answer.error, errors, *below, "error", gone=gone)
             if answer.schema:
                 yield from _unknown(origin, "unknown-schema", answer.schema, schemas, *below, "schema")
         if owner or by.pattern:
@@ -350,6 +393,7 @@ def _errors(
     operations: Mapping[str, Operation],
     rules: Sequence[Rule],
     handlers: Mapping[str, Handler],
+    gone: Mapping[str, SourcePlace],
 ) -> Iterator[Problem]:
     """The problems with the cassettes' own table of errors: what handlers raise and it lacks, and names of nothing."""
     raised = set(ENGINE_ERRORS)
@@ -362,7 +406,9 @@ def _errors(
             continue
         raises = handler.with_options(by.behaviour.options or {}).raises
         raised |= raises
-        if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS):
+        for name in sorted(raises & gone.keys() - errors.keys()):
+            yield gone[name].problem("extends", f"this takes out the error {name}, which {handler.name} raises")
+        if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS - gone.keys()):
             text = f"the cassettes do not define the errors that {handler.name} raises: {', '.join(lacking)}"
             yield by.origin.problem("incomplete", text, ("handler",))
     elsewhere = frozenset().union(*(handler.errors for handler in handlers.values()))
@@ -371,7 +417,7 @@ def _errors(
             text = f"nothing raises the error {error.name!r}{hint}"
             yield error.origin.problem("unknown-error", text, key=True)
         for key, by_operation in (("status", error.statuses), ("code", error.codes), ("number", error.numbers)):
-            for id in sorted(by_operation.keys() - {"default"}):
+            for id in sorted(by_operation.keys() - {"default"} - gone.keys()):
                 yield from _unknown(error.origin, "unknown-operation", id, operations, key, id, key=True)
 
 
@@ -395,11 +441,15 @@ def _unknown(
     entries: Mapping[str, Any] | Schemas,
     *pointer: str | int,
     key: bool = False,
+    gone: Mapping[str, SourcePlace] | None = None,
 ) -> Iterator[Problem]:
-    """The problem that nothing of the kind has the name, if nothing has."""
+    """The problem that nothing of the kind has the name, or that it is `gone` from the dialect below, if so."""
     if name in entries:
         return
     kind = code.removeprefix("unknown-")
+    if gone and name in gone:
+        yield gone[name].problem("extends", f"this takes out the {kind} {name}, which {origin.place} needs")
+        return
     names = sorted(entries.names() if isinstance(entries, Schemas) else entries)
     close = get_close_matches(name, names, 1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"

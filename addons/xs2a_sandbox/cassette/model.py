@@ -159,6 +159,22 @@ class ErrorAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Extension:
+    """The dialect that another is made of, what is left out of it, and what is changed, by section and name."""
+
+    dialect: str
+    without: tuple[str, ...]
+    changes: Mapping[str, Mapping[str, Any]]
+    origin: SourcePlace
+
+    def at(self, pointer: Pointer) -> Any:
+        return reduce(getitem, pointer, self.origin.document.value)
+
+    def place(self, *pointer: str | int) -> SourcePlace:
+        return SourcePlace(self.origin.document, pointer)
+
+
+@dataclass(frozen=True, slots=True)
 class Cassette:
     file: Path
     operations: tuple[Operation, ...]
@@ -170,6 +186,8 @@ class Cassette:
     recorded: Recorded | None = None
     dialect: str | None = None
     """The dialect that answers what was not recorded."""
+    extends: Extension | None = None
+    origin: SourcePlace | None = None
 
 
 def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, Answer]]:

@@ -23,6 +23,7 @@ from xs2a_sandbox.cassette.model import (
     Behaviour,
     Cassette,
     ErrorAnswer,
+    Extension,
     Operation,
     Pointer,
     Recorded,
@@ -82,7 +83,13 @@ class _Reader:
             self.every_error(value["every_error"]) if "every_error" in value else None,
             self.tape,
             value["dialect"]["name"] if "dialect" in value else None,
+            self.extension(value) if "extends" in value else None,
+            SourcePlace(self.document, ()),
         )
+
+    def extension(self, value: Mapping[str, Any]) -> Extension:
+        origin = SourcePlace(self.document, ())
+        return Extension(value["extends"], tuple(value.get("without", ())), value.get("changes", {}), origin)
 
     def recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:
         if spec is None:

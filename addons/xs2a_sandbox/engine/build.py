@@ -131,7 +131,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     problems = schema_files.check(schemas)
     checked, wrong = interface.check(all_layers, schemas, HANDLERS, bank=_has_bank(settings))
     problems += wrong
-    data, read_data = data_files(settings, more), None
+    data, read_data = data_files(settings, more, checked.foundation if checked else ()), None
     try:
         read_data = testdata.load(data)
     except Unreadable as error:
@@ -174,20 +174,25 @@ def places(settings: Settings) -> list[Path]:
 
 
 def load_testdata(settings: Settings) -> TestData:
-    return testdata.load(data_files(settings))
+    """The configured test data, whatever is wrong with the cassettes. Raises Unreadable."""
+    files = read(settings)
+    return files.testdata or testdata.load(files.data)
 
 
-def data_files(settings: Settings, more: Sequence[Path] = ()) -> list[Path]:
-    """Each is laid over those before it."""
+def data_files(settings: Settings, more: Sequence[Path] = (), foundation: Sequence[Path] = ()) -> list[Path]:
+    """Each is laid over those before it; `foundation` are the dialects that the dialect extends."""
     named = [settings.testdata] if settings.testdata else []
     own = Path.cwd() / OWN / TESTDATA
     (dialect,), *_ = layers(settings)
-    return [own if own.exists() else testdata_of(dialect), *named, *more]
+    return [own if own.exists() else testdata_of(dialect, foundation), *named, *more]
 
 
-def testdata_of(dialect: Path) -> Path:
-    """The test data that a dialect is written for: in its folder, else beside that, else those that are bundled."""
-    places = (dialect / TESTDATA, dialect.parent / TESTDATA)
+def testdata_of(dialect: Path, foundation: Sequence[Path]) -> Path:
+    """The test data that a dialect is written for: in its folder or that of one that it extends, else beside it.
+
+    Else they are those that are bundled.
+    """
+    places = (*(folder / TESTDATA for folder in (dialect, *reversed(foundation))), dialect.parent / TESTDATA)
     return next((file for file in places if file.exists()), bundled("cassettes") / TESTDATA)
 
 

@@ -98,7 +98,8 @@ class Reload:
 
     def _places(self) -> list[Path]:
         with suppress(UserMistake):  # a folder that is gone for a moment
-            self._last_places = build.places(self._tried)
+            extended = {folder for bank in self._engine.banks.all for folder in bank.interface.foundation}
+            self._last_places = [*build.places(self._tried), *extended]
         return self._last_places
 
     def _signature(self) -> Signature:
