@@ -126,7 +126,8 @@ def test_what_differs_is_told_in_every_form(bank: Callable[[Change], list[str]],
     assert summary["medium"] > 0
     assert "<failure" in files[1].read_text()
     assert "X-New" in files[2].read_text()
-    assert "files of rules written to" in done.output
+    assert "differ; with this file" in done.output
+    assert "try them with --cassettes" in done.output
     assert list((tmp_path / "patch").glob("*.yaml"))
     ignore = tmp_path / "ignore.yaml"
     ignore.write_text(done.output[done.output.index("ignore: 1") :])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from tests.support.engine_client import an_engine
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.compare.comparison import Step
 from xs2a_sandbox.compare.payment_user import links
-from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http import Request, Response, to_json
 
 Ask = Callable[[Request], Awaitable[Response]]
 Change = Callable[[Request, Response], Response]
@@ -41,6 +42,54 @@ class TestBank:
         page = Request("GET", f"{parts.path}?{parts.query}&decide={decision}", host="localhost")
         answer = await self.renamed.answer(page)
         assert answer.status in (200, 303), answer.body
+
+
+def planted(request: Request, response: Response) -> Response:
+    """An answer of a bank that differs in twelve ways, those of `PLANTED`."""
+    end = request.target.partition("?")[0].rpartition("/")[2]
+    value = json.loads(response.body) if response.body else None
+    headers, status = response.headers, response.status
+    if status >= 400 or value is None:
+        return response
+    if (request.method, end) == ("POST", "consents"):
+        status, headers = 201, (*headers, ("aspsp-region", "at-1"))
+    elif (request.method, end) == ("POST", "sepa-credit-transfers"):
+        value["psuMessage"] = "Bitte in der App freigeben"
+    elif end == "accounts":
+        for account in value["accounts"]:
+            del account["bic"]
+            account["ownerName"] = "Anna G."
+        value["accounts"][0]["product"] = "Girokonto Premium"
+    elif end == "balances":
+        for balance in value["balances"]:
+            balance["creditLimitIncluded"] = False
+    elif end == "transactions":
+        value["transactions"]["booked"].reverse()
+        value["transactions"]["booked"][-1]["valueDate"] = "21.11.2026"
+    elif "consentStatus" in value and end == "status":
+        value["lastActionDate"] = "2026-11-20"
+    elif "frequencyPerDay" in value:
+        value["frequencyPerDay"] = "4"
+    elif "transactionStatus" in value and end == "status":
+        value["fundsAvailable"] = True
+    return replace(response, status=status, headers=headers, body=to_json(value))
+
+
+PLANTED = {
+    ("create-consent", "status", "status"),
+    ("create-consent", "header-missing", "header aspsp-region"),
+    ("consent-status", "member-missing", "/lastActionDate"),
+    ("consent-content", "type", "/frequencyPerDay"),
+    ("account-list", "member-missing", "/accounts/*/ownerName"),
+    ("account-list", "member-extra", "/accounts/*/bic"),
+    ("account-list", "value", "/accounts/*/product"),
+    ("account-balances", "member-missing", "/balances/*/creditLimitIncluded"),
+    ("account-transactions", "order", "/transactions/booked"),
+    ("account-transactions", "format", "/transactions/booked/*/valueDate"),
+    ("initiate-payment", "type", "/psuMessage"),
+    ("payment-status", "type", "/fundsAvailable"),
+}
+"""By operation, kind and place."""
 
 
 def link_of(request: Request, response: Response) -> str:

@@ -3,9 +3,11 @@
 import asyncio
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +19,7 @@ from xs2a_sandbox.compare.comparison import Step
 from xs2a_sandbox.config import RealBank, load_settings
 from xs2a_sandbox.config.kinds import BANK_URL, NOISE_READS, SettingKind
 from xs2a_sandbox.config.readers import REPORTS
-from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING
@@ -106,7 +108,7 @@ _path = click.Path(path_type=Path)
     callback=_files,
     help="Write a report: .json, .xml (JUnit) or .html.",
 )
-@click.option("--patch", metavar="DIR", type=_path, help="Write rules with which the sandbox would agree.")
+@click.option("--patch", metavar="DIR", type=_path, help="Write amendments with which the sandbox would agree.")
 @click.option("--no-redact", is_flag=True, help="Show secrets and personal data as they are.")
 @setting_flags("dialect", "cassettes", "testdata", "confdir")
 def compare(
@@ -137,6 +139,8 @@ def compare(
         raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING")
     if against == "recording" and not bank:
         raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
+    if against == "recording" and patch:
+        raise click.UsageError("--patch amends the sandbox, and --against recording does not ask about it")
     from xs2a_sandbox.clock import Clock
     from xs2a_sandbox.compare import masking as rules
     from xs2a_sandbox.compare.payment_user import PaymentUser
@@ -189,10 +193,23 @@ def compare(
         options |= {"against": against, "sandbox_url": entries[0].bank}
     days = sorted(entry.time.date() for entry in entries)
     question = Question(against, bool(bank), (days[0], days[-1]) if days else None, today)
-    made = report(asyncio.run(_play(steps, engine, real if bank else None, **options)), shown, redact, question)
+    result = asyncio.run(_play(steps, engine, real if bank else None, **options))
+    made = report(result, shown, redact, question)
     made = replace(made, redacted=made.redacted or redacted)
     floor = _FLOORS[fail_on]
-    _tell(made, reports, patch, suggest_ignores, floor)
+    _tell(made, reports, floor)
+    if patch:
+
+        def amended(layer: Path) -> "Report":
+            other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
+            again = {"bank_url": url, "ignoring": rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)}
+            return report(asyncio.run(_play(_replayed(result), other, None, **again)), shown, redact, question)
+
+        _amend(made, engine.interface, patch, amended)
+    if suggest_ignores:
+        from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
+
+        click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
     verdicts = made.tally.verdicts
     if not made.tally.compares:
         click.echo("nothing was compared: this run says nothing of the bank or the sandbox", err=True)
@@ -247,9 +264,7 @@ def _progress() -> Callable[[int, int], None]:
     return show
 
 
-def _tell(
-    made: "Report", reports: Sequence[Path], patch: Path | None, suggest: bool, fail_on: "Severity | None"
-) -> None:
+def _tell(made: "Report", reports: Sequence[Path], fail_on: "Severity | None") -> None:
     from rich.console import Console
 
     from xs2a_sandbox.compare.reports import files, text
@@ -258,15 +273,43 @@ def _tell(
     text.write(made, Console(width=None if sys.stdout.isatty() else 140, highlight=False))
     for file in reports:
         files.write(file, made, fail_on)
-    if patch:
-        from xs2a_sandbox.authoring import suggest_rules as patches
 
-        written = patches.write(made, patch)
-        click.echo(f"{len(written)} files of rules written to {patch}; try them with --cassettes {patch}")
-    if suggest:
-        from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
 
-        click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
+def _amend(made: "Report", interface: Interface, directory: Path, amended: "Callable[[Path], Report]") -> None:
+    """Writes amendments that were tried: `amended` compares the same once more, with those of a folder."""
+    from xs2a_sandbox.authoring import suggest_amendments
+
+    suggestion = suggest_amendments.suggest(made, interface)
+    with TemporaryDirectory() as folder:
+        suggest_amendments.write(suggestion.cassettes, Path(folder))
+        try:
+            left = suggest_amendments.left(made, amended(Path(folder)))
+        except Unreadable as error:
+            click.echo(f"no amendments are written, as they cannot be read: {error}")
+            return
+    before = Counter(group.operation for group in made.groups)
+    useful = {name: text for name, text in suggestion.cassettes.items() if len(left.get(name, ())) < before[name]}
+    for operation, file in suggest_amendments.write(useful, directory).items():
+        places = left.get(operation, ())
+        does = f"{len(places)} {'does' if len(places) == 1 else 'do'}{': ' if places else ''}{', '.join(places)}"
+        click.echo(f"{file}: {before[operation]} differ; with this file {does}")
+    for operation in sorted(suggestion.cassettes.keys() - useful.keys()):
+        click.echo(f"{operation}: no amendment makes it differ less, so none is written")
+    for line in suggestion.left:
+        click.echo(f"not amended: {line}")
+    if useful:
+        click.echo(f"try them with --cassettes {directory}")
+
+
+def _replayed(result: "Result") -> list[Step]:
+    """What the bank has just answered as a recording, each in the session of the sandbox that it had."""
+    sides = [(one.bank, one.sandbox) for one in result.compared if one.bank and one.sandbox]
+    steps = []
+    for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):
+        session = sandbox.headers.get(HEADER)
+        named = [(name, session if name == HEADER and session else value) for name, value in step.request.headers]
+        steps.append(replace(step, request=replace(step.request, headers=Headers(named))))
+    return steps
 
 
 def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]:

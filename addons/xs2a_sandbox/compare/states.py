@@ -22,6 +22,7 @@ _NAMED: dict[str, dict[str, Thing]] = {
     "transactionStatus": {"paymentId": "payment", "basketId": "basket"},
 }
 """By the member that tells a state: what it may be the state of, by the parameter or member that names it."""
+STATES = frozenset(_NAMED)
 _STATE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 """A word, so that it may be shown."""
 _USED: Thing = "consent"

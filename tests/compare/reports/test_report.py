@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.support.engine_client import bundled_engine
-from xs2a_sandbox.authoring import suggest_rules as patch
+from xs2a_sandbox.authoring import suggest_amendments as patch
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Result, Step
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports import files as report_json
@@ -71,15 +71,17 @@ def hidden(entry: Exchange) -> Exchange:
     )
 
 
-def forms(made: Report, directory: Path) -> dict[str, str]:
+def forms(made: Report) -> dict[str, str]:
     text = StringIO()
+    # Only what the interface has is amended.
+    known = replace(made, exchanges=tuple(replace(one, operation="account-list") for one in made.exchanges[:1]))
     report_text.write(made, Console(file=text, width=200))
     return {
         "text": text.getvalue(),
         "json": report_json.as_json(made),
         "xml": report_junit.as_junit(made, "low"),
         "html": report_html.write(made),
-        "patch": "".join(file.read_text() for file in patch.write(made, directory)),
+        "patch": "".join(patch.suggest(known, bundled_engine().interface).cassettes.values()),
         "suggestions": ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)),
     }
 
@@ -152,12 +154,12 @@ def planted() -> Result:
 
 
 @pytest.mark.parametrize("form", ["text", "json", "xml", "html", "patch", "suggestions"])
-def test_nothing_unredacted_gets_into_a_report(form: str, tmp_path: Path) -> None:
-    assert SECRET not in forms(report(planted(), "bank", hidden), tmp_path)[form]
+def test_nothing_unredacted_gets_into_a_report(form: str) -> None:
+    assert SECRET not in forms(report(planted(), "bank", hidden))[form]
 
 
-def test_without_redaction_it_would(tmp_path: Path) -> None:
-    made = forms(report(planted(), "bank", None), tmp_path)
+def test_without_redaction_it_would() -> None:
+    made = forms(report(planted(), "bank", None))
     assert [form for form, text in made.items() if SECRET not in text] == []
 
 
@@ -183,14 +185,14 @@ def test_what_could_not_be_compared_is_told_in_every_form(tmp_path: Path) -> Non
     made = report(comparison(({}, {}), down=True), "bank", None)
     assert made.tally.verdicts["not answered"] == 1
     for form in ("text", "json", "xml", "html"):
-        assert "bank-late: bank.example, 10 seconds" in forms(made, tmp_path)[form]
+        assert "bank-late: bank.example, 10 seconds" in forms(made)[form]
 
 
 def test_rules_of_no_use_are_told_in_every_form(tmp_path: Path) -> None:
     rules = [IgnoreRule("no longer needed", "ignore.yaml:7", path=("x",))]
     made = report(comparison(({}, {}), rules=rules), "bank", None)
     for form in ("text", "json", "html"):
-        assert "ignore.yaml:7" in forms(made, tmp_path)[form]
+        assert "ignore.yaml:7" in forms(made)[form]
 
 
 @pytest.mark.parametrize("text", ["\x1b[31mred", "a\x00b", "\x7f", "\u202eevil", "\ud800", "\ufeff"])
@@ -219,11 +221,9 @@ JSON = st.recursive(
 
 
 @given(BODIES | JSON.map(lambda v: json.dumps(v).encode()), BODIES | JSON.map(lambda v: json.dumps(v).encode()))
-def test_every_form_takes_every_pair_of_bodies(
-    tmp_path_factory: pytest.TempPathFactory, bank: bytes, sandbox: bytes
-) -> None:
+def test_every_form_takes_every_pair_of_bodies(bank: bytes, sandbox: bytes) -> None:
     made = report(comparison((Response(200, (), bank), Response(200, (), sandbox))), "bank", None)
-    for form, text in forms(made, tmp_path_factory.mktemp("patch")).items():
+    for form, text in forms(made).items():
         assert text.encode() is not None
         if form == "xml":
             ElementTree.fromstring(text)

@@ -1,0 +1,204 @@
+"""The amendments load, and with them the sandbox agrees; what they cannot mend is said."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.contract import facts
+from tests.support.engine_client import an_engine, bundled_engine
+from xs2a_sandbox.authoring import suggest_amendments
+from xs2a_sandbox.authoring.suggest_amendments import Suggestion
+from xs2a_sandbox.cassette.amend import compile_amendment
+from xs2a_sandbox.compare.comparison import Comparison, Step
+from xs2a_sandbox.compare.reports.report import Report, report
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import Headers, Request, Response, body
+
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+HEADERS = (("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("PSU-IP-Address", "192.0.2.7"))
+ACCESS = ("Consent-ID", CONSENT)
+IBAN = "AT459880000010204711"
+ACCOUNTS = "/v1/accounts?withBalance=true"
+
+
+def step(target: str, method: str = "GET", *headers: tuple[str, str]) -> Step:
+    return Step(target, Request(method, target, Headers((*HEADERS, *headers))))
+
+
+def own_answer(one: Step) -> Any:
+    return json.loads(asyncio.run(an_engine().answer(one.request)).body)
+
+
+def compared(sandbox: Engine, answers: dict[str, Response], steps: list[Step]) -> Report:
+    async def bank(request: Request) -> Response:
+        return answers[request.target]
+
+    known = bundled_engine()
+    comparison = Comparison(known.interface, known.schemas, sandbox.answer, bank, noise_reads=0, allow_writes=True)
+    return report(asyncio.run(comparison.play(steps)), "https://bank.example", None)
+
+
+def suggested(made: Report) -> Suggestion:
+    return suggest_amendments.suggest(made, bundled_engine().interface)
+
+
+def amended(made: Report, directory: Path) -> Engine:
+    suggest_amendments.write(suggested(made).cassettes, directory / "amend")
+    return build.build(Settings(state="memory:", confdir=directory, cassettes=(directory / "amend",)))
+
+
+def json_answer(value: Any, status: int = 200, **headers: str) -> Response:
+    return Response(status, (("Content-Type", "application/json"), *headers.items()), json.dumps(value).encode())
+
+
+def agrees(answers: dict[str, Response], steps: list[Step], directory: Path) -> str:
+    """The amendments, with which nothing differs."""
+    before = compared(an_engine(), answers, steps)
+    assert before.groups
+    after = compared(amended(before, directory), answers, steps)
+    assert suggest_amendments.left(before, after) == {}
+    return "".join(file.read_text() for file in sorted((directory / "amend").iterdir()))
+
+
+def test_the_same_change_of_each_entry_is_one_step(tmp_path: Path) -> None:
+    one = step(ACCOUNTS, "GET", ACCESS)
+    value = own_answer(one)
+    for account in value["accounts"]:
+        account["ownerName"] = "{{ x }} {% y"
+        account["_links"]["card"] = {"href": f"https://bank.example/v1/cards/{account['iban']}"}
+        del account["bic"]
+    text = agrees({ACCOUNTS: json_answer(value)}, [one], tmp_path)
+
+    assert text.count("path: /accounts/*/") == 3
+    assert "/v1/cards/{{ entry." in text, "each entry has a link of its own"
+    assert "/accounts/0" not in text
+
+
+def test_what_only_some_entries_need_stands_at_their_places(tmp_path: Path) -> None:
+    one = step(f"/v1/accounts/{IBAN}/balances", "GET", ACCESS)
+    value = own_answer(one)
+    first, second = value["balances"]
+    value["balances"] = [{**second, "balanceType": "expected"}, first]
+    text = agrees({one.request.target: json_answer(value)}, [one], tmp_path)
+
+    assert "amend-account-balances-1" in text
+
+
+def test_requests_whose_answers_need_other_changes_are_told_apart(tmp_path: Path) -> None:
+    steps = [step(target, "GET", ACCESS) for target in ("/v1/accounts", ACCOUNTS)]
+    consents = facts.testdata()["consents"]
+    for id, consent in list(consents.items()):
+        if consent["role"] == "valid" and len(steps) < 4:
+            steps.append(step(f"/v1/accounts/{consent['accounts'][0]}", "GET", ("Consent-ID", id)))
+    answers = {}
+    for number, one in enumerate(steps):
+        value = own_answer(one)
+        for account in value.get("accounts", [value]):
+            account["product"] = f"P{number}"
+        answers[one.request.target] = json_answer(value)
+    text = agrees(answers, steps, tmp_path)
+
+    assert "withBalance: {absent: true}" in text
+    assert 'query: {withBalance: "true"}' in text
+    assert text.count("where: {account-id: ") == 2
+
+
+def test_statuses_headers_and_errors_are_amended(tmp_path: Path) -> None:
+    nobody = step("/v1/consents/nobody/status")
+    refused = json_answer({"tppMessages": [{"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "?"}]}, 401)
+    bare = step("/v1/accounts")
+    answers = {
+        nobody.request.target: refused,
+        bare.request.target: json_answer(own_answer(bare), 418, **{"Retry-After": "5"}),
+    }
+    text = agrees(answers, [nobody, bare], tmp_path)
+
+    assert "require: none" in text
+    assert "{{ 401 if answer.status == 403 else answer.status }}" in text
+    assert 'Retry-After: "5"' in text
+
+
+def test_what_no_amendment_mends_is_said() -> None:
+    made = compared(
+        an_engine(),
+        {
+            "/x": json_answer({}),
+            "/v1/accounts": json_answer({"accounts": []}),
+            f"/v1/consents/{CONSENT}": Response(200, (("Content-Type", "text/html"),), b"<h1>?"),
+        },
+        [step("/x"), step("/v1/accounts"), step(f"/v1/consents/{CONSENT}")],
+    )
+    suggestion = suggested(made)
+
+    assert "(none): nothing can be amended where the interface has no operation" in suggestion.left
+    assert "account-list: status: the sandbox refuses what the bank answers" in suggestion.left
+    assert "consent-content: the body: only JSON can be amended" in suggestion.left
+
+
+def test_the_same_request_with_two_answers_is_said(tmp_path: Path) -> None:
+    one = step(f"/v1/consents/{CONSENT}/status")
+    known, values = bundled_engine(), ["a", "b"]
+
+    async def bank(request: Request) -> Response:
+        return json_answer({"consentStatus": "valid", "note": values.pop()})
+
+    comparison = Comparison(known.interface, known.schemas, an_engine().answer, bank, noise_reads=0)
+    made = report(asyncio.run(comparison.play([one, one])), "bank", None)
+
+    assert suggested(made).left == (
+        "consent-status: /note: its request is like others, whose answers need another change",
+    )
+
+
+def test_a_state_is_amended_from_the_state_that_it_is_told_instead_of(tmp_path: Path) -> None:
+    one = step(f"/v1/consents/{CONSENT}/status")
+    text = agrees({one.request.target: json_answer({"consentStatus": "terminatedByTpp"})}, [one], tmp_path)
+
+    assert "{op: test, path: /consentStatus, value: valid}" in text
+
+
+def test_where_all_agree_there_is_nothing_to_write() -> None:
+    one = step(f"/v1/consents/{CONSENT}/status")
+    made = compared(an_engine(), {one.request.target: json_answer(own_answer(one))}, [one])
+    assert suggested(made) == Suggestion({}, ())
+
+
+def test_a_folder_that_cannot_be_written_is_the_user_s_mistake(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot write"):
+        suggest_amendments.write({"x": "cassette: 1\n"}, tmp_path / "file" / "below")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text()
+    | st.sampled_from(["NO", "1e5", "0123", "2026-11-21", "~", "- x", "a: b", "{{ x }}", "{{", "}}", "#", "\u2028"]),
+    lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(), v, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(VALUES)
+def test_any_value_is_amended_as_it_is_or_said(value: Any) -> None:
+    one = step(f"/v1/consents/{CONSENT}/status")
+    answer = json_answer({"consentStatus": "valid", "new": value})
+    suggestion = suggested(compared(an_engine(), {one.request.target: answer}, [one]))
+    if not suggestion.cassettes:
+        assert "no cassette can hold the value" in suggestion.left[0]
+        return
+    (text,) = suggestion.cassettes.values()
+    (rule,) = yaml_reader.parse(text, Path("x.yaml")).value["rules"]
+    problems: list[str] = []
+    amendment = compile_amendment(rule["amend"], lambda place, text: problems.append(text))
+    assert problems == []
+    ours = json_answer({"consentStatus": "valid"})
+    made = amendment.apply(ours, {}, problems.append)
+    assert problems == []
+    assert body.read(made.body).value == body.read(answer.body).value

@@ -1,0 +1,121 @@
+"""A journey with redirect SCA at a bank that differs in twelve ways: these twelve are found, whichever way it is
+compared, and the amendments that are written leave none.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from tests.compare.test_comparison import compare
+from tests.engine import test_live_comparison as live
+from tests.support.doors import wait_until
+from tests.support.engine_client import an_engine
+from tests.support.redirect_journey import PLANTED, TestBank, planted, recorded_journey, redirect_journey
+from xs2a_sandbox.authoring import suggest_amendments
+from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.compare.comparison import Result
+from xs2a_sandbox.compare.payment_user import PaymentUser
+from xs2a_sandbox.compare.reports.report import Report, report
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors.proxy import ensure_ca
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.recording.har_log import Recording
+
+pytestmark = pytest.mark.slow
+Play = Callable[[Engine], Report]
+
+
+def groups(made: Report) -> list[tuple[str, str, str]]:
+    return sorted((one.operation, one.kind, one.place) for one in made.groups)
+
+
+def shown(result: Result) -> Report:
+    return report(result, "https://bank.example", None)
+
+
+async def offline(twin: Engine) -> Report:
+    steps = await recorded_journey(TestBank("R", planted))
+    return shown(await compare(twin.answer, None, follow=twin.follow).play(steps))
+
+
+async def batch(twin: Engine) -> Report:
+    """What was recorded at the bank before it changed is asked of it now."""
+    steps, bank = await recorded_journey(TestBank("R")), TestBank("b", planted)
+    acts: list[Any] = []
+    user = PaymentUser(lambda text: acts.append(asyncio.ensure_future(bank.decide(text.split()[-1]))), 60, pause=0.01)
+    comparison = compare(twin.answer, bank.answer, follow=twin.follow, payment_user=user, allow_writes=True)
+    made = shown(await comparison.play(steps))
+    await asyncio.gather(*acts)
+    return made
+
+
+@pytest.mark.parametrize("play", [offline, batch])
+def test_the_twelve_are_found_and_amended(play: Any, tmp_path: Path) -> None:
+    twin = an_engine()
+    before = asyncio.run(play(twin))
+    assert groups(before) == sorted(PLANTED)
+
+    suggestion = suggest_amendments.suggest(before, twin.interface)
+    assert suggestion.left == ()
+    suggest_amendments.write(suggestion.cassettes, tmp_path / "amend")
+    settings = Settings(state="memory:", confdir=tmp_path, cassettes=(tmp_path / "amend",))
+    assert groups(asyncio.run(play(build(settings)))) == []
+
+
+@pytest.mark.parametrize("source", ["sandbox", "bank"])
+def test_the_twelve_are_found_while_the_sandbox_serves(source: str, tmp_path: Path) -> None:
+    confdir, file = ensure_ca(tmp_path).parent, tmp_path / "report.json"
+    with (
+        live.a_bank(planted) as bank,
+        live.comparing(bank.url, confdir, answer_from=source, allow_writes=True, report=(file,)) as sandbox,
+    ):
+        decided: list[str] = []
+
+        async def decide(link: str) -> None:
+            if source == "sandbox":
+                await asyncio.to_thread(wait_until, lambda: len(_links(sandbox.said)) > len(decided))
+                link = _links(sandbox.said)[-1]
+            decided.append(link)
+            parts = urlsplit(link)
+            page = Request("GET", f"{parts.path}?{parts.query}&decide=approve", host="localhost")
+            assert (await asyncio.to_thread(sandbox.loop.run, bank.answer(page))).status == 303
+
+        sandbox.does(lambda ask: redirect_journey(ask, decide))
+        sandbox.ends()
+    made = json.loads(file.read_text())
+
+    found = sorted((one["operation"], one["kind"], one["place"]) for one in made["differences"])
+    assert found == sorted(PLANTED)
+
+
+def _links(said: list[str]) -> list[str]:
+    return [line.rpartition(" ")[2] for line in said if "payment user decides at " in line]
+
+
+def test_the_command_writes_amendments_that_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def record() -> None:
+        tape = Recording(tmp_path / "tape", None, {"banks": ["https://bank.example"], "redacted": False})
+        for step in await recorded_journey(TestBank("R", planted)):
+            assert step.recorded
+            await tape.add(step.recorded)
+        tape.close()
+
+    asyncio.run(record())
+    flags = ["compare", "--offline", "tape", "--no-redact", "--confdir", "conf", "--fail-on", "low"]
+    first = CliRunner().invoke(cli, [*flags, "--patch", "amend"], prog_name="xs2a-sandbox")
+    again = CliRunner().invoke(cli, [*flags, "--cassettes", "amend"], prog_name="xs2a-sandbox")
+
+    assert first.exit_code == 1, first.output
+    assert "amend/amend-account-list.yaml: 3 differ; with this file 0 do\n" in first.output
+    assert "not amended" not in first.output
+    assert again.exit_code == 0, again.output
