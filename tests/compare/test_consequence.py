@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from tests.support.engine_client import an_engine, bundled_engine
-from xs2a_sandbox.compare.comparison import Compared, Comparison, Step
+from xs2a_sandbox.compare.comparison import Compared, Comparison, Result, Step
 from xs2a_sandbox.compare.difference import WEIGHTS, Difference
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
+from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.compare.reports.suggest_ignores import suggest
 from xs2a_sandbox.http import Headers, Request, Response
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
@@ -221,3 +223,25 @@ def test_the_documents_have_the_table() -> None:
 def test_a_difference_of_which_nothing_is_known_weighs_by_its_kind() -> None:
     assert Difference("member-extra").consequence == "required-missing"
     assert Difference("member-missing").consequence == "more"
+
+
+@pytest.mark.parametrize(
+    ("target", "change"),
+    [
+        (f"/v1/consents/{CONSENT}/status", put("consentStatus", to="expired")),
+        (REFUSED, put(*MESSAGE, "code", to="RESOURCE_UNKNOWN")),
+        (ACCOUNTS, put(*FIRST, "currency", to="USD")),
+        (ACCOUNTS, put(*BALANCE, "balanceType", to="closingBooked")),
+        (BOOKED, negated),
+    ],
+)
+def test_what_the_interface_gives_a_meaning_is_never_suggested_to_be_ignored(target: str, change: Change) -> None:
+    rules, (refusal,) = suggest(report(Result((compared(target, bank(target, change)),)), "bank", None))
+    assert rules == []
+    assert "it has a meaning that the interface declares" in refusal.because
+
+
+def test_a_name_may_be_ignored() -> None:
+    found = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")))
+    ((rule,), _) = suggest(report(Result((found,)), "bank", None))
+    assert rule["path"] == "/accounts/*/name"

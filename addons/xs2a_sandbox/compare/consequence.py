@@ -1,14 +1,13 @@
 """What a difference does to an app that passes here, by what stands at its place and what the interface declares."""
 
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.difference import Consequence, Difference
 from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
-from xs2a_sandbox.documents.formats import is_uuid
+from xs2a_sandbox.documents.formats import is_uuid, number
 from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer
 from xs2a_sandbox.documents.json_schema import Node, Schema
 
@@ -27,7 +26,7 @@ class Consequences:
         """The difference, with its consequence. `schema` is that of the bank's answer."""
         if difference.header is not None:
             mine, theirs = (side.exchange.answer_headers.get(difference.header) for side in (bank, sandbox))
-            is_count = difference.kind == "header-changed" and _number(mine) is not None and _number(theirs) is not None
+            is_count = difference.kind == "header-changed" and number(mine) is not None and number(theirs) is not None
             return replace(difference, means="other-value") if difference.named and is_count else difference
         mine, theirs = _at(bank.content.value, difference.bank_place), _at(sandbox.content.value, difference.place)
         nodes = schema.nodes(difference.bank_place) if schema else []
@@ -64,7 +63,7 @@ class Consequences:
             return "other-link"
         if _name(difference.place) in IDENTIFIERS:
             return "other-identifier"
-        numbers = _number(mine), _number(theirs)
+        numbers = number(mine), number(theirs)
         if None not in numbers and numbers[0] * numbers[1] < 0:  # type: ignore[operator]
             return "other-sign"
         return _declared(nodes)
@@ -88,13 +87,3 @@ def _name(place: Pointer) -> str | None:
 def _is_link(place: Pointer, value: Any) -> bool:
     """True for a link of HAL, and for its address."""
     return (isinstance(value, dict) and "href" in value) or (isinstance(value, str) and _name(place) == "href")
-
-
-def _number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str) or len(str(value)) > 40:
-        return None
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None

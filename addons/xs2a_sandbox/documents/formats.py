@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache, wraps
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -37,6 +38,17 @@ def _is_read_by(read: Callable[[str], Any], text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def number(value: Any) -> Decimal | None:
+    """The number that a JSON value is, or holds as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str) or len(str(value)) > _LONGEST:
+        return None
+    try:
+        read = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return read if read.is_finite() else None
 
 
 def is_uuid(text: str) -> bool:

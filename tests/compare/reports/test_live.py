@@ -51,14 +51,14 @@ def a_report(files: Sequence[Path] = (), ignoring: Ignoring | None = None) -> Li
 
 
 def test_one_line_for_what_differs_redacted_and_cut_short() -> None:
-    assert told(a_report(), compared(), compared("a"), compared("e", "b", "c", "d", "a")) == [
+    assert told(a_report(), compared(), compared("a"), compared("e", "b", "c", "d", "a"), compared("a")) == [
         "differs: GET /v1/hidden [account-list]: medium value at /a (bank 1, sandbox 1)",
         'differs: GET /v1/hidden [account-list]: medium value at /e (bank "'
-        + "x" * 38
+        + "x" * 58
         + '…, sandbox "'
-        + "x" * 38
+        + "x" * 58
         + "…);"
-        " medium value at /b (bank 2, sandbox 2); medium value at /c (bank 3, sandbox 3); 2 more",
+        " medium value at /b (bank 2, sandbox 2); medium value at /c (bank 3, sandbox 3); 1 more",
     ]
 
 
@@ -91,7 +91,7 @@ def test_ignore_rules_of_no_use_are_told() -> None:
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(live_report, "_KEPT", 2)
     report = a_report([tmp_path / "a.json"])
-    said = told(report, compared(), *[compared("a")] * 3, *[compared()] * 3)
+    said = told(report, compared(), compared("a"), compared("b"), compared("c"), *[compared()] * 3)
     assert len(said) == 3
     assert [exchange.number for exchange in report.report().exchanges] == [1, 2, 3, 5]
     last = list(report.end())
@@ -102,3 +102,21 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "cannot write" in list(a_report([tmp_path / "missing" / "a.json"]).end())[-1]
+
+
+def test_what_differs_alike_is_said_once_and_counted() -> None:
+    report = a_report()
+    assert len(told(report, *[compared("a")] * 20, *[compared()] * 4)) == 1
+    assert (
+        "  in 20 of 24 exchanges of account-list: medium value at /a (bank 1, sandbox 1), first in GET /v1/hidden"
+        in [*report.end()]
+    )
+
+
+def test_the_part_that_differs_is_in_sight() -> None:
+    texts = ["x" * 300 + end + "y" * 300 for end in ("ONE", "TWO")]
+    bank, sandbox = (replace(ENTRY, answer_body=f'{{"e":"{text}"}}'.encode()) for text in texts)
+    (line,) = told(a_report(), replace(compared("e"), bank=bank, sandbox=sandbox))
+    assert "xONEy" in line
+    assert "xTWOy" in line
+    assert len(line) < 250

@@ -82,7 +82,7 @@ def _finding(finding: Finding) -> dict[str, str]:
         "severity": finding.severity,
         "place": finding.where,
     }
-    members |= {name: getattr(finding, name) for name in ("bank", "sandbox", "by", "drift", "why")}
+    members |= {name: getattr(finding, name) for name in ("bank", "sandbox", "manner", "by", "drift", "why")}
     return {name: value for name, value in members.items() if value is not None}
 
 

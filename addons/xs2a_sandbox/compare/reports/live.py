@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xs2a_sandbox.compare.comparison import VERDICTS, Compared, Result, Verdict
-from xs2a_sandbox.compare.difference import SEVERITIES
+from xs2a_sandbox.compare.difference import SEVERITIES, Kind, Severity
 from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.reports import report as reports
-from xs2a_sandbox.compare.reports.report import ComparedExchange, Redact, Report, Tally
+from xs2a_sandbox.compare.reports.report import UNKNOWN, ComparedExchange, Finding, Redact, Report, Tally
+from xs2a_sandbox.compare.reports.wording import cut
 from xs2a_sandbox.errors import ConfigError
 
 SPARED = "a write, and --allow-writes was not given"
@@ -17,7 +18,16 @@ SPARED = "a write, and --allow-writes was not given"
 _KEPT = 1000
 """Exchanges that differ, and others, that are kept for the report files; of more only the number is told."""
 _NAMED = 3
-_SHORT = 40
+_LISTED = 50
+_SHORT = 60
+
+
+@dataclass
+class _Group:
+    """A difference that may occur in many exchanges: the first of them, and how many there are."""
+
+    first: str
+    exchanges: int = 0
 
 
 class LiveReport:
@@ -35,6 +45,8 @@ class LiveReport:
         self._verdicts: Counter[Verdict] = Counter()
         self._skipped: Counter[str] = Counter()
         self._said: set[str] = set()
+        self._operations: Counter[str] = Counter()
+        self._groups: dict[tuple[str, Severity, Kind, str], _Group] = {}
         self._spared: list[str] = []
         self._exchanges: dict[bool, list[ComparedExchange]] = {True: [], False: []}
 
@@ -50,6 +62,7 @@ class LiveReport:
         counts["exchanges"] += 1
         self._verdicts[compared.verdict] += 1
         counts["masked"] += len(compared.masked)
+        self._operations[compared.operation or UNKNOWN] += 1
         counts.update(difference.severity for difference in compared.differences)
         if compared.moved and compared.moved.done:
             counts["moved"] += 1
@@ -61,8 +74,22 @@ class LiveReport:
             self._exchanges[matters].append(replace(shown, number=counts["exchanges"]))
         if shown.trouble:
             self._once(f"cannot compare: {shown.trouble} (said once, counted at the end)")
-        elif shown.findings:
-            self.say(_line(shown))
+        elif new := self._grouped(shown):
+            self.say(_line(shown, new))
+
+    def _grouped(self, exchange: ComparedExchange) -> list[Finding]:
+        """The findings that no exchange before had; the others are counted."""
+        new, counted = [], set()
+        for one in exchange.findings:
+            key = exchange.operation, one.severity, one.kind, one.place
+            if key not in self._groups:
+                new.append(one)
+                if len(self._groups) < _KEPT:
+                    self._groups[key] = _Group(f"{_described(one)}, first in {exchange.request}")
+            if key in self._groups and key not in counted:
+                counted.add(key)
+                self._groups[key].exchanges += 1
+        return new
 
     def skip(self, why: str, operation: str = "") -> None:
         self._skipped[why] += 1
@@ -87,6 +114,11 @@ class LiveReport:
             counts["masked"],
         )
         yield tally.summary(made.bank, self._skipped.total())
+        groups = sorted(self._groups.items(), key=lambda pair: (SEVERITIES.index(pair[0][1]), -pair[1].exchanges))
+        for (operation, *_), group in groups[:_LISTED]:
+            yield f"  in {group.exchanges} of {self._operations[operation]} exchanges of {operation}: {group.first}"
+        if (more := len(groups) - _LISTED) > 0:
+            yield f"  and {more} more differences"
         if counts["moved"]:
             yield f"  moved {counts['moved']}: the sandbox has kept step with the bank"
         yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
@@ -109,16 +141,17 @@ class LiveReport:
             self.say(text)
 
 
-def _line(exchange: ComparedExchange) -> str:
-    shown = [
-        f"{one.severity} {one.kind}{'' if one.kind == 'status' else f' at {one.where or "the body"}'}"
-        f" (bank {_short(one.bank)}, sandbox {_short(one.sandbox)})"
-        for one in exchange.findings[:_NAMED]
-    ]
-    if (more := len(exchange.findings) - _NAMED) > 0:
+def _line(exchange: ComparedExchange, findings: Sequence[Finding]) -> str:
+    shown = [_described(one) for one in findings[:_NAMED]]
+    if (more := len(findings) - _NAMED) > 0:
         shown.append(f"{more} more")
-    return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(shown)}".replace("\n", " ")
+    return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(shown)}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+def _described(finding: Finding) -> str:
+    place = "" if finding.kind == "status" else f" at {finding.where or 'the body'}"
+    bank, sandbox = (
+        cut(one, other, _SHORT) for one, other in ((finding.bank, finding.sandbox), (finding.sandbox, finding.bank))
+    )
+    manner = f"; {finding.manner}" if finding.manner else ""
+    return f"{finding.severity} {finding.kind}{place} (bank {bank}, sandbox {sandbox}{manner})".replace("\n", " ")

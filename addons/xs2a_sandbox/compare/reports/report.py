@@ -12,8 +12,9 @@ from typing import Any
 from xs2a_sandbox.compare.comparison import COMPARED, VERDICTS, Against, Compared, Result, Verdict
 from xs2a_sandbox.compare.difference import SEVERITIES, Consequence, Difference, Kind, Severity, is_at_least
 from xs2a_sandbox.compare.masking import IgnoreRule
+from xs2a_sandbox.compare.reports.wording import cut, manner
 from xs2a_sandbox.compare.states import Move
-from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
+from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer, pointer_text
 from xs2a_sandbox.http import body, to_json
 from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.exchange import Exchange
@@ -31,6 +32,7 @@ _GONE: Any = object()
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A difference in words: `bank` and `sandbox` are what stands there, as JSON and cut short. `why` it is masked.
+    `manner`: how the two differ, seen before redaction.
 
     `where` as in `Difference`; `pointer` and `bank_pointer` are None for what is not in the body.
     """
@@ -47,6 +49,7 @@ class Finding:
     by: str | None = None
     drift: str | None = None
     why: str | None = None
+    manner: str | None = None
 
     @property
     def path(self) -> tuple[str, ...] | None:
@@ -290,6 +293,10 @@ class _Shown:
         self._raw: Content = body.read(entry.answer_body)
         self._content = body.read(self.entry.answer_body) if redact else self._raw
 
+    def raw(self, place: Pointer) -> Any:
+        """The value there before redaction."""
+        return next(iter(at_pointer(self._raw.value, [str(step) for step in place])), None)
+
     def find(self, place: Pointer) -> tuple[Pointer, Any, bool]:
         """The place where it is now, what stands there (`_GONE`: nothing), and whether that is the whole way."""
         raw, shown = self._raw.value, self._content.value
@@ -339,40 +346,44 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
         name = (sandbox if kind == "header-extra" else bank).header_name(difference.header)
         mine = ABSENT if kind == "header-extra" else bank.header(difference.header)
         theirs = ABSENT if kind == "header-missing" else sandbox.header(difference.header)
-        return Finding(kind, means, severity, f"header {name}", mine, theirs, header=name, why=why)
+        return Finding(kind, means, severity, f"header {name}", *_sides(mine, theirs), header=name, why=why)
     bank_place, mine, in_bank = bank.find(difference.bank_place)
     place, theirs, in_sandbox = sandbox.find(difference.place)
     if kind in ("member-missing", "element-missing") or (kind == "null" and in_bank and not in_sandbox):
         place, theirs, in_sandbox = (*place[: len(difference.place) - 1], *bank_place[-1:]), _GONE, in_bank
     elif kind in ("member-extra", "element-extra") or (kind == "null" and in_sandbox and not in_bank):
         bank_place, mine = (*bank_place[: len(difference.bank_place) - 1], *place[-1:]), _GONE
-    shown = _length if kind in ("length", "order") else _short
+    shown = _length if kind in ("length", "order") else _text
+    is_scalar = kind in ("value", "format", "type")
     return Finding(
         kind,
         means,
         severity,
         printable(pointer_text(place)) + ("" if in_sandbox or kind == "drift" else "/…"),
-        shown(mine),
-        shown(theirs),
+        *_sides(shown(mine), shown(theirs)),
         pointer=place,
         bank_pointer=bank_place,
         by=difference.by,
         drift=difference.drift,
         why=why,
+        manner=manner(bank.raw(difference.bank_place), sandbox.raw(difference.place)) if is_scalar else None,
     )
 
 
-def _short(value: Any) -> str:
+def _sides(bank: str, sandbox: str) -> tuple[str, str]:
+    return cut(bank, sandbox, _LONGEST), cut(sandbox, bank, _LONGEST)
+
+
+def _text(value: Any) -> str:
     if value is _GONE:
         return ABSENT
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
-    text = as_json(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return as_json(value)
 
 
 def _length(value: Any) -> str:
-    return f"{len(value)} elements" if isinstance(value, list) else _short(value)
+    return f"{len(value)} elements" if isinstance(value, list) else _text(value)
 
 
 def _written(rule: IgnoreRule) -> tuple[str, str]:

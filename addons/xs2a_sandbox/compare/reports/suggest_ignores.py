@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xs2a_sandbox.compare.difference import Kind
+from xs2a_sandbox.compare.difference import Consequence, Kind
 from xs2a_sandbox.compare.reports.report import UNKNOWN, ComparedExchange, Finding, Report
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.http import body as content
 
 _DRIFTING: frozenset[Kind] = frozenset({"value", "format", "header-changed"})
+_WITHOUT_MEANING: frozenset[Consequence] = frozenset({"other-value", "header"})
+"""Other values of what the schemas and cassettes list, such as states, currencies and error codes, have one."""
 _ALONE: frozenset[Kind] = frozenset({"member-extra", "element-extra", "type"})
 """Below these there is nothing at the bank to drift."""
 
@@ -75,6 +77,8 @@ def _refused(
 ) -> str | None:
     if group.kind not in _DRIFTING:
         return "structural: an app that reads this would notice"
+    if meant := next((one.consequence for _, one in pairs if one.consequence not in _WITHOUT_MEANING), None):
+        return f"{meant}: it has a meaning that the interface declares, and an app goes by it"
     if group.header:
         return None if group.header.isascii() and " " not in group.header else "its name is not shown"
     if not group.path:

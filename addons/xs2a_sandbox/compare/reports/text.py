@@ -76,6 +76,8 @@ def _cells(group: DifferenceGroup) -> Iterable[Text]:
     times = f", {group.times} times" if group.times > len(group.exchanges) else ""
     where.append(f"\n{group.operation}, {group.extent}{times}\nfirst: {group.request}", "dim")
     bank = Text(first.bank, "green")
+    if first.manner:
+        bank.append(f"\n{first.manner}", "dim")
     if first.drift:
         bank.append(f"\nagainst the schema: {first.drift}", "magenta")
     what = Text(group.kind, colour)
