@@ -113,12 +113,13 @@ class LiveReport:
             {severity: counts[severity] for severity in SEVERITIES},
             counts["masked"],
         )
-        yield tally.summary(made.bank, self._skipped.total())
         groups = sorted(self._groups.items(), key=lambda pair: (SEVERITIES.index(pair[0][1]), -pair[1].exchanges))
         for (operation, *_), group in groups[:_LISTED]:
-            yield f"  in {group.exchanges} of {self._operations[operation]} exchanges of {operation}: {group.first}"
+            of = self._operations[operation]
+            yield f"  in {group.exchanges} of {of} exchange{'s' if of > 1 else ''} of {operation}: {group.first}"
         if (more := len(groups) - _LISTED) > 0:
             yield f"  and {more} more differences"
+        yield tally.summary(made.bank, self._skipped.total())
         if counts["moved"]:
             yield f"  moved {counts['moved']}: the sandbox has kept step with the bank"
         yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
