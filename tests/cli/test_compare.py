@@ -19,6 +19,7 @@ from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine import build as assembly
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.tape import Tape
 
 URL = "https://bank.example/xs2a"
 CASE = """
@@ -149,7 +150,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch, *, redacted: bool, body: bytes = b
 
     time = datetime(2026, 11, 21, tzinfo=UTC)
     entry = Exchange(time, 1.0, URL, "GET", "/v1/accounts", Headers(), b"", 200, Headers(), body)
-    monkeypatch.setattr(script, "entries_of", lambda path: ([entry], redacted))
+    tape = Tape(Path(), (entry,), ("1a2b3c4d" if redacted else None,))
+    monkeypatch.setattr(script, "read_tape", lambda path: tape)
 
 
 def test_a_recording_stands_for_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

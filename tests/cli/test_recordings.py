@@ -1,7 +1,7 @@
 """`import`, `derive` and `export`, as they are typed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -41,6 +41,9 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
     class Redactor:
         def entry(self, entry: Exchange) -> Exchange:
             return replace(entry, target=entry.target.replace(IBAN, "hidden"), answer_body=b'"hidden"')
+
+        def tell(self, tell: Callable[[str, str], None]) -> None:
+            """It tells of nothing."""
 
     monkeypatch.setattr("xs2a_sandbox.engine.build.redactor_of", lambda settings, banks: Redactor())
     monkeypatch.setattr("xs2a_sandbox.redaction.pseudonyms.fingerprint", lambda key: "1a2b3c4d")

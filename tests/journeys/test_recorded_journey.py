@@ -26,6 +26,7 @@ from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.multipart import with_boundary, without_boundary
+from xs2a_sandbox.redaction import vault
 from xs2a_sandbox.redaction.body import note_of
 
 ROADS = ("proxy", "base URL")
@@ -43,6 +44,11 @@ KEPT = {
     "requestedExecutionDate", "country", "asOf",
 }  # fmt: skip
 """Members that say nothing of anybody."""
+
+OPENING = {
+    "token", "token of letters", "cookie", "api key", "client secret", "certificate", "signature", "password", "otp",
+}  # fmt: skip
+"""Kinds of secrets that open something."""
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])")
 
@@ -197,6 +203,19 @@ def test_no_secret_is_in_what_was_printed_while_replaying(tape: Tape) -> None:
 
 def test_no_secret_is_in_the_confdir(tape: Tape) -> None:
     assert not leaks(below("confdir", tape.home / "conf"))
+
+
+def test_the_vault_holds_what_identifies_and_nothing_that_opens_doors(tape: Tape) -> None:
+    opened = vault.read(tape.home / "conf" / vault.FILE, tape.home / "conf")
+    requests = [f"{one.target}\n{one.headers.pairs}".encode() for one in opened.requests.values()]
+    values = json.dumps([list(values.values()) for values in opened.values.values()], ensure_ascii=False).encode()
+    inside = Haystack("the vault", [*requests, *(one.body for one in opened.requests.values()), values])
+
+    assert [f"{s.kind} {s.value!r}, {s.place}" for s in PLANTED if s.kind in OPENING and inside.holds(s)] == []
+    assert len(opened.requests) == len(tape.recorded)
+    sent = [s for s in PLANTED if s.kind in ("iban", "name") and s.place.startswith(("query", "request body, POST"))]
+    assert sent
+    assert {s.place for s in sent if not inside.holds(s)} == set()
 
 
 def run(*arguments: str, cwd: Path) -> Result:

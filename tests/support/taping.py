@@ -19,6 +19,13 @@ from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import to_har
 from xs2a_sandbox.recording.derive import Derived, derive
+from xs2a_sandbox.recording.har_log import Recording
+from xs2a_sandbox.recording.tape import Tape, read_tape
+from xs2a_sandbox.redaction import vault
+from xs2a_sandbox.redaction.pseudonyms import fingerprint
+from xs2a_sandbox.redaction.real_values import Keeper
+from xs2a_sandbox.redaction.redactor import Redactor
+from xs2a_sandbox.redaction.rules import DEFAULT
 from xs2a_sandbox.state import MemoryStore
 
 URL = "https://xs2a.bank.example/psd2"
@@ -62,6 +69,20 @@ def tape(directory: Path, *entries: Exchange, name: str = "20261121T101112Z", re
     file = raw / f"{name}.har.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in [head, *map(to_har, entries)]))
     return file
+
+
+def redacted_tape(directory: Path, *entries: Exchange, key: bytes = b"k" * 32) -> Tape:
+    """These as a redacted recording in `directory`/tape, made with the vault in `directory`."""
+    redact = Keeper(Redactor(key), DEFAULT, vault.open_for_writing(directory), key).entry
+    recording = Recording(directory / "tape", redact, {"redacted": fingerprint(key)})
+
+    async def write() -> None:
+        for entry in entries:
+            await recording.add(entry)
+
+    asyncio.run(write())
+    recording.close()
+    return read_tape(directory / "tape")
 
 
 def bank_of_things(directory: Path) -> interface.Interface:

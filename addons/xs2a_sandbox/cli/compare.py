@@ -14,24 +14,26 @@ import click
 
 from xs2a_sandbox.authoring.examples import compose, examples
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.cli.flags import setting_flags
-from xs2a_sandbox.compare.comparison import Step
+from xs2a_sandbox.cli.flags import header_flag, setting_flags, vault_flag
+from xs2a_sandbox.compare.comparison import SAFE_METHODS, Step
+from xs2a_sandbox.compare.identifiers import identifiers_in, names_in
 from xs2a_sandbox.config import RealBank, load_settings
 from xs2a_sandbox.config.kinds import BANK_URL, NOISE_READS, SettingKind
 from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.errors import ConfigError, Unreadable
-from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.http import Headers, Request, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING
-from xs2a_sandbox.recording import har_log
-from xs2a_sandbox.recording.importers.har import read_har, read_json
+from xs2a_sandbox.recording.tape import Tape, read_tape
 from xs2a_sandbox.state.session import HEADER
 
 if TYPE_CHECKING:
     from xs2a_sandbox.compare.comparison import Against, Result
     from xs2a_sandbox.compare.difference import Severity
     from xs2a_sandbox.compare.reports.report import Report
+    from xs2a_sandbox.config import Settings
     from xs2a_sandbox.engine import Engine
+    from xs2a_sandbox.redaction.vault import OpenVault
 
 _RECORDED = (".har", ".jsonl")
 _FLOORS: "dict[str, Severity | None]" = {"high": "high", "medium": "medium", "low": "low", "none": None}
@@ -73,6 +75,8 @@ _path = click.Path(path_type=Path)
     show_default=True,
     help="Who answers as the bank should: is the sandbox wrong, or has the bank moved since the recording?",
 )
+@header_flag
+@vault_flag
 @click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank.")
 @click.option(
     "--noise-reads",
@@ -116,6 +120,8 @@ def compare(
     bank: str | None,
     offline: Path | None,
     against: "Against",
+    headers: tuple[tuple[str, str], ...],
+    vault: Path | None,
     allow_writes: bool,
     noise_reads: int,
     sca_timeout: int,
@@ -146,6 +152,7 @@ def compare(
     from xs2a_sandbox.compare.payment_user import PaymentUser
     from xs2a_sandbox.compare.reports.report import Question, printable, report
     from xs2a_sandbox.engine.build import build, redactor_of
+    from xs2a_sandbox.recording.derive import counted
     from xs2a_sandbox.recording.har_log import raw_files
     from xs2a_sandbox.upstream.client import check
 
@@ -155,8 +162,8 @@ def compare(
     if against == "recording" and (layers or not recorded):
         raise click.UsageError("--against recording takes recordings only: name one, and no cassettes")
     settings = load_settings(flags)
-    read = [entries_of(path) for path in ([offline] if offline else []) + recorded]
-    entries = [entry for recording, _ in read for entry in recording]
+    tapes = [read_tape(path) for path in ([offline] if offline else []) + recorded]
+    entries = [entry for tape in tapes for entry in tape.entries]
     url = bank or (entries[0].bank if entries else "")
     # With its certificates, and the cassettes that are for it.
     real = next((one for one in settings.banks if one.url == url), RealBank(bank))
@@ -175,16 +182,34 @@ def compare(
     )
     today = Clock().today()
     ignoring = rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)
+    # Told before anything is sent, and before the rest is read.
+    opened = _opened_vault(tapes, vault, settings.confdir) if bank else None
     engine = build(settings)
-    steps = of_entries(entries)
+    lacking: frozenset[int] = frozenset()
+    if opened:
+        entries, lacking = _as_sent(tapes, opened, settings, engine)
+    steps = [step for position, step in enumerate(of_entries(entries)) if position not in lacking]
+    if lacking:
+        click.echo(_LACKING.format(counted(len(lacking), "request")), err=True)
+    if bank and against == "sandbox" and not allow_writes:
+        orphans = _about_spared_writes(steps)
+        steps = [step for step in steps if step not in orphans]
+        if orphans:
+            click.echo(_ORPHANS.format(counted(len(orphans), "request")), err=True)
     if offline is None and (layers or not recorded):
         steps = [*of_examples(engine.interface, layers), *steps]
     shown = bank or str(offline)
     # A live bank's answers are never redacted yet; a recording says whether it is.
-    redacted = bank is None and all(is_redacted for _, is_redacted in read)
+    redacted = bank is None and all(tape.is_redacted for tape in tapes)
     if not steps:
         raise ConfigError("there is nothing to compare: no example and no recorded exchange")
-    redact = None if no_redact or redacted else redactor_of(settings, engine.banks).entry
+    steps = [replace(step, request=_with(step.request, headers)) for step in steps]
+    # With the recording's own key a report has its pseudonyms.
+    keys = {opened.keys[key] for tape in tapes for key in tape.keys if key} if opened else set()
+    redact = None
+    if not (no_redact or redacted):
+        redactor = redactor_of(settings, engine.banks, key=keys.pop()) if keys else redactor_of(settings, engine.banks)
+        redact = redactor.entry
     if redacted and not any(rule.tape for rule in engine.interface.rules):
         click.echo(_PSEUDONYMS, err=True)
     options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
@@ -219,6 +244,58 @@ def compare(
         click.get_current_context().exit(_DIFFERS)
 
 
+def _opened_vault(tapes: Sequence[Tape], file: Path | None, confdir: Path) -> "OpenVault | None":
+    """The vault named, or that of this machine; None if no recording is redacted. Raises ConfigError."""
+    if not any(key for tape in tapes for key in tape.keys):
+        return None
+    from xs2a_sandbox.recording.tape import without_vault
+    from xs2a_sandbox.redaction import vault
+
+    file = file or confdir / vault.FILE
+    if not file.exists():
+        raise without_vault(tapes, file)
+    return vault.read(file, confdir)
+
+
+def _as_sent(
+    tapes: Sequence[Tape], vault: "OpenVault", settings: "Settings", engine: "Engine"
+) -> tuple[list[Exchange], frozenset[int]]:
+    """All exchanges with real values, and the positions of those that lack what opens doors. Raises ConfigError."""
+    from xs2a_sandbox.engine.build import restorer_of
+    from xs2a_sandbox.recording.tape import as_sent
+
+    restorer = restorer_of(settings, engine.banks)
+    entries: list[Exchange] = []
+    lacking: set[int] = set()
+    for tape in tapes:
+        real = as_sent(tape, vault, restorer)
+        lacking |= {len(entries) + position for position in real.lacking}
+        entries += real.entries
+    return entries, frozenset(lacking)
+
+
+def _with(request: Request, fields: Sequence[tuple[str, str]]) -> Request:
+    """The request with these header fields in place of its own."""
+    names = {name.lower() for name, _ in fields}
+    own = (pair for pair in request.headers if pair[0].lower() not in names)
+    return replace(request, headers=Headers((*own, *fields)))
+
+
+def _about_spared_writes(steps: Sequence[Step]) -> list[Step]:
+    """The reads about what a recorded write has made: without the write only the bank still has it."""
+    made: set[str] = set()
+    orphans = []
+    for step in steps:
+        names = set(names_in(step.request))
+        if step.request.method in SAFE_METHODS:
+            orphans += [step] if made & names else []
+        elif step.recorded:
+            made |= {one for one in identifiers_in(body.read(step.recorded.answer_body).value) if one not in names}
+    return orphans
+
+
+_ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
+_LACKING = "left out: {} that held a password, a token or the like in path, query or body: such are never kept"
 _PSEUDONYMS = """note: the recording is redacted; its pseudonyms are no accounts of your test data, and will differ.
       Compare with the cassettes derived from it (compare DIR/cassettes --offline DIR), or with test data of yours.
 """
@@ -346,22 +423,3 @@ def of_entries(entries: Sequence[Exchange]) -> list[Step]:
         )
         for number, entry in enumerate(entries, 1)
     ]
-
-
-def entries_of(path: Path) -> tuple[list[Exchange], bool]:
-    """The exchanges of a recording's folder, of one of its files, or of a HAR document; and whether they are redacted.
-
-    Raises:
-        ConfigError: there is nothing to read there.
-    """
-    if path.suffix == ".har":
-        document = read_har(read_json(path), path)
-        return list(document.entries), document.redacted is not None
-    files = har_log.raw_files(path) if path.is_dir() else [path]
-    if not files:
-        raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
-    if not path.is_dir() and not har_log.is_raw(path):
-        form = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
-        raise ConfigError(f"{path} is no recording: {form}")
-    entries = [entry for file in files for entry in har_log.read_raw(file)]
-    return entries, all(bool(har_log.read_head(file).get("redacted")) for file in files)

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from xs2a_sandbox.config.table import SETTINGS
+from xs2a_sandbox.http.messages import TOKEN
 
 
 def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -27,6 +28,33 @@ def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., 
         return command
 
     return decorate
+
+
+def _headers(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for text in value:
+        name, colon, content = text.partition(":")
+        if not (colon and TOKEN.fullmatch(name) and content.strip().isprintable()):
+            # What was typed may be a secret: it is not repeated.
+            raise click.BadParameter("this is no header field; write it as 'Name: value'")
+        pairs.append((name, content.strip()))
+    return tuple(pairs)
+
+
+header_flag = click.option(
+    "--header",
+    "headers",
+    metavar="'NAME: VALUE'",
+    multiple=True,
+    callback=_headers,
+    help="A header field of every request, in place of its own: what opens doors is in no recording. May be repeated.",
+)
+vault_flag = click.option(
+    "--vault",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An exported vault, with what the recording's pseudonyms stand for. [vault in --confdir]",
+)
 
 
 def near(file: Path) -> Path:

@@ -44,7 +44,9 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
         click.echo(f"left out: {line}", err=True)
     if not foreign.entries:
         raise ConfigError(f"{source}: there is no exchange in it that could be imported")
-    redact, redacted = (None, foreign.redacted or False) if no_redact or foreign.redacted else _redaction(settings)
+    redact, redacted = (None, foreign.redacted or False)
+    if not (no_redact or foreign.redacted):
+        redact, redacted = _redaction(settings, keeps=True)
     entries = [redact(entry) for entry in foreign.entries] if redact else foreign.entries
     # Their URLs can hold a password.
     banks = sorted({entry.bank for entry in entries})
@@ -126,12 +128,15 @@ def _read(source: Path) -> "Foreign | Mappings":
     raise ConfigError(f"{source}: this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock")
 
 
-def _redaction(settings: Settings) -> tuple[Callable[["Exchange"], "Exchange"], str]:
+def _redaction(settings: Settings, *, keeps: bool = False) -> tuple[Callable[["Exchange"], "Exchange"], str]:
+    """The redaction, and the fingerprint of its key; with `keeps` the vault keeps what it replaces."""
     from xs2a_sandbox.engine import build
     from xs2a_sandbox.redaction import pseudonyms
 
     banks, _ = build.read_all(settings)
-    return build.redactor_of(settings, banks).entry, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir))
+    redactor = build.redactor_of(settings, banks)
+    redact = build.keeper(settings, redactor).entry if keeps else redactor.entry
+    return redact, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir))
 
 
 async def _write(directory: Path, entries: Sequence["Exchange"], head: dict[str, Any]) -> None:

@@ -1,10 +1,10 @@
 """Identifiers of the same thing on two sides: learned from paired answers, put into the requests that follow."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from xs2a_sandbox.compare.diff import IDENTIFIERS, PAGES
 from xs2a_sandbox.documents.formats import is_uuid
@@ -121,6 +121,26 @@ class Counterparts:
 
     def to_left(self, request: Request) -> Request:
         return _rewritten(request, self._to_left)
+
+
+def names_in(request: Request) -> Iterator[str]:
+    """All that a request may name in its path, query and header fields."""
+    path, _, query = request.target.partition("?")
+    yield from map(unquote, path.split("/"))
+    yield from (value for _, value in parse_qsl(query))
+    yield from (value for _, value in request.headers)
+
+
+def identifiers_in(value: Any) -> Iterator[str]:
+    """The identifiers that a body gives, wherever in it."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield from (text for name, text in one.items() if name in IDENTIFIERS and isinstance(text, str))
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
 
 
 def _own(text: str, base: str) -> str:

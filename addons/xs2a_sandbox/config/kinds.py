@@ -10,6 +10,8 @@ from xs2a_sandbox.clock import EXPECTED_TIME
 from xs2a_sandbox.config import readers
 
 PREFIX = "XS2A_SANDBOX_"
+VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
+"""The variable of the passphrase of the vault; it is no setting, so that it stands in no file."""
 
 Mode = Literal["simulate", "spy", "record", "compare"]
 MODES = ("simulate", "spy", "record", "compare")

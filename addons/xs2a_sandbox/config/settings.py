@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.config.kinds import PREFIX, Setting
+from xs2a_sandbox.config.kinds import PREFIX, VAULT_PASSPHRASE, Setting
 from xs2a_sandbox.config.readers import hint
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS, Settings
 from xs2a_sandbox.documents import own_file
@@ -118,7 +118,7 @@ def _from_environment(environ: Mapping[str, str], mistakes: list[str]) -> Iterat
     for variable in sorted(environ):
         if variable in by_variable:
             yield by_variable[variable], variable, environ[variable]
-        elif variable.startswith(PREFIX):
+        elif variable.startswith(PREFIX) and variable != VAULT_PASSPHRASE:
             if variable.removeprefix(PREFIX).lower() in BY_NAME:
                 mistakes.append(f"{variable}: can only be set in {FILE}")
             else:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 from xs2a_sandbox.bank import Bank, Banks, TestData, testdata
 from xs2a_sandbox.bank.handlers.table import HANDLERS
@@ -34,6 +35,9 @@ from xs2a_sandbox.redaction.rules import RedactionRules
 from xs2a_sandbox.state import MemoryStore, Store
 from xs2a_sandbox.state.sqlite import SqliteStore
 from xs2a_sandbox.upstream import client
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.redaction.real_values import Keeper, Restorer
 
 OWN = Path("cassettes")
 CASES = "cases"
@@ -245,7 +249,7 @@ def _passage(settings: Settings, real_banks: Sequence[RealBank], redactor: Redac
         "banks": [url for real in real_banks for url in real.urls],
         "redacted": pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)) if redact else False,
     }
-    recording = Recording(directory, redactor.entry if redact else None, head)
+    recording = Recording(directory, keeper(settings, redactor).entry if redact else None, head)
     try:
         recording.check()
     except RecordingFailed as error:
@@ -278,12 +282,44 @@ def redactor_of(
     key: bytes | None = None,
 ) -> Redactor:
     """A redactor for what these banks are sent and say; `key` is that in `confdir` unless another one is given."""
-    words = frozenset().union(*(replay.words(bank.interface) for bank in banks.all))
-    urls = {
-        url for bank in banks.all for url in (*bank.real.urls, *(f"https://{name}" for name in bank.real.host_names))
-    }
     key = key or pseudonyms.ensure_key(settings.confdir)
-    return kind(key, _rules(settings), words=words, banks=urls, unchanged=unchanged)
+    return kind(key, _rules(settings), unchanged=unchanged, **_harmless(banks))
+
+
+def restorer_of(settings: Settings, banks: Banks) -> "Restorer":
+    """Puts real values in the place of what `redactor_of` has made of them."""
+    from xs2a_sandbox.redaction.real_values import Restorer
+
+    return Restorer(b"-", _rules(settings), **_harmless(banks))
+
+
+def _harmless(banks: Banks) -> "_Harmless":
+    """What is no person's: the words of the interfaces, and where the banks are."""
+    return {
+        "words": frozenset().union(*(replay.words(bank.interface) for bank in banks.all)),
+        "banks": {
+            url
+            for bank in banks.all
+            for url in (*bank.real.urls, *(f"https://{name}" for name in bank.real.host_names))
+        },
+    }
+
+
+class _Harmless(TypedDict):
+    words: frozenset[str]
+    banks: set[str]
+
+
+def keeper(settings: Settings, redactor: Redactor) -> "Keeper":
+    """Redacts for a recording; what is replaced is kept in the vault in `confdir`. Raises ConfigError."""
+    from xs2a_sandbox.redaction import vault
+    from xs2a_sandbox.redaction.real_values import Keeper
+
+    opened = vault.open_for_writing(settings.confdir)
+    try:
+        return Keeper(redactor, _rules(settings), opened, pseudonyms.ensure_key(settings.confdir))
+    except OSError as error:
+        raise ConfigError(f"the vault in {settings.confdir} cannot be written: {error.strerror}") from None
 
 
 def _replay(settings: Settings, spoken: Interface, real: RealBank) -> Replay | None:

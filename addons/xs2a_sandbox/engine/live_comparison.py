@@ -2,16 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Source
-from xs2a_sandbox.compare.diff import IDENTIFIERS
-from xs2a_sandbox.compare.identifiers import Counterparts
+from xs2a_sandbox.compare.identifiers import Counterparts, identifiers_in, names_in
 from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.payment_user import links as links_of
@@ -242,8 +240,8 @@ class _Journey:
     def keep(self, request: Request, answer: Response, source: Source) -> None:
         """Remembers that what this write has made is there on one side only."""
         body = decode(Headers(answer.headers), answer.body)
-        named = set(_names(request))
-        for identifier in _identifiers(content.read(body or b"").value):
+        named = set(names_in(request))
+        for identifier in identifiers_in(content.read(body or b"").value):
             if identifier not in named:
                 if len(self._one_sided) >= _ONE_SIDED:
                     del self._one_sided[next(iter(self._one_sided))]
@@ -253,25 +251,7 @@ class _Journey:
         """The only side that has what the request names, if there is only one."""
         if not self._one_sided:
             return None
-        return next((self._one_sided[name] for name in _names(request) if name in self._one_sided), None)
-
-
-def _names(request: Request) -> Iterator[str]:
-    path, _, query = request.target.partition("?")
-    yield from map(unquote, path.split("/"))
-    yield from (value for _, value in parse_qsl(query))
-    yield from (value for _, value in request.headers)
-
-
-def _identifiers(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            yield from (text for name, text in one.items() if name in IDENTIFIERS and isinstance(text, str))
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+        return next((self._one_sided[name] for name in names_in(request) if name in self._one_sided), None)
 
 
 async def _nobody(request: Request) -> Response:

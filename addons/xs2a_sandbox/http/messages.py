@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import InvalidResponse
 
 Door = Literal["proxy", "tls", "direct", "process"]
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE = re.compile(r"[\r\n\x00]")
 
 
@@ -136,7 +136,7 @@ class Response:
 @lru_cache(512)
 def _no_token(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names that are no header names. Few answers differ in the names of their headers."""
-    return tuple(name for name in names if not _TOKEN.fullmatch(name))
+    return tuple(name for name in names if not TOKEN.fullmatch(name))
 
 
 def redirect(url: str, *headers: tuple[str, str]) -> Response:

@@ -4,7 +4,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -43,6 +43,8 @@ _NOTE = re.compile(
 _GZIP = b"\x1f\x8b"
 _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
 _IN_QUOTES = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"
+_LINKS_OF_A_VISIT = frozenset(("scaredirect", "scaoauth"))
+"""Links that a payment user is sent to."""
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
 """Members beside which `code` is an authorisation code."""
 
@@ -240,17 +242,24 @@ class _Members:
                 return [self.walk(each, name, (*place, str(n)), action, secret) for n, each in enumerate(value)]
             case dict():
                 codes = not _AUTHORISATION.isdisjoint(value)
-                return {
-                    self._censor.name(key): self.walk(
-                        inner,
-                        key,
-                        (*place, key),
-                        self._rules.members.get(key.lower(), action) or action_below(key),
-                        secret or allowlist.is_secret(key) or (codes and key == "code"),
-                    )
+                return dict(
+                    self._member(key, inner, place, action, secret or (codes and key == "code"))
                     for key, inner in value.items()
-                }
+                )
         return value
+
+    def _member(
+        self, key: str, value: Any, place: tuple[str, ...], action: Action | None, secret: bool
+    ) -> tuple[str, Any]:
+        action = self._rules.members.get(key.lower(), action) or action_below(key)
+        # Such a link lets in whoever has it: nobody is told of what is in it.
+        is_visit = key.lower() in _LINKS_OF_A_VISIT
+        if is_visit:
+            self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)
+        with self._censor.silence() if is_visit else nullcontext():
+            return self._censor.name(key), self.walk(
+                value, key, (*place, key), action, secret or self._censor.is_secret(key)
+            )
 
 
 def _raw(value: Any) -> Any:

@@ -130,12 +130,12 @@ class Pseudonyms:
             alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shaped)
             yield start, end, alone(text[start:end])
 
-    def host(self, name: str) -> str:
+    def host(self, text: str) -> str:
         """The name of a host, in lower case, label by label; the last of several stays if it can be a top level."""
-        if name in self.unchanged:
-            return name
+        if text in self.unchanged:
+            return text
         # Not `shaped`: a label such as `api` may be known from elsewhere, and would stay in replay alone.
-        inner, dot, last = name.lower().rpartition(".")
+        inner, dot, last = text.lower().rpartition(".")
         labels = [self._shape(label) for label in inner.split(".")] if dot else []
         return ".".join([*labels, last if dot and _TOP_LEVEL.fullmatch(last) else self._shape(last)])
 

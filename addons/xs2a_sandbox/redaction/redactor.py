@@ -3,7 +3,7 @@
 A list says what is harmless; all else is replaced or dropped, so that what nobody thought of does not get out.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from xs2a_sandbox.http import Headers, Request, Response
@@ -45,6 +45,10 @@ class Redactor:
         self._censor = self.censor(key, rules, words, unchanged)
         for bank in banks:
             self._censor.trust(bank)
+
+    def tell(self, tell: Callable[[str, str], None]) -> None:
+        """Tells from now on of each value that is replaced, and of its pseudonym; the thread is that which redacts."""
+        self._censor.tell = tell
 
     def entry[E: Exchange](self, entry: E) -> E:
         """The exchange as it may be written to disk."""
@@ -144,5 +148,9 @@ class Redactor:
             scheme = text.partition(" ")[0]
             return scheme if scheme.lower() in SCHEMES else None
         if name not in NOISE:
-            censor.dropped(text)
+            self._unknown(name, text)
         return None
+
+    def _unknown(self, name: str, text: str) -> None:
+        """A field of which nothing is known is left out."""
+        self._censor.dropped(text)

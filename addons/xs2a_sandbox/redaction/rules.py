@@ -45,6 +45,15 @@ class RedactionRules:
         fitting = [rule for rule in self.paths if rule.fits(place)]
         return min(fitting, key=lambda rule: rule.steps.count("*"), default=None)
 
+    def without(self, action: Action) -> "RedactionRules":
+        """These rules but for those with that action, of media types apart: a form that is known opens nothing."""
+        members, headers, queries = (
+            {name: one for name, one in actions.items() if one != action}
+            for actions in (self.members, self.headers, self.queries)
+        )
+        paths = tuple(rule for rule in self.paths if rule.action != action)
+        return RedactionRules(members, headers, queries, self.media, paths)
+
 
 DEFAULT = RedactionRules()
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock, get_ident
 from urllib.parse import quote, unquote, unquote_plus
@@ -180,18 +181,23 @@ _DEEPEST = 3
 
 class Censor:
     """Replaces values, or drops them. `words` are those of the interface, `unchanged` texts
-    that stay as they are, `remembered` those that were replaced before.
+    that stay as they are, `remembered` those that were replaced before. `tell` is told each value that is replaced, and
+    its pseudonym, but nothing that is dropped.
     """
+
+    pseudonyms: type[Pseudonyms] = Pseudonyms
 
     def __init__(
         self, key: bytes, rules: RedactionRules, words: Collection[str] = (), unchanged: Collection[str] = ()
     ) -> None:
+        self.tell: Callable[[str, str], None] | None = None
+        self._silent: set[int] = set()
         self._counts: Counter[int] = Counter()
         self._lock = Lock()  # recordings are written in one thread while another one writes the log
         self._rules = rules
         self._words = frozenset(words)
         self._hosts: frozenset[str] = frozenset()
-        self._pseudonyms = Pseudonyms(key, {part for text in unchanged for part in (text, *_parts(text))})
+        self._pseudonyms = self.pseudonyms(key, {part for text in unchanged for part in (text, *_parts(text))})
         self.remembered = Remembered()
 
     def trust(self, bank: str) -> str:
@@ -232,7 +238,7 @@ class Censor:
         """A text under this name. `exact`: the user's rule that asks for `action` names this very place."""
         if action == "keep" and exact:
             return text
-        if action == "drop" or secret or allowlist.is_secret(name):
+        if action == "drop" or secret or self.is_secret(name):
             return self.dropped(text)
         if action == "keep":
             return text if self.remembered.knows(text) else self.remembered.replaced(text)
@@ -262,8 +268,8 @@ class Censor:
         """A number of JSON, as it was written."""
         if action == "keep" and exact:
             return text
-        if action == "drop" or secret or allowlist.is_secret(name):
-            return self._made(text, "0")
+        if action == "drop" or secret or self.is_secret(name):
+            return self._left_out(text, "0")
         if action == "keep" or (action is None and self.is_harmless(name, text)):
             return text
         return self._made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
@@ -330,7 +336,7 @@ class Censor:
         for part in _SEPARATORS.split(text):
             if len(part) >= _SECRET and _DIGIT.search(part):
                 self.remembered.add(part, DROPPED)
-        return self._made(text, DROPPED) if text else text
+        return self._left_out(text, DROPPED) if text else text
 
     def replaced(self, text: str) -> str:
         """Also what would be kept by its kind: moments, amounts, UUIDs."""
@@ -345,8 +351,30 @@ class Censor:
         return text if allowlist.is_moment(text) or vocabulary.is_bare(text) else self._piecewise(text)
 
     def prose(self, text: str) -> str:
-        """Redacts what is said to somebody, such as the text of an error."""
-        return text if self.is_unchanged(text) else in_words(text, self)
+        """Redacts what is said to somebody, such as the text of an error. As it may quote anything, nobody is told."""
+        if self.is_unchanged(text):
+            return text
+        with self.silence():
+            return in_words(text, self)
+
+    def expect_visit(self, link: str) -> None:
+        """Takes note of a link that a payment user is sent to."""
+
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        """Tells nobody of what this thread redacts meanwhile."""
+        thread = get_ident()
+        was_silent = thread in self._silent
+        self._silent.add(thread)
+        try:
+            yield
+        finally:
+            if not was_silent:
+                self._silent.discard(thread)
+
+    def is_secret(self, name: str) -> bool:
+        """True if what has this name opens something, with all that is in it."""
+        return allowlist.is_secret(name)
 
     def spots(self, text: str) -> str:
         """Only accounts, cards and e-mail addresses in it are replaced, but for those that stay as they are."""
@@ -434,6 +462,11 @@ class Censor:
         return self._counts[get_ident()]
 
     def _made(self, text: str, new: str) -> str:
+        if new != text and self.tell and get_ident() not in self._silent:
+            self.tell(text, new)
+        return self._left_out(text, new)
+
+    def _left_out(self, text: str, new: str) -> str:
         if new != text:
             with self._lock:
                 self._counts[get_ident()] += 1

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.http.xml import local_name, parse_xml
-from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
 from xs2a_sandbox.redaction.values import Censor, action_below
 from xs2a_sandbox.redaction.vocabulary import humps, word_lists
@@ -107,7 +106,7 @@ class _Elements:
 
         name = local_name(element.tag)
         meaning = spelled_out(name)
-        secret = secret or allowlist.is_secret(meaning)
+        secret = secret or self._censor.is_secret(meaning)
         action = self._rules.members.get(name.lower(), action) or action_below(meaning)
         names: Any = {prefix and self._censor.name(prefix): self._namespace(u) for prefix, u in element.nsmap.items()}
         tag = self._tag(element.tag)
@@ -141,7 +140,7 @@ class _Elements:
         name = local_name(attribute)
         action = self._rules.members.get(name.lower(), action)
         meaning = spelled_out(name)
-        secret = secret or allowlist.is_secret(meaning)
+        secret = secret or self._censor.is_secret(meaning)
         return self._text(meaning, text, (*place, f"@{name}"), action, secret) or ""
 
     def _aside(self, aside: "etree._Element") -> "etree._Element":

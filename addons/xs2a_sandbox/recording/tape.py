@@ -1,0 +1,110 @@
+"""Recordings as they are read, and with the real values that stand behind their pseudonyms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording import har_log
+from xs2a_sandbox.recording.importers.har import read_har, read_json
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.redaction.real_values import Restorer
+    from xs2a_sandbox.redaction.vault import OpenVault
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """The exchanges of a recording; `keys` has for each the fingerprint of its pseudonyms' key, None without any."""
+
+    path: Path
+    entries: tuple[Exchange, ...]
+    keys: tuple[str | None, ...]
+
+    @property
+    def is_redacted(self) -> bool:
+        return all(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class RealTape:
+    """A recording's exchanges with real values, and which of their requests cannot be sent again, as they have held
+    what opens doors: `lacking` are their positions.
+    """
+
+    entries: tuple[Exchange, ...]
+    lacking: frozenset[int]
+
+
+def read_tape(path: Path) -> Tape:
+    """The exchanges of a recording's folder, of one of its files, or of a HAR document.
+
+    Raises:
+        ConfigError: there is nothing to read there.
+    """
+    if path.suffix == ".har":
+        document = read_har(read_json(path), path)
+        return Tape(path, document.entries, (document.redacted,) * len(document.entries))
+    files = har_log.raw_files(path) if path.is_dir() else [path]
+    if not files:
+        raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
+    if not path.is_dir() and not har_log.is_raw(path):
+        form = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
+        raise ConfigError(f"{path} is no recording: {form}")
+    entries: list[Exchange] = []
+    keys: list[str | None] = []
+    for file in files:
+        key = har_log.read_head(file).get("redacted")
+        entries += har_log.read_raw(file)
+        keys += [str(key) if key else None] * (len(entries) - len(keys))
+    return Tape(path, tuple(entries), tuple(keys))
+
+
+def as_sent(tape: Tape, vault: "OpenVault", restorer: "Restorer") -> RealTape:
+    """The exchanges with the values that the vault holds in place of their pseudonyms.
+
+    Raises:
+        ConfigError: it does not know the recording, or not all of its requests.
+    """
+    from xs2a_sandbox.redaction.vault import digest
+
+    if unknown := sorted({key for key in tape.keys if key and key not in vault.keys}):
+        raise ConfigError(
+            f"{tape.path} was redacted with the key {', '.join(unknown)}, and the vault {vault.file} knows nothing of "
+            f"what was: nothing was sent. {_WAYS}"
+        )
+    names = [key and digest(entry) for entry, key in zip(tape.entries, tape.keys, strict=True)]
+    missing = [name for name in names if name and name not in vault.requests]
+    if missing:
+        raise ConfigError(
+            f"the vault {vault.file} lacks {len(missing)} of the {len(names)} requests of {tape.path} as they were "
+            f"sent: nothing was sent now. {_WAYS}"
+        )
+    entries, lacking = [], set()
+    for position, (entry, key, name) in enumerate(zip(tape.entries, tape.keys, names, strict=True)):
+        if not (key and name):
+            entries.append(entry)
+            continue
+        real = vault.requests[name]
+        entries.append(restorer.knowing(vault.values.get(key, {})).recorded(entry, real))
+        if not real.is_whole:
+            lacking.add(position)
+    return RealTape(tuple(entries), frozenset(lacking))
+
+
+def without_vault(tapes: Sequence[Tape], file: Path) -> ConfigError:
+    """The error for redacted recordings where there is no vault."""
+    names = ", ".join(str(tape.path) for tape in tapes if any(tape.keys))
+    return ConfigError(
+        f"{names}: the recording is redacted, and there is no vault {file} that knows what its pseudonyms stand for, "
+        f"so nothing was sent. {_WAYS}"
+    )
+
+
+_WAYS = (
+    "Compare on the machine, and with the --confdir, that the recording was made with; or export the vault there "
+    "(xs2a-sandbox vault export FILE) and name it here (--vault FILE); or record again. Without a bank no vault is "
+    "needed: --offline"
+)

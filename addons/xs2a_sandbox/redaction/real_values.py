@@ -1,0 +1,242 @@
+"""The way back from pseudonyms: what of an exchange a vault may keep, and how it comes into its place again."""
+
+import logging
+import re
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from threading import get_ident
+from typing import Any, Self
+
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.http.multipart import is_multipart
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.redaction import allowlist
+from xs2a_sandbox.redaction.body import note_of, notes, redacted_body
+from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, fingerprint
+from xs2a_sandbox.redaction.redactor import Redactor
+from xs2a_sandbox.redaction.rules import DEFAULT, Action, RedactionRules
+from xs2a_sandbox.redaction.values import DROPPED, Censor
+from xs2a_sandbox.redaction.vault import RealRequest, Vault, digest
+
+log = logging.getLogger("xs2a_sandbox")
+
+_TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+\.")
+"""How a JSON Web Token begins."""
+_VISITS = 1000
+"""Links for payment users that are remembered."""
+_MOST = 100_000
+"""Values that are remembered to be in the vault, so that they are not written again."""
+
+
+class _Other(Pseudonyms):
+    """Gives for a text whatever `other` does, of whichever kind it is."""
+
+    def other(self, text: str) -> str:
+        return text
+
+    def shaped(self, text: str) -> str:
+        return self.other(text)
+
+    text = spots = host = iban = pan = ip = number = date = shaped
+
+
+class _Secrets(Censor):
+    """Drops what opens doors, also where it is met again later, and leaves all else as it is."""
+
+    pseudonyms = _Other
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._visits: deque[tuple[str, ...]] = deque(maxlen=_VISITS)
+
+    def expect_visit(self, link: Any) -> None:
+        if isinstance(link, str):
+            origin, scheme, rest = link.partition("://")
+            path = rest.partition("/")[2] if scheme else origin
+            self._visits.append(split_target(path).segments)
+
+    def is_visit(self, target: str) -> bool:
+        """True if it is a page that a payment user was sent to; who has its address is let in."""
+        segments = split_target(target).segments
+        # Links have the whole path, targets what is below the bank's URL.
+        return segments != () and any(visit[-len(segments) :] == segments for visit in self._visits)
+
+    def prose(self, text: str) -> str:
+        return self._made(text, text)
+
+    def is_secret(self, name: str) -> bool:
+        # A challenge may show the one-time password that answers it.
+        return super().is_secret(name) or name.lower() == "challengedata"
+
+    def opens(self, text: str) -> bool:
+        """True if it holds something that was dropped before, or a token."""
+        return _TOKEN.search(text) is not None or bool(self.remembered.spans(text, whole=True))
+
+    def _made(self, text: str, new: str) -> str:
+        return self._left_out(text, DROPPED) if self.opens(text) else text
+
+
+class WithoutSecrets(Redactor):
+    """Drops what opens doors, and nothing else: what remains tells who somebody is."""
+
+    censor = _Secrets
+    _censor: _Secrets
+
+    def __init__(self, rules: RedactionRules = DEFAULT) -> None:
+        # Whatever a recording is to keep, a token does not get into a vault.
+        super().__init__(b"", rules.without("keep"))
+
+    def opens(self, text: str) -> bool:
+        """True if a text is or holds what was dropped before."""
+        return self._censor.opens(text)
+
+    def real_request(self, exchange: Exchange) -> RealRequest:
+        """The request, as a vault may keep it."""
+        self.entry(exchange)  # to know what opens doors before the path is looked at
+        if self._censor.is_visit(exchange.target):
+            return RealRequest(DROPPED, Headers(), b"", is_whole=False)
+        target = self._censor.url(exchange.target)
+        before = self._censor.count
+        body = redacted_body(exchange.body, self._media(exchange), self._censor, self._rules)
+        is_same = body == exchange.body or (is_multipart(self._media(exchange)) and before == self._censor.count)
+        headers, _ = self._message(exchange.headers, exchange.body)
+        is_whole = (
+            is_same
+            and target == exchange.target
+            and not notes(body, self._media(exchange))
+            and all(value in exchange.headers.all(name) or name.lower() in _MAY_LACK for name, value in headers)
+        )
+        return RealRequest(target, headers, body, is_whole)
+
+    def _media(self, exchange: Exchange) -> str:
+        return media_type(exchange.headers.get("content-type"))
+
+    def _unknown(self, name: str, text: str) -> None:
+        # Not remembered, what is in such a field keeps nothing else out: it may be the customer's name.
+        if allowlist.is_secret(name):
+            super()._unknown(name, text)
+
+
+_MAY_LACK = allowlist.URL_HEADERS | {"content-type", "content-length"}
+"""Header fields with which a request can be sent without a part of them: a `state` that only its app knows."""
+
+
+class Keeper:
+    """Redacts exchanges for a recording, and keeps in a vault what it replaces in them. One thread may use it."""
+
+    def __init__(self, redactor: Redactor, rules: RedactionRules, vault: Vault, key: bytes) -> None:
+        self._redactor = redactor
+        self._secrets = WithoutSecrets(rules)
+        self._vault = vault
+        self._key = fingerprint(key)
+        self._fresh: dict[str, str] = {}
+        self._kept: set[tuple[str, str]] = set()
+        self._thread = 0
+        self._has_failed = False
+        redactor.tell(self._replaced)
+        vault.add_key(key)
+
+    def entry[E: Exchange](self, entry: E) -> E:
+        """The exchange as it may be written to disk; by then the vault has the rest of it."""
+        real = self._secrets.real_request(entry)
+        self._thread = 0 if real.target == DROPPED else get_ident()
+        try:
+            recorded = self._redactor.entry(entry)
+        finally:
+            self._thread = 0
+        values = {pseudonym: text for pseudonym, text in self._fresh.items() if not self._secrets.opens(text)}
+        self._fresh = {}
+        try:
+            self._vault.add(self._key, digest(recorded), real, values)
+        except OSError as error:
+            if not self._has_failed:
+                log.warning(
+                    "the vault cannot be written: %s. What is recorded now cannot be compared with its bank later",
+                    error.strerror,
+                )
+            self._has_failed = True
+            return recorded
+        if len(self._kept) > _MOST:
+            self._kept = set()
+        self._kept.update(values.items())
+        return recorded
+
+    def _replaced(self, text: str, pseudonym: str) -> None:
+        # What other threads redact is for the log, and perhaps no part of a recording.
+        if self._thread == get_ident() and (pseudonym, text) not in self._kept:
+            self._fresh[pseudonym] = text
+
+
+class _PutBack(_Other):
+    """Gives what a pseudonym stands for."""
+
+    values: Mapping[str, str] = {}
+
+    def other(self, text: str) -> str:
+        return self.values.get(text, text)
+
+
+class _Restoring(Censor):
+    """Leaves what opens doors: it was never recorded, and comes from the app."""
+
+    pseudonyms = _PutBack
+    _pseudonyms: _PutBack
+
+    def know(self, values: Mapping[str, str]) -> None:
+        self._pseudonyms.values = values
+
+    def dropped(self, text: str) -> str:
+        return text
+
+    def number(
+        self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
+    ) -> str:
+        if secret or action == "drop" or allowlist.is_secret(name):
+            return text
+        return super().number(name, text, action, exact=exact)
+
+
+class Restorer(Redactor):
+    """Puts real values in the place of their pseudonyms, and leaves all else. Made as the redactor was."""
+
+    censor = _Restoring
+    _censor: _Restoring
+
+    def knowing(self, values: Mapping[str, str]) -> Self:
+        """Itself, from now on with these values by their pseudonyms."""
+        self._censor.know(values)
+        return self
+
+    def request(self, request: Request) -> Request:
+        headers, body = self._message(request.headers, request.body)
+        return replace(request, target=self._censor.url(request.target), headers=headers, body=body)
+
+    def answer(self, response: Response) -> Response:
+        headers, body = self._message(Headers(response.headers), response.body)
+        return replace(response, headers=headers.pairs, body=body)
+
+    def recorded(self, exchange: Exchange, real: RealRequest) -> Exchange:
+        """A recorded exchange as it was, with its real request; what was dropped stays so."""
+        fields = {name.lower() for name, _ in real.headers}
+        # What somebody's rule has kept in the recording, though it opens a door.
+        more = (pair for pair in exchange.headers if pair[0].lower() not in fields)
+        headers, body = self._message(exchange.answer_headers, exchange.answer_body)
+        return replace(
+            exchange,
+            target=real.target,
+            headers=Headers((*real.headers, *more)),
+            body=real.body,
+            answer_headers=headers,
+            answer_body=body,
+        )
+
+    def _message(self, headers: Headers, body: bytes) -> tuple[Headers, bytes]:
+        fields, new = super()._message(headers, body)
+        return (headers, body) if note_of(new) and not note_of(body) else (fields, new)
+
+    def _header(self, name: str, text: str) -> str | None:
+        new = super()._header(name, text)
+        return text if new is None else new

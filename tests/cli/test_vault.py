@@ -1,0 +1,58 @@
+"""`xs2a-sandbox vault`: it leaves the machine under a passphrase only."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.taping import redacted_tape, taped
+from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.redaction import vault
+
+IBAN = "AT459880000010204711"
+PASSPHRASE = "XS2A_SANDBOX_VAULT_KEY"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(PASSPHRASE, raising=False)
+    monkeypatch.setattr(vault, "_COST", 2)
+    redacted_tape(Path("conf"), taped(f"/v1/accounts/{IBAN}"))
+
+
+def export(file: str = "v", confdir: str = "conf") -> Result:
+    return CliRunner().invoke(cli, ["vault", "export", file, "--confdir", confdir], prog_name="xs2a-sandbox")
+
+
+def test_it_is_not_written_without_a_passphrase() -> None:
+    done = export()
+    assert done.exit_code == 2
+    assert "under a passphrase only: set XS2A_SANDBOX_VAULT_KEY" in done.output
+    assert not Path("v").exists()
+
+
+def test_what_is_written_opens_with_the_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
+    done = export()
+    assert (done.exit_code, done.output) == (0, "the vault with 1 request was written to v\n")
+    assert IBAN not in Path("v").read_text()
+    (real,) = vault.read(Path("v"), Path("nowhere")).requests.values()
+    assert real.target == f"/v1/accounts/{IBAN}"
+
+
+def test_a_file_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
+    Path("v").write_text("mine")
+    done = export()
+    assert done.exit_code == 2
+    assert "v is there already: name another file, or remove it" in done.output
+    assert Path("v").read_text() == "mine"
+
+
+def test_where_there_is_no_vault_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
+    done = export(confdir="elsewhere")
+    assert done.exit_code == 2
+    assert "there is no vault" in done.output
+    assert not Path("elsewhere").exists()

@@ -1,0 +1,126 @@
+"""Recordings as they are read, and as they were before they were redacted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.taping import redacted_tape, taped
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import har
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording import har_log as recording
+from xs2a_sandbox.recording.tape import as_sent, read_tape
+from xs2a_sandbox.redaction import vault
+from xs2a_sandbox.redaction.real_values import Restorer
+
+IBAN = "AT459880000010204711"
+
+
+def entry(target: str = "/v1/x") -> Exchange:
+    return taped(target)
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording that is a list of targets."""
+    monkeypatch.setattr(recording, "raw_files", lambda directory: sorted(directory.glob("raw/*.har.jsonl")))
+    monkeypatch.setattr(recording, "is_raw", lambda file: True)
+    monkeypatch.setattr(recording, "read_raw", lambda file: [entry(line) for line in file.read_text().split()])
+    monkeypatch.setattr(recording, "read_head", lambda file: {"redacted": "safe" in file.name})
+
+
+@pytest.mark.usefixtures("reading")
+def test_a_recording_is_a_folder_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "1-safe.har.jsonl").write_text("/a /b")
+    (tmp_path / "raw" / "2-safe.har.jsonl").write_text("/c")
+    found = read_tape(tmp_path)
+    assert ([e.target for e in found.entries], found.is_redacted) == (["/a", "/b", "/c"], True)
+    found = read_tape(tmp_path / "raw" / "2-safe.har.jsonl")
+    assert [e.target for e in found.entries] == ["/c"]
+    (tmp_path / "raw" / "3.har.jsonl").write_text("/d")
+    assert read_tape(tmp_path).is_redacted is False
+
+
+@pytest.mark.parametrize(
+    ("said", "redacted"), [({}, False), ({"_redacted": "1a2b3c4d"}, True), ({"_redacted": 1}, False)]
+)
+def test_a_har_document_says_whether_it_is_redacted(tmp_path: Path, said: dict[str, Any], redacted: bool) -> None:
+    document = har.log([entry("/a"), entry("/b")])
+    document["log"] |= said
+    (tmp_path / "x.har").write_text(json.dumps(document))
+    found = read_tape(tmp_path / "x.har")
+    assert ([e.target for e in found.entries], found.is_redacted) == (["/a", "/b"], redacted)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "this is no JSON"),
+        ("[]", "log.entries is no list"),
+        ('{"log": {}}', "log.entries is no list"),
+        ('{"log": {"entries": [7]}}', r"log.entries\[0\]: "),
+    ],
+)
+def test_what_is_no_har_says_so(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "x.har").write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        read_tape(tmp_path / "x.har")
+
+
+@pytest.mark.usefixtures("reading")
+def test_an_empty_folder_holds_no_recording(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no recording in"):
+        read_tape(tmp_path)
+
+
+def test_a_redacted_recording_is_as_it_was_with_its_vault(tmp_path: Path) -> None:
+    was = taped(f"/v1/accounts/{IBAN}", {"iban": IBAN, "ownerName": "Anna Grünwald"}, headers=[("PSU-ID", "anna")])
+    tape = redacted_tape(tmp_path, was)
+    assert IBAN not in str(tape.entries)
+    real = as_sent(tape, vault.read(tmp_path / vault.FILE, tmp_path), Restorer(b"-"))
+    (one,) = real.entries
+    assert (one.target, one.headers.pairs, one.body) == (was.target, was.headers.pairs, b"")
+    assert json.loads(one.answer_body) == json.loads(was.answer_body)
+    assert not real.lacking
+
+
+def test_a_har_document_of_it_is_known_too(tmp_path: Path) -> None:
+    was = taped(
+        f"/v1/accounts?iban={IBAN}", {}, "POST", headers=[("Content-Type", "application/json")], body={"a": IBAN}
+    )
+    redacted_tape(tmp_path, was)
+    recording.export(tmp_path / "tape", tmp_path / "all.har")
+    real = as_sent(read_tape(tmp_path / "all.har"), vault.read(tmp_path / vault.FILE, tmp_path), Restorer(b"-"))
+    assert [(one.target, one.body) for one in real.entries] == [(was.target, was.body)]
+
+
+def test_what_held_a_secret_cannot_be_sent_again(tmp_path: Path) -> None:
+    json_type = [("Content-Type", "application/json")]
+    password = taped("/v1/x", {}, "PUT", headers=json_type, body={"psuData": {"password": "alpenrose7"}})
+    tape = redacted_tape(
+        tmp_path, taped("/v1/y"), password, taped("/v1/z", headers=[("Authorization", "Bearer 2fa81bc0")])
+    )
+    real = as_sent(tape, vault.read(tmp_path / vault.FILE, tmp_path), Restorer(b"-"))
+    assert real.lacking == {1}
+    assert "alpenrose7" not in str(real)
+    assert "2fa81bc0" not in str(real)
+
+
+def test_a_vault_that_does_not_know_the_recording_says_so(tmp_path: Path) -> None:
+    tape = redacted_tape(tmp_path / "one", taped(f"/v1/accounts/{IBAN}"))
+    redacted_tape(tmp_path / "other", taped("/v1/x"), key=b"o" * 32)
+    opened = vault.read(tmp_path / "other" / vault.FILE, tmp_path / "other")
+    with pytest.raises(ConfigError, match=r"redacted with the key .* knows nothing of what was: nothing was sent"):
+        as_sent(tape, opened, Restorer(b"-"))
+
+
+def test_a_vault_that_lacks_a_request_says_how_many(tmp_path: Path) -> None:
+    tape = redacted_tape(tmp_path, taped(f"/v1/accounts/{IBAN}"), taped("/v1/x"))
+    (tmp_path / vault.FILE).unlink()
+    redacted_tape(tmp_path, taped("/v1/x"))
+    opened = vault.read(tmp_path / vault.FILE, tmp_path)
+    with pytest.raises(ConfigError, match=r"lacks 1 of the 2 requests .*: nothing was sent now"):
+        as_sent(tape, opened, Restorer(b"-"))
