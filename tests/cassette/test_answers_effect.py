@@ -1,9 +1,16 @@
+import json
+
 import pytest
 
-from tests.support.writing import ask, engine, rules
+from tests.support.engine_client import limits
+from tests.support.writing import BANK, SCHEMAS, ask, check, engine, problems, rules
+from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette.answers import compile_effect
 from xs2a_sandbox.cassette.expressions import ROOTS
+from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.state import MemoryStore
 
 SCOPE = {"uuid": lambda: "an-id", "path": {"id": "p1"}, "body": {"a": 1, "x": "k"}}
 
@@ -116,3 +123,85 @@ def test_effects_are_made_in_turn_with_the_answer(tmp_path):
     bank = engine(tmp_path, rules(rule))
     assert [ask(bank, "/v1/things/a").body for _ in range(3)] == [b'"r"', b'"r"', b'"one"']
     assert ask(bank, "/v1/things/b").body == b'"r"'
+
+
+def test_values_are_named_once_for_answer_and_effects(tmp_path):
+    layer = rules(
+        {
+            "id": "made",
+            "match": {"path": "/made"},
+            "let": {"id": "{{ uuid() }}", "self": "/made/{{ let.id }}"},
+            "respond": {"headers": {"Location": "{{ let.self }}"}, "body": "{{ let.id }}"},
+            "effects": [{"set": "state.notes[let.id]", "to": {"self": "{{ let.self }}"}}],
+        },
+        {"id": "all", "match": {"path": "/all"}, "respond": {"body": "{{ state.notes }}"}},
+    )
+    bank = engine(tmp_path, layer)
+    first, second = ask(bank, "/made"), ask(bank, "/made")
+    ids = [json.loads(answer.body) for answer in (first, second)]
+    assert ids[0] != ids[1]
+    assert Headers(first.headers).get("location") == f"/made/{ids[0]}"
+    assert json.loads(ask(bank, "/all").body) == {id: {"self": f"/made/{id}"} for id in ids}
+
+
+def test_a_value_is_named_before_it_is_used(tmp_path):
+    spec = {"match": {"path": "/a"}, "respond": {"body": "{{ let.b }}"}}
+    (problem,) = problems(tmp_path, rules({"id": "a", "let": {"b": "{{ let.c }}", "c": 1}, **spec}))
+    assert (problem.code, "unknown name 'let'" in problem.text) == ("expression", True)
+    (problem,) = problems(tmp_path / "other", rules({"id": "a", **spec}))
+    assert "unknown name 'let'" in problem.text
+
+
+def test_an_operations_values_are_there_for_what_it_answers_to_a_rules_handler(tmp_path):
+    error = {"status": 404, "code": "C", "text": "t"}
+    operation = {
+        "id": "a",
+        "method": "GET",
+        "path": "/v1/consents/{consentId}",
+        "let": {"who": "operation"},
+        "handler": "consents.status",
+        "respond": {"body": "{{ let.who }}"},
+    }
+    bank = {**BANK, "operations": [operation], "errors": {**BANK["errors"], "consent-unknown": error}}
+    rule = {"id": "b", "match": {"operation": "a"}, "handler": "consents.status", "let": {"who": "rule"}}
+    layer = {"rules.yaml": {"cassette": 1, "rules": [rule]}}
+    made = {"consents": {"c": {"consentStatus": "valid"}}}
+    read, found = check(tmp_path, layer, bank=bank)
+    assert not found
+    said = Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData(made, ()), limits=limits())
+    assert ask(said, "/v1/consents/c").body == b'"rule"'
+
+
+@pytest.mark.parametrize(("n", "expected"), [("1", {"a": {"n": "1"}}), ("2", {})])
+def test_an_effect_may_have_a_condition(tmp_path, n, expected):
+    layer = rules(
+        {
+            "id": "made",
+            "match": {"path": "/made"},
+            "effects": [{"when": "query.n == '1'", "set": "state.notes['a'].n", "to": "{{ query.n }}"}],
+        },
+        {"id": "all", "match": {"path": "/all"}, "respond": {"body": "{{ state.notes }}"}},
+    )
+    bank = engine(tmp_path, layer)
+    ask(bank, f"/made?n={n}")
+    assert json.loads(ask(bank, "/all").body) == expected
+
+
+def test_a_mistake_in_the_condition_of_an_effect_has_its_place():
+    assert effect(when="qurey.a", delete="state.notes['a']")[1] == [("when",)]
+
+
+def test_the_schema_of_an_answer_may_be_named_by_a_path_parameter(tmp_path):
+    operation = {
+        "id": "a",
+        "method": "GET",
+        "path": "/v1/both/{kind}",
+        "where": {"kind": ["status", "list"]},
+        "answers": {"200": "authorisation-{kind}"},
+        "respond": {"nulls": "fill", "body": {}},
+    }
+    bank = engine(tmp_path, bank={**BANK, "operations": [operation]})
+    assert json.loads(ask(bank, "/v1/both/status").body) == {"psuMessage": None}
+    wrong = {**operation, "answers": {"200": "authorisations-{kind}"}}
+    texts = [problem.text for problem in problems(tmp_path / "other", bank={**BANK, "operations": [wrong]})]
+    assert any("there is no schema 'authorisations-list'; did you mean 'authorisation-list'?" in one for one in texts)

@@ -11,6 +11,7 @@ from xs2a_sandbox.cassette.expressions import (
     mismatches,
     render,
 )
+from xs2a_sandbox.cassette.work import WORK, Work
 from xs2a_sandbox.errors import ExpressionError
 
 SCOPE = {
@@ -381,3 +382,54 @@ def test_kinds_of_values_that_do_not_go_together_are_told_to_who_asks(text, told
         assert compile_text(text)(scope) is None
     assert [source for source, _ in found] == ([text] if told else [])
     assert compile_text(text)(scope) is None
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ({"each": "{{ body.list }}", "give": {"n": "{{ entry }}"}}, [{"n": 3}, {"n": None}, {"n": 1}]),
+        ({"each": "{{ body.list }}", "as": "one", "when": "one", "give": "{{ one + 1 }}"}, [4, 2]),
+        ({"each": "{{ body.text }}", "give": "{{ entry }}"}, []),
+        ({"each": "{{ body.nothing }}", "give": "{{ entry }}"}, []),
+        ({"each": [[1, 2], [3]], "as": "row", "give": {"each": "{{ row }}", "give": "{{ entry * 2 }}"}}, [[2, 4], [6]]),
+        (
+            {"each": [1], "give": {"n?": "{{ body.null }}", "m?": "{{ entry }}", "o?": None, "p?": 1}},
+            [{"m": 1, "p": 1}],
+        ),
+        ({"merge": [{"a": 1, "b": {"c": 2}}, "{{ body.nothing }}", {"b": {"d": 3}}]}, {"a": 1, "b": {"c": 2, "d": 3}}),
+        ({"merge": [{"a": 1, "b": 2}, {"a": None, "b": "{{ body.null }}"}]}, {}),
+        ({"merge": []}, None),
+        ({"each": "{{ body.list }}"}, {"each": [3, None, 1]}),
+        ({"merge": "{{ body.list }}", "other": 1}, {"merge": [3, None, 1], "other": 1}),
+        ({"each": [1], "give": 2, "page": 3}, {"each": [1], "give": 2, "page": 3}),
+    ],
+)
+def test_lists_and_mappings_are_made_of_others(template, expected):
+    reported = []
+    compiled = compile_value(template, RESULT_ROOTS, lambda at, text: reported.append((at, text)))
+    assert (render(compiled, SCOPE), reported) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("template", "place", "part"),
+    [
+        ({"a": {"each": "{{ x }}", "give": 1}}, ("a", "each"), "unknown name 'x'"),
+        ({"each": [1], "give": {"b": "{{ entri }}"}}, ("give", "b"), "unknown name 'entri'"),
+        ({"each": [1], "when": "entri", "give": 1}, ("when",), "unknown name 'entri'"),
+        ({"each": [1], "as": "state", "give": 1}, ("as",), "'state' is no name for an entry"),
+        ({"each": [1], "as": "a b", "give": 1}, ("as",), "'a b' is no name for an entry"),
+        ({"merge": [{"a": "{{ x }}"}]}, ("merge", 0, "a"), "unknown name 'x'"),
+        ({"a?": "{{ x }}"}, ("a?",), "unknown name 'x'"),
+        ({"each": ["{{ entry }}"], "give": 1}, ("each", 0), "unknown name 'entry'"),
+    ],
+)
+def test_a_mistake_in_what_makes_lists_and_mappings_has_its_place(template, place, part):
+    reported = []
+    compile_value(template, RESULT_ROOTS, lambda at, text: reported.append((at, text)))
+    assert [at for at, text in reported if part in text] == [place]
+
+
+def test_lists_made_of_lists_are_bounded():
+    rows = {"each": "{{ [1] * 90000 }}", "give": {"each": "{{ [1] * 90000 }}", "give": 1}}
+    with pytest.raises(ExpressionError, match="more work"):
+        render(compile_value(rows, RESULT_ROOTS, lambda at, text: None), {**SCOPE, WORK: Work()})

@@ -1,5 +1,6 @@
 """What a request lacks is said as a bank would."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,3 +163,45 @@ def test_a_body_of_another_media_type(tmp_path: Any, media: str | None, body: st
 
     assert answer.status == status
     assert not words or words in said(answer, status)
+
+
+STEPS = """
+    errors:
+      taken: {status: 409, code: TAKEN, number: N1, text: "{{ id }} is taken: {{ expected }}"}
+      odd: {status: 418, code: ODD, number: N2, text: "{{ expected }} at {{ path }}"}
+    operations:
+      - id: noted
+        method: POST
+        path: /v1/notes/{id}
+        require:
+          - headers: {X-Level: {format: uuid}}
+          - headers: {X-Kind: {in: [a, b]}}
+            body: {/text: {exists: true}}
+            error: odd
+          - that: path.id != body.text
+            error: taken
+            values: {id: "{{ path.id }}", expected: another}
+          - query: {page: {exists: true}}
+        respond: {body: noted}
+"""
+
+
+@pytest.mark.parametrize(
+    ("headers", "text", "query", "status", "code", "said"),
+    [
+        ({"X-Level": "1"}, "t", "", 400, "FORMAT_ERROR", "the header X-Level must be a UUID"),
+        ({"X-Kind": "c"}, "n", "", 418, "ODD", "the header X-Kind must be one of a, b"),
+        ({}, None, "", 418, "ODD", "the member /text is missing at /text"),
+        ({}, "n", "", 409, "TAKEN", "n is taken: another"),
+        ({}, "t", "", 400, "FORMAT_ERROR", "the query parameter page is missing"),
+        ({}, "t", "?page=1", 200, "", ""),
+    ],
+)
+def test_requirements_are_met_one_after_the_other_each_with_its_error(
+    tmp_path: Path, headers: dict[str, str], text: str | None, query: str, status: int, code: str, said: str
+) -> None:
+    client = Client(an_engine(layers=cassette(tmp_path, STEPS)))
+    usual = {"X-Level": "0cae8c3e-1111-4222-8333-444455556666", "X-Kind": "a"}
+    answer = client.post(f"/v1/notes/n{query}", json={"text": text} if text else {}, headers={**usual, **headers})
+    assert answer.status == status
+    assert status == 200 or (answer.error["code"] == code and said in answer.error["text"])

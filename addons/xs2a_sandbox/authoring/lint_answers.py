@@ -13,6 +13,7 @@ from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import write
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.expressions import Scope, mismatches
+from xs2a_sandbox.cassette.layers import schema_names
 from xs2a_sandbox.cassette.matchers import TEXT, Constraint, sample
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.cassette.path_pattern import LITERAL
@@ -34,7 +35,7 @@ def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) ->
     names = _names(by, interface)
     for below, answer in answers(by):
         name = answer.schema or names.get(str(answer.status))
-        if name and answer.is_fixed and not _is_raw(by, below):
+        if name and "{" not in name and answer.is_fixed and not _is_raw(by, below):
             response = write(replace(answer, headers=()), (), {}, names, schemas)
             if wrong := _complaint(response, name, schemas):
                 pointer, text = wrong
@@ -47,9 +48,10 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
     if not response.body or response.fault or not is_json(media):
         return None
     possible = _possible(by, interface, response.status)
-    names = [name for name in sorted(possible, key=str) if name]
-    if len(names) < len(possible):
+    if None in possible:
         return None
+    operation = _operation(by, interface)
+    names = sorted({one for name in possible for one in schema_names(name, operation)})
     wrong = [one for name in names if (one := _complaint(response, name, schemas))]
     return wrong[0][1] if len(wrong) == len(names) else None
 
@@ -153,7 +155,8 @@ def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Cl
 
 def _made(by: Operation | Rule, interface: Interface) -> Example:
     bare = example(by, interface, 0, {}, {})
-    constraints = by.constraints if isinstance(by, Rule) else by.require.constraints
+    required = by.require.steps if isinstance(by, Operation) else ()
+    constraints = by.constraints if isinstance(by, Rule) else tuple(c for step in required for c in step.constraints)
     request: dict[str, Any] = {"where": dict(_parameters(bare))}
     for part in ("headers", "query"):
         request[part] = _values(constraints, part)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from xs2a_sandbox.cassette import Operation, Rule
 from xs2a_sandbox.cassette.matchers import Constraint
-from xs2a_sandbox.cassette.model import Requirement
+from xs2a_sandbox.cassette.model import Pointer, Requirement
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.http.body_members import Kind, kind_of
@@ -17,12 +17,24 @@ _ELEMENT = re.compile(r"@?[^\W\d][\w.\-\u00b7]*")
 def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[Problem]:
     """`operation` is the one whose requirements a request meets before the rule `by` is looked at."""
     if isinstance(by, Operation):
-        yield from _checked(by, _required(by.require), by.require.constraints, "require")
+        yield from _required_by(by, ())
         return
-    types = _asked(by) or (_required(operation.require) if operation and not by.skips_requirements else ())
-    yield from _checked(by, types, by.constraints, "match")
-    if by.require:
-        yield from _checked(by, by.require.media or types, by.require.constraints, "require")
+    types = _asked(by) or (_of_all(operation.require) if operation and not by.skips_requirements else ())
+    yield from _checked(by, types, by.constraints, ("match",))
+    yield from _required_by(by, types)
+
+
+def _required_by(by: Operation | Rule, types: Sequence[str]) -> Iterator[Problem]:
+    """The problems with its own requirements; `types` are what a body is of where they say nothing."""
+    is_list = isinstance(by.origin.written.get("require"), list)
+    for number, step in enumerate(by.require.steps if by.require else ()):
+        own = _required(step) if isinstance(by, Operation) else step.media
+        pointer: Pointer = ("require", number) if is_list else ("require",)
+        yield from _checked(by, own or types, step.constraints, pointer, step.schema)
+
+
+def _of_all(require: Requirement) -> Sequence[str]:
+    return next((types for step in require.steps if (types := _required(step))), ())
 
 
 def _required(require: Requirement) -> Sequence[str]:
@@ -38,27 +50,25 @@ def _asked(rule: Rule) -> Sequence[str]:
 
 
 def _checked(
-    by: Operation | Rule, types: Sequence[str], constraints: Sequence[Constraint], key: str
+    by: Operation | Rule,
+    types: Sequence[str],
+    constraints: Sequence[Constraint],
+    pointer: Pointer,
+    schema: str | None = None,
 ) -> Iterator[Problem]:
     if not types:
         return
-    if (
-        key == "require"
-        and by.require
-        and by.require.schema is not None
-        and not any(kind_of(t) == "json" for t in types)
-    ):
+    if schema is not None and not any(kind_of(t) == "json" for t in types):
         text = f"a body of the type {' or '.join(types)} has no JSON Schema"
-        yield by.origin.problem("body-media", text, (key, "body", "schema"))
+        yield by.origin.problem("body-media", text, (*pointer, "body", "schema"))
     for constraint in constraints:
         if constraint.place.part != "body" or constraint.fits(()):
             continue
         reasons = [_MISFITS[kind_of(media)](constraint) for media in types]
         if all(reasons):
             name = constraint.place.name or next(iter(constraint.spec))
-            yield by.origin.problem(
-                "body-media", f"no body of the type {' or '.join(types)} fits this: {reasons[0]}", (key, "body", name)
-            )
+            text = f"no body of the type {' or '.join(types)} fits this: {reasons[0]}"
+            yield by.origin.problem("body-media", text, (*pointer, "body", name))
 
 
 def _of_json(constraint: Constraint) -> str | None:

@@ -1,6 +1,6 @@
 """Names that nothing has: in expressions, and in the state that effects set."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.authoring.lint_answers import texts
@@ -50,6 +50,7 @@ class Members:
         shapes = {**_ROOTS, "state": self._state(), "testdata": self._state(rates={_ANY: None})}
         if (result := self._result(by)) is not None:
             shapes["result"] = result
+        shapes["let"] = dict.fromkeys(by.origin.written.get("let", ()))
         for pointer, text in expressions(by):
             for root, keys in chains(text):
                 if wrong := _unknown(shapes[root], keys, root) if root in shapes else _headers(root, keys):
@@ -175,11 +176,24 @@ def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
             yield (*below, "when"), braced(answer["when"])
         for key in _COMPUTED if answer.get("raw") is not True else ():
             yield from _braces(answer.get(key), (*below, key))
+    yield from _braces(written.get("let"), ("let",))
+    for number, step in enumerate(_listed(written.get("require"))):
+        pointer: Pointer = ("require", number) if isinstance(written["require"], list) else ("require",)
+        if "that" in step:
+            yield (*pointer, "that"), braced(step["that"])
+        yield from _braces(step.get("values"), (*pointer, "values"))
     for number, effect in enumerate(written.get("effects", ())):
         yield from _braces(effect.get("to"), ("effects", number, "to"))
+        if "when" in effect:
+            yield ("effects", number, "when"), braced(effect["when"])
     if "amend" in written:
         for key in ("status", "headers", "body", "patch"):
             yield from _braces(written["amend"].get(key), ("amend", key))
+
+
+def _listed(require: Any) -> Sequence[Any]:
+    """The steps of what is required; a rule may say `none`."""
+    return require if isinstance(require, list) else [require] if isinstance(require, dict) else []
 
 
 def _braces(value: Any, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:

@@ -241,7 +241,7 @@ def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | Non
 
 def _request(operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData) -> dict[str, Any]:
     """A request that the operation's requirements take."""
-    required = operation.require.constraints
+    required = [constraint for step in operation.require.steps for constraint in step.constraints]
     request: dict[str, Any] = {}
     fitting = next((a for a in operation.where if _takes(a, where)), ())
     listed = {c.place.name for c in operation.where[0]} if fitting == operation.where[0] else set()
@@ -258,8 +258,9 @@ def _request(operation: Operation, where: Mapping[str, str], schemas: Schemas, d
     }
     query = {c.place.name: sample(c.spec) for c in required if c.place.part == "query" and not c.fits(())}
     request |= {key: value for key, value in (("headers", headers), ("query", query)) if value}
-    if operation.require.schema and not operation.require.optional:
-        request["body"] = of_schema(schemas[fill_name(operation.require.schema, values)].node)
+    for step in operation.require.steps:
+        if step.schema and not step.optional:
+            request["body"] = of_schema(schemas[fill_name(step.schema, values)].node)
     return request
 
 

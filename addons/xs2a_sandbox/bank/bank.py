@@ -14,6 +14,7 @@ from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
 from xs2a_sandbox.cassette.expressions import render
 from xs2a_sandbox.cassette.index import Index, Lookup, Parameters, candidates
 from xs2a_sandbox.cassette.model import Behaviour
+from xs2a_sandbox.cassette.requirements import fill_name
 from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import stranger
@@ -241,8 +242,14 @@ class Bank:
         if behaviour.handler:
             scope["result"] = HANDLERS[behaviour.handler](call)
             answers = answers or default.respond
+        if let := (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
+            scope["let"] = {}
+            for name, value in let:
+                scope["let"][name] = render(value, scope)
         answer = self._next(call, by.id, behaviour) if behaviour.sequence else choose(answers, scope)
         names = behaviour.answers or default.answers or {}
+        if call.path and any("{" in name for name in names.values()):
+            names = {status: fill_name(name, call.path) for status, name in names.items()}
         outcome.delay = answer.delay.seconds() if answer.delay else 0.0
         for effect in behaviour.effects:
             effect.apply(call.state, scope)

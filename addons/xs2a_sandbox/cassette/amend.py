@@ -10,7 +10,7 @@ from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPo
 
 from xs2a_sandbox.cassette.answers import JSON, NO_BODY, Delay, Report, compile_fields, status_of, with_content_type
 from xs2a_sandbox.cassette.expressions import ROOTS, Render, Scope, compile_value, render
-from xs2a_sandbox.cassette.values import to_text
+from xs2a_sandbox.cassette.values import merged, to_text
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer, pointer_text
 from xs2a_sandbox.http import Headers, Response, to_json
 from xs2a_sandbox.http.media_type import is_json, media_type
@@ -84,19 +84,6 @@ def compile_amendment(spec: Mapping[str, Any], report: Report) -> Amendment:
         merge = compile_value(spec["body"], AMEND_ROOTS, lambda below, text: report(("body", *below), text))
     steps = [_step(one, _below(report, "patch", position)) for position, one in enumerate(spec.get("patch", ()))]
     return Amendment(status, headers, merge, tuple(filter(None, steps)), delay, spec.get("fault"))
-
-
-def merged(value: Any, patch: Any) -> Any:
-    """The value with a JSON Merge Patch applied to it."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(value) if isinstance(value, Mapping) else {}
-    for name, change in patch.items():
-        if change is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), change)
-    return result
 
 
 def _below(report: Report, *pointer: str | int) -> Report:

@@ -42,8 +42,11 @@ class Effect:
     members: tuple[str, ...]
     value: Any
     deletes: bool
+    when: Callable[[Scope], bool] | None = None
 
     def apply(self, state: Transaction, scope: Scope) -> None:
+        if self.when and not self.when(scope):
+            return
         id = to_text(render(self.id, scope))
         if not id:
             raise BankError("internal", reason=f"an effect on {self.collection} has no id")
@@ -67,6 +70,11 @@ def compile_effect(spec: Mapping[str, Any], roots: frozenset[str], report: Repor
     members = tuple(fits["members"].split(".")[1:])
     if key == "delete" and members:
         report((key,), "only a whole document can be deleted; set a member to null instead")
+    when = None
+    try:
+        when = compile_condition(spec["when"], roots) if "when" in spec else None
+    except ExpressionError as error:
+        report(("when",), str(error))
     try:
         id = compile_text(fits["text"] if fits["quote"] else "{{ " + fits["expression"] + " }}", roots)
     except ExpressionError as error:
@@ -75,7 +83,7 @@ def compile_effect(spec: Mapping[str, Any], roots: frozenset[str], report: Repor
     value = compile_value(spec.get("to"), roots, lambda pointer, text: report(("to", *pointer), text))
     if key == "set" and not members and not (isinstance(spec["to"], dict) or callable(value)):
         report(("to",), "a document is a mapping; to set one value, name its member")
-    return Effect(fits["collection"], id, members, value, deletes=key == "delete")
+    return Effect(fits["collection"], id, members, value, key == "delete", when)
 
 
 def _with_member(document: Mapping[str, Any], members: tuple[str, ...], value: Any) -> dict[str, Any]:

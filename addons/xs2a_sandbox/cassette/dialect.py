@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from xs2a_sandbox.bundled import SCENARIOS, bundled
-from xs2a_sandbox.cassette.amend import merged
 from xs2a_sandbox.cassette.model import Cassette, Extension, Pointer, SourcePlace
+from xs2a_sandbox.cassette.values import merged
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from xs2a_sandbox.cassette import work
-from xs2a_sandbox.cassette.values import as_time, to_text
+from xs2a_sandbox.cassette.values import as_time, merged, to_text
 from xs2a_sandbox.cassette.work import WORK, Work, metered, size, spend, weighed
 from xs2a_sandbox.errors import ExpressionError
 
@@ -304,7 +304,13 @@ def compile_value(
             report(pointer, str(error))
             return value
     if isinstance(value, dict):
+        if isinstance(value.get("merge"), list) and len(value) == 1:
+            return _compile_merge(compile_value(value["merge"], roots, report, functions, (*pointer, "merge")))
+        if {"each", "give"} <= value.keys() <= _EACH:
+            return _compile_each(value, roots, report, functions, pointer)
         items = tuple((k, compile_value(v, roots, report, functions, (*pointer, k))) for k, v in value.items())
+        if any(name.endswith("?") for name in value):
+            return _without_missing(tuple((k.removesuffix("?"), k.endswith("?"), v) for k, v in items))
         if any(callable(v) for _, v in items):
             return lambda scope: {k: v(scope) if callable(v) else v for k, v in items}
     elif isinstance(value, list):
@@ -312,6 +318,69 @@ def compile_value(
         if any(map(callable, entries)):
             return lambda scope: [v(scope) if callable(v) else v for v in entries]
     return value
+
+
+_EACH = {"each", "as", "when", "give"}
+ENTRY = "entry"
+"""The root that an entry of a list is, where `as` gives it no other name."""
+
+
+def _without_missing(items: tuple[tuple[str, bool, Any], ...]) -> Render:
+    """A mapping whose members with a question mark are left out when they come out null."""
+
+    def mapping(scope: Scope) -> dict[str, Any]:
+        rendered = ((name, is_optional, render(value, scope)) for name, is_optional, value in items)
+        return {name: value for name, is_optional, value in rendered if not (is_optional and value is None)}
+
+    return mapping
+
+
+def _compile_merge(parts: Any) -> Render:
+    """Each part is a JSON Merge Patch of what those before it make; one that is null changes nothing."""
+
+    def merge(scope: Scope) -> Any:
+        first, *others = [part for part in render(parts, scope) if part is not None] or [None]
+        return reduce(merged, others, first)
+
+    return merge
+
+
+def _compile_each(
+    spec: Mapping[str, Any],
+    roots: frozenset[str],
+    report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str],
+    pointer: tuple[str | int, ...],
+) -> Render:
+    """A list made of another one, entry by entry; of what is no list there is nothing."""
+    name = spec.get("as", ENTRY)
+    if not isinstance(name, str) or not name.isidentifier() or name in ROOTS | FUNCTIONS | {"result", "let"}:
+        report((*pointer, "as"), f"{name!r} is no name for an entry: write a word that is no root of expressions")
+        name = ENTRY
+    inner = roots | {name}
+    entries = compile_value(spec["each"], roots, report, functions, (*pointer, "each"))
+    given = compile_value(spec["give"], inner, report, functions, (*pointer, "give"))
+    holds = None
+    try:
+        holds = compile_condition(spec["when"], inner) if "when" in spec else None
+    except ExpressionError as error:
+        report((*pointer, "when"), str(error))
+
+    def each(scope: Scope) -> list[Any]:
+        listed = render(entries, scope)
+        if not isinstance(listed, list | tuple):
+            return []
+        before = work.begin(scope.get(WORK) or Work())
+        try:
+            spend(len(listed))
+        except SecurityError as error:
+            raise ExpressionError(f"{error} in {spec['each']!r}") from None
+        finally:
+            work.end(before)
+        scopes = ({**scope, name: entry} for entry in listed)
+        return [render(given, one) for one in scopes if holds is None or holds(one)]
+
+    return each
 
 
 Key = str | int | None

@@ -351,12 +351,18 @@ def _dangling(
                 if owner and place.name not in owner.pattern.names:
                     text = f"the path {owner.pattern.text} has no parameter {place.name}"
                     yield origin.problem("where", text, ("match",))
-        for name in schema_names(by.require.schema, owner) if by.require else ():
-            yield from _unknown(origin, "unknown-schema", name, schemas, "require", "body", "schema")
+        is_list = isinstance(origin.written.get("require"), list)
+        for number, step in enumerate(by.require.steps if by.require else ()):
+            at = ("require", number) if is_list else ("require",)
+            for name in schema_names(step.schema, owner):
+                yield from _unknown(origin, "unknown-schema", name, schemas, *at, "body", "schema")
+            if step.error:
+                yield from _unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
             yield from _unknown(origin, "unknown-handler", behaviour.handler, handlers, "handler")
-        for status, name in (behaviour.answers or {}).items():
-            yield from _unknown(origin, "unknown-schema", name, schemas, "answers", status)
+        for status, named in (behaviour.answers or {}).items():
+            for name in schema_names(named, owner):
+                yield from _unknown(origin, "unknown-schema", name, schemas, "answers", status)
         listed = behaviour.answers or (owner.behaviour.answers if owner else None) or {}
         for below, answer in answers(by):
             by_status = isinstance(answer.status, int) and str(answer.status) not in listed
@@ -402,6 +408,7 @@ def _errors(
         handler = handlers.get(by.behaviour.handler or "")
         raised |= {answer.error for _, answer in answers(by) if answer.error}
         raised |= set(by.otherwise.values()) if isinstance(by, Operation) else set()
+        raised |= {step.error for step in (by.require.steps if by.require else ()) if step.error}
         if handler is None:
             continue
         raises = handler.with_options(by.behaviour.options or {}).raises

@@ -56,17 +56,29 @@ class Recorded:
 class Requirement:
     """All that a request must bring. `schema` names the body's JSON Schema; `{parameter}` in it is a path parameter.
 
-    The body is of one of the types `media`, or else JSON. An `optional` body is looked at only if there is one.
+    The body is of one of the types `media`, or else JSON. An `optional` body is looked at only if there is one. `that`
+    is a condition. What fails is `error`, with these `values`, else what the kind of mistake is. Those `following` are
+    looked at one after the other, once this one is met.
     """
 
     constraints: tuple[Constraint, ...] = ()
     schema: str | None = None
     optional: bool = False
     media: tuple[str, ...] = ()
+    that: Callable[[Scope], bool] | None = None
+    that_text: str = ""
+    error: str | None = None
+    values: Any = None
+    following: tuple["Requirement", ...] = ()
+
+    @property
+    def steps(self) -> tuple["Requirement", ...]:
+        """Itself and those following, in their order."""
+        return (self, *self.following)
 
     def with_every(self, every: "Requirement") -> "Requirement":
         """Adds what every request must bring, where this one does not ask something of the same place itself."""
-        places = {constraint.place for constraint in self.constraints}
+        places = {constraint.place for step in self.steps for constraint in step.constraints}
         added = tuple(constraint for constraint in every.constraints if constraint.place not in places)
         return replace(self, constraints=self.constraints + added)
 
@@ -86,6 +98,7 @@ class Behaviour:
     bank: bool = False
     answers: Mapping[str, str] | None = None
     effects: tuple[Effect, ...] = ()
+    let: tuple[tuple[str, Any], ...] = ()
     amend: Amendment | None = None
 
 

@@ -3,6 +3,7 @@
 import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from itertools import starmap
@@ -115,7 +116,7 @@ class _Reader:
             pattern=pattern,
             where=tuple(self.where(one, at, pattern) for one, at in _each({"where": {}, **spec}, "where", pointer)),
             otherwise=spec.get("otherwise", {}),
-            require=self.requirement(spec.get("require", {}), (*pointer, "require")),
+            require=self.requirements(spec.get("require", {}), (*pointer, "require")),
             behaviour=self.behaviour(spec, pointer),
             examples=tuple(spec.get("examples", ())),
             origin=SourcePlace(self.document, pointer),
@@ -138,10 +139,10 @@ class _Reader:
             self.note((*pointer, "on_exhausted"), "behaviour", "on_exhausted goes with a sequence")
         if "with" in spec and "handler" not in spec:
             self.note((*pointer, "with"), "behaviour", "with goes with a handler")
-        for key in ("answers", "effects") if "amend" in spec else ():
+        for key in ("answers", "effects", "let") if "amend" in spec else ():
             if key in spec:
                 self.note((*pointer, key), "behaviour", f"a rule that amends an answer has no {key}")
-        if "amend" in spec and isinstance(spec.get("require"), dict):
+        if "amend" in spec and isinstance(spec.get("require"), dict | list):
             text = "a rule that amends an answer requires nothing itself; write it as match, or require: none"
             self.note((*pointer, "require"), "behaviour", text)
         pattern = self.pattern(match["path"], (*at, "path")) if "path" in match else None
@@ -160,7 +161,7 @@ class _Reader:
             constraints=constraints,
             when=self.tried((*at, "when"), "expression", compile_condition, match["when"]) if "when" in match else None,
             when_text=match.get("when"),
-            require=self.requirement(require, (*pointer, "require")) if isinstance(require, dict) else None,
+            require=self.requirements(require, (*pointer, "require")) if isinstance(require, dict | list) else None,
             skips_requirements=require == "none",
             behaviour=self.behaviour(spec, pointer),
             examples=tuple(spec.get("examples", ())),
@@ -189,6 +190,11 @@ class _Reader:
 
     def behaviour(self, spec: Mapping[str, Any], pointer: Pointer) -> Behaviour:
         roots = RESULT_ROOTS if "handler" in spec else ROOTS
+        let: list[tuple[str, Any]] = []
+        for name, value in spec.get("let", {}).items():
+            report = self.report((*pointer, "let", name), "expression")
+            let.append((name, compile_value(value, roots | {"let"} if let else roots, report)))
+        roots = roots | {"let"} if let else roots
         respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
         for answer, place in respond[:-1]:
             if "when" not in answer:
@@ -212,6 +218,7 @@ class _Reader:
             bank=spec.get("bank", False),
             answers=spec.get("answers"),
             effects=tuple(filter(None, effects)),
+            let=tuple(let),
             amend=compile_amendment(spec["amend"], self.report((*pointer, "amend"), "answer"))
             if "amend" in spec
             else None,
@@ -234,6 +241,12 @@ class _Reader:
     def pattern(self, text: str, pointer: Pointer) -> Pattern:
         return self.tried(pointer, "path", Pattern.parse, text) or Pattern(text, ())
 
+    def requirements(self, spec: Mapping[str, Any] | list[Any], pointer: Pointer) -> Requirement:
+        if isinstance(spec, dict):
+            return self.requirement(spec, pointer)
+        first, *following = (self.requirement(one, (*pointer, number)) for number, one in enumerate(spec))
+        return replace(first, following=tuple(following))
+
     def requirement(self, spec: Mapping[str, Any], pointer: Pointer) -> Requirement:
         body = dict(spec.get("body", {}))
         schema, optional, media = body.pop("schema", None), body.pop("optional", False), body.pop("media", [])
@@ -241,7 +254,17 @@ class _Reader:
         for part in ("headers", "query"):
             constraints += self.constraints(part, spec.get(part, {}), (*pointer, part))
         types = tuple(one.lower() for one in ([media] if isinstance(media, str) else media))
-        return Requirement(constraints + self.body(body, (*pointer, "body")), schema, optional, types)
+        report = self.report((*pointer, "values"), "expression")
+        return Requirement(
+            constraints + self.body(body, (*pointer, "body")),
+            schema,
+            optional,
+            types,
+            self.tried((*pointer, "that"), "expression", compile_condition, spec["that"]) if "that" in spec else None,
+            spec.get("that", ""),
+            spec.get("error"),
+            compile_value(spec.get("values"), ROOTS, report),
+        )
 
     def where(self, spec: Mapping[str, Any], pointer: Pointer, pattern: Pattern | None) -> tuple[Constraint, ...]:
         if pattern:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from xs2a_sandbox.cassette.call import Call
+from xs2a_sandbox.cassette.expressions import render
 from xs2a_sandbox.cassette.matchers import Constraint, in_words
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas
@@ -14,7 +15,21 @@ from xs2a_sandbox.http.media_type import is_json, media_type
 
 
 def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
-    """Raises BankError: `format-error` or `media-type`."""
+    """Raises BankError: `format-error` or `media-type`, or the one that the requirement names."""
+    for step in requirement.steps:
+        if step.error is None:
+            _check(step, call, schemas)
+            continue
+        try:
+            _check(step, call, schemas)
+        except BankError as error:
+            values = {**error.values, **render(step.values or {}, call.scope())}
+            raise BankError(step.error, path=error.path, **values) from None
+
+
+def _check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
+    if requirement.that and not requirement.that(call.scope()):
+        raise BankError("format-error", expected=f"{requirement.that_text} does not hold")
     of_body = []
     for constraint in requirement.constraints:
         if constraint.place.part == "body":

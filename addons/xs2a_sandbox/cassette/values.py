@@ -4,6 +4,7 @@ A distance of 0 is equal, 1 is nothing like it.
 """
 
 import re
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
@@ -97,6 +98,19 @@ def gap(left: Any, right: Any) -> tuple[float, str]:
     whole = difference.days + (1 if difference % timedelta(days=1) and difference.days else 0)
     amount = f"{whole} day{'' if whole == 1 else 's'}" if difference.days else str(difference)
     return min(1.0, difference / timedelta(days=365)), amount
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """The value with a JSON Merge Patch applied to it."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(value) if isinstance(value, Mapping) else {}
+    for name, change in patch.items():
+        if change is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), change)
+    return result
 
 
 def to_text(value: Any) -> str:

@@ -96,9 +96,9 @@ def requirements_of(entry: Operation | Rule, interface: Interface) -> Iterator[R
     """All that is required beside what is matched: the operation's, unless a rule skips them, and a rule's own."""
     operation = owner(entry, interface)
     if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
-        yield operation.require
+        yield from operation.require.steps
     if isinstance(entry, Rule) and entry.require:
-        yield entry.require
+        yield from entry.require.steps
 
 
 def path_and_methods(entry: Operation | Rule, interface: Interface) -> tuple[Pattern, frozenset[str]]:
@@ -145,6 +145,8 @@ def lacks(required: Requirement, call: Call, schemas: Schemas) -> list[str]:
     own.sort(key=lambda one: one.constraints[0].place.part == "body")
     if required.schema and "{" not in requirements.fill_name(required.schema, call.path):
         own.append(Requirement((), required.schema, required.optional))
+    if required.that:
+        own.append(Requirement(that=required.that, that_text=required.that_text))
     missing: dict[str, None] = {}
     for one in own:
         try:

@@ -82,7 +82,8 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         return _unmatched(interface, schemas, call, lookup)
     by = _decider(entry, interface, lookup, decision)
     if decision.kind == "requirement":
-        by = replace(by, lacks=_lacks(entry.require or Requirement(), decision.parameters, call, schemas))
+        steps = (entry.require or Requirement()).steps
+        by = replace(by, lacks=tuple(t for one in steps for t in _lacks(one, decision.parameters, call, schemas)))
     amending = [rule for rule, _ in decision.amendments]
     others = [rule for rule in interface.rules if rule is not by.candidate.entry and rule not in amending]
     near = [one for one in nearest(others, interface, call, _LOSERS, lookup) if one.distance < _FAR or _has_path(one)]
