@@ -71,20 +71,12 @@ def _checked(
             yield by.origin.problem("body-media", text, (*pointer, "body", name))
 
 
-def _of_json(constraint: Constraint) -> str | None:
-    return None
-
-
 def _of_a_form(constraint: Constraint) -> str | None:
     return _whole(constraint) or (
         f"a form has fields such as {'/' + steps[0]}, and nothing below them"
         if len(steps := parse_pointer(constraint.place.name)) > 2 or (steps[1:] and not steps[1].isdecimal())
         else _no_text(constraint)
     )
-
-
-def _of_parts(constraint: Constraint) -> str | None:
-    return _whole(constraint)
 
 
 def _of_xml(constraint: Constraint) -> str | None:
@@ -101,10 +93,6 @@ def _of_xml(constraint: Constraint) -> str | None:
     return _no_text(constraint)
 
 
-def _of_another(constraint: Constraint) -> str | None:
-    return "only JSON, forms, multipart bodies and XML have members"
-
-
 def _whole(constraint: Constraint) -> str | None:
     return None if constraint.place.name else f"{next(iter(constraint.spec))} looks at JSON alone"
 
@@ -118,9 +106,9 @@ def _no_text(constraint: Constraint) -> str | None:
 
 
 _MISFITS: Mapping[Kind, Callable[[Constraint], str | None]] = {
-    "json": _of_json,
+    "json": lambda constraint: None,
     "form": _of_a_form,
-    "multipart": _of_parts,
+    "multipart": _whole,
     "xml": _of_xml,
-    "other": _of_another,
+    "other": lambda constraint: "only JSON, forms, multipart bodies and XML have members",
 }

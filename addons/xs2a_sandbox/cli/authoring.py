@@ -126,17 +126,14 @@ def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], in
     from xs2a_sandbox.engine import build
 
     places = [place for layer in build.layers(settings) for place in layer]
-    files = {file.resolve() for place in [*places, *paths] for file in ([place] if place.is_file() else _yaml(place))}
+    listed = (file for place in (*places, *paths) for file in ([place] if place.is_file() else place.rglob("*.yaml")))
+    files = {file.resolve() for file in listed if file.is_file()}
     try:
         problems = check(settings, paths, lambda line: click.echo(f"warning: {line}", err=True))
     except Unreadable as unreadable:
         problems = list(unreadable.problems)
     # The test data, and what is laid over it.
     return problems, len(files) + 1 + bool(settings.testdata)
-
-
-def _yaml(directory: Path) -> list[Path]:
-    return [file for file in directory.rglob("*.yaml") if file.is_file()]
 
 
 def _annotation(problem: Problem) -> str:

@@ -86,7 +86,11 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         by = replace(by, lacks=tuple(t for one in steps for t in _lacks(one, decision.parameters, call, schemas)))
     amending = [rule for rule, _ in decision.amendments]
     others = [rule for rule in interface.rules if rule is not by.candidate.entry and rule not in amending]
-    near = [one for one in nearest(others, interface, call, _LOSERS, lookup) if one.distance < _FAR or _has_path(one)]
+    near = [
+        one
+        for one in nearest(others, interface, call, _LOSERS, lookup)
+        if one.distance < _FAR or all(check.what != "path" for check in one.missed)
+    ]
     return Explanation(
         call.request.method,
         call.self_path,
@@ -203,10 +207,6 @@ def _nobody(best: Candidate | None, interface: Interface) -> str:
     if isinstance(best and best.entry, Operation):
         return "an operation has this path, but not with these parameters; these come nearest"
     return "rules have this path, but none of them fits; these come nearest"
-
-
-def _has_path(candidate: Candidate) -> bool:
-    return all(check.what != "path" for check in candidate.missed)
 
 
 def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: Schemas) -> tuple[str, ...]:

@@ -104,7 +104,8 @@ class Controls:
         family, document = self._document(id)
         waiting = self._waiting(id, family.collection)
         if waiting is None:
-            if decision == "approve" and family.name == "consent" and _is_valid(document):
+            status = document.get("consentStatus", document.get("role"))
+            if decision == "approve" and family.name == "consent" and status == "valid":
                 return "valid"  # some consents are from the beginning
             self._begin(family, id, document)
             waiting = self._waiting(id, family.collection)
@@ -132,7 +133,3 @@ class Controls:
     def _decided(self, id: str, decision: str) -> Document:
         decided: Document = self._ask("POST", ("sca", id), {"decide": decision})
         return decided
-
-
-def _is_valid(consent: Document) -> bool:
-    return consent.get("consentStatus", consent.get("role")) == "valid"

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -51,7 +52,7 @@ class Process:
         self.ca_file = Path(addresses["ca_file"])
         # The pipes must not fill up.
         self._readers = [
-            threading.Thread(target=_drain, args=(pipe,), daemon=True)
+            threading.Thread(target=deque, args=(pipe, 0), daemon=True)
             for pipe in (self._process.stdout, self._process.stderr)
         ]
         for reader in self._readers:
@@ -107,8 +108,3 @@ class Served(Controls):
 
 def _begin(family: Family, id: str, document: Document) -> None:
     raise UserMistake(f"the {family.name} {id} has no authorisation that waits: start one first")
-
-
-def _drain(pipe: object) -> None:
-    for _ in pipe:  # type: ignore[attr-defined]
-        pass

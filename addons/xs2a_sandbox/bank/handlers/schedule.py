@@ -32,7 +32,7 @@ def due(payment: Mapping[str, Any]) -> datetime | None:
 def days(payment: Mapping[str, Any]) -> Iterator[date]:
     """All days of execution, from the first; none is before the day of authorisation."""
     if payment.get("businessDays") == T2:
-        return _distinct(map(_next_business_day, _calendar_days(payment)))
+        return (day for day, _ in groupby(map(_next_business_day, _calendar_days(payment))))
     return _calendar_days(payment)
 
 
@@ -51,10 +51,6 @@ def _t2_holidays() -> Container[date]:
 
     calendar: Container[date] = holidays.financial_holidays("ECB")
     return calendar
-
-
-def _distinct(days: Iterator[date]) -> Iterator[date]:
-    return (day for day, _ in groupby(days))
 
 
 def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:

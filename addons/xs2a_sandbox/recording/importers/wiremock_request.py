@@ -128,7 +128,7 @@ def _read_url(request: Mapping[str, Any], match: Match, censored: Censored) -> N
         _read_template(url, request.get("pathParameters"), match, censored)
         return
     if "Pattern" in key:
-        path, question_mark, query = _halves(url.removeprefix("^").removesuffix("$"))
+        path, question_mark, query = url.removeprefix("^").removesuffix("$").partition("\\?")
         _read_pattern(path, match, censored)
     else:
         path, question_mark, query = url.partition("?")
@@ -160,11 +160,6 @@ def _read_template(url: str, parameters: Any, match: Match, censored: Censored) 
             match.put(
                 "where", safe[name], _matcher(pattern, f"its path parameter {name}", _of_segment(censored), censored)
             )
-
-
-def _halves(pattern: str) -> tuple[str, str, str]:
-    path, mark, query = pattern.partition("\\?")
-    return path, mark, query
 
 
 def _literal(pattern: str) -> str | None:
