@@ -77,6 +77,12 @@ _path = click.Path(path_type=Path)
 )
 @header_flag
 @vault_flag
+@click.option(
+    "--behaviour",
+    metavar="RECORDING",
+    type=_existing,
+    help="A recording whose chains of states are held against those of now: a bank's, or another recording's.",
+)
 @click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank.")
 @click.option(
     "--noise-reads",
@@ -122,6 +128,7 @@ def compare(
     against: "Against",
     headers: tuple[tuple[str, str], ...],
     vault: Path | None,
+    behaviour: Path | None,
     allow_writes: bool,
     noise_reads: int,
     sca_timeout: int,
@@ -141,14 +148,18 @@ def compare(
     """
     if bank and offline:
         raise click.UsageError("--bank and --offline exclude each other: the recording stands for the bank")
-    if not bank and not offline:
-        raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING")
+    alone = bool(behaviour and not bank and not offline)
+    if not bank and not offline and not behaviour:
+        raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING; or --behaviour RECORDING")
     if against == "recording" and not bank:
         raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
     if against == "recording" and patch:
         raise click.UsageError("--patch amends the sandbox, and --against recording does not ask about it")
+    from xs2a_sandbox.cassette.index import Index
     from xs2a_sandbox.clock import Clock
+    from xs2a_sandbox.compare import behaviour as behaviours
     from xs2a_sandbox.compare import masking as rules
+    from xs2a_sandbox.compare.comparison import Result
     from xs2a_sandbox.compare.payment_user import PaymentUser
     from xs2a_sandbox.compare.reports.report import Question, printable, report
     from xs2a_sandbox.engine.build import build, redactor_of
@@ -157,10 +168,12 @@ def compare(
     from xs2a_sandbox.upstream.client import check
 
     # Beside --offline a recording's folder is a layer: does what was derived from it agree with it?
-    recorded = [path for path in played if path.suffix in _RECORDED or (bank and raw_files(path))]
+    recorded = [path for path in played if path.suffix in _RECORDED or ((bank or alone) and raw_files(path))]
     layers = tuple(path for path in played if path not in recorded)
     if against == "recording" and (layers or not recorded):
         raise click.UsageError("--against recording takes recordings only: name one, and no cassettes")
+    if alone and (layers or not recorded):
+        raise click.UsageError("--behaviour alone compares two recordings: name the other one, and no cassettes")
     settings = load_settings(flags)
     tapes = [read_tape(path) for path in ([offline] if offline else []) + recorded]
     entries = [entry for tape in tapes for entry in tape.entries]
@@ -198,7 +211,7 @@ def compare(
             click.echo(_ORPHANS.format(counted(len(orphans), "request")), err=True)
     if offline is None and (layers or not recorded):
         steps = [*of_examples(engine.interface, layers), *steps]
-    shown = bank or str(offline)
+    shown = bank or str(offline or recorded[0])
     # A live bank's answers are never redacted yet; a recording says whether it is.
     redacted = bank is None and all(tape.is_redacted for tape in tapes)
     if not steps:
@@ -210,17 +223,23 @@ def compare(
     if not (no_redact or redacted):
         redactor = redactor_of(settings, engine.banks, key=keys.pop()) if keys else redactor_of(settings, engine.banks)
         redact = redactor.entry
-    if redacted and not any(rule.tape for rule in engine.interface.rules):
+    if redacted and not alone and not any(rule.tape for rule in engine.interface.rules):
         click.echo(_PSEUDONYMS, err=True)
     options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
     options["payment_user"] = PaymentUser(lambda text: click.echo(printable(text), err=True), sca_timeout)
     if against == "recording":
         options |= {"against": against, "sandbox_url": entries[0].bank}
-    days = sorted(entry.time.date() for entry in entries)
-    question = Question(against, bool(bank), (days[0], days[-1]) if days else None, today)
-    result = asyncio.run(_play(steps, engine, real if bank else None, **options))
+    before = read_tape(behaviour).entries if behaviour else entries
+    days = sorted(entry.time.date() for entry in (before if alone else entries))
+    question = Question("recording" if alone else against, bool(bank), (days[0], days[-1]) if days else None, today)
+    result = Result(()) if alone else asyncio.run(_play(steps, engine, real if bank else None, **options))
     made = report(result, shown, redact, question)
     made = replace(made, redacted=made.redacted or redacted)
+    if behaviour:
+        index, then = Index(engine.interface), printable(str(behaviour))
+        after = entries if alone else [one.bank for one in result.compared if one.bank]
+        chains = behaviours.chains(before, index), behaviours.chains(after, index)
+        made = replace(made, behaviour=behaviours.behaviour(then, printable(shown), *chains))
     floor = _FLOORS[fail_on]
     _tell(made, reports, floor)
     if patch:
@@ -235,10 +254,11 @@ def compare(
         from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
 
         click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
-    verdicts = made.tally.verdicts
-    if not made.tally.compares:
+    verdicts, states = made.tally.verdicts, made.behaviour
+    compares = bool(states and states.chains_then and states.chains_now) if alone else made.tally.compares
+    if not compares:
         click.echo("nothing was compared: this run says nothing of the bank or the sandbox", err=True)
-    if not made.tally.compares or verdicts["not answered"] or verdicts["not comparable"]:
+    if not compares or verdicts["not answered"] or verdicts["not comparable"]:
         click.get_current_context().exit(_NOT_COMPARED)
     if made.fails(floor):
         click.get_current_context().exit(_DIFFERS)

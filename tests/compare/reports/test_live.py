@@ -95,7 +95,8 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert len(said) == 3
     assert [exchange.number for exchange in report.report().exchanges] == [1, 2, 3, 5]
     last = list(report.end())
-    assert last[0].startswith("compared with https://bank.example: 4 same, 3 differ; differences: 0 high, 3 medium")
+    (summary,) = [line for line in last if line.startswith("compared with")]
+    assert summary.startswith("compared with https://bank.example: 4 same, 3 differ; differences: 0 high, 3 medium")
     assert last[-1] == "  the reports hold the first 2 exchanges that differ, and the first 2 that do not"
     assert "secret" not in (tmp_path / "a.json").read_text()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from xs2a_sandbox.compare.behaviour import BehaviourComparison, Chain
 from xs2a_sandbox.compare.comparison import COMPARED
 from xs2a_sandbox.compare.difference import Severity, is_at_least
 from xs2a_sandbox.compare.reports.report import ComparedExchange, DifferenceGroup, Finding, Report, Tally, refusal
@@ -40,6 +41,7 @@ def as_json(report: Report) -> str:
         "differences": [_group(group) for group in report.groups],
         "exchanges": [_exchange(exchange) for exchange in report.exchanges],
         "skipped": list(report.skipped),
+        "behaviour": _behaviour(report.behaviour) if report.behaviour else None,
         "ignoreRules": {name: [{"place": place, "why": why} for place, why in ones] for name, ones in rules.items()},
     }
     return json.dumps(value, indent=2) + "\n"
@@ -69,6 +71,32 @@ def _exchange(exchange: ComparedExchange) -> dict[str, Any]:
         "remark": exchange.remark,
         "moved": _move(exchange.moved) if exchange.moved else None,
     }
+
+
+def _behaviour(behaviour: BehaviourComparison) -> dict[str, Any]:
+    names = ("kind", "severity", "thing", "place", "then", "now")
+    return {
+        "then": behaviour.then,
+        "now": behaviour.now,
+        "differences": [{name: getattr(one, name) for name in names} for one in behaviour.differences],
+        "alone": list(behaviour.alone),
+        "chains": {
+            side: [_chain(chain) for chain in chains]
+            for side, chains in (("then", behaviour.chains_then), ("now", behaviour.chains_now))
+        },
+    }
+
+
+def _chain(chain: Chain) -> dict[str, Any]:
+    stays = [
+        {
+            "state": stay.state,
+            "seconds": stay.seconds,
+            "answers": {operation: sorted(statuses) for operation, statuses in stay.answers.items()},
+        }
+        for stay in chain.stays
+    ]
+    return {"thing": chain.thing, "times": chain.times, "states": stays}
 
 
 def _move(move: Move) -> dict[str, Any]:
@@ -102,6 +130,19 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
             ElementTree.SubElement(whole, "error", message=message).text = "\n".join(failures)
         for group in groups:
             _case(suite, group, fail_on)
+        _count(suite)
+    if report.behaviour:
+        suite = ElementTree.SubElement(root, "testsuite", name="behaviour")
+        ElementTree.SubElement(suite, "testcase", classname="behaviour", name="can be compared")
+        for one in report.behaviour.differences:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=one.thing, name=f"{one.severity} {one.kind}: {one.place}"
+            )
+            text = f"then {one.then}\nnow {one.now}"
+            if fail_on and is_at_least(one.severity, fail_on):
+                ElementTree.SubElement(case, "failure", message=one.place, type=one.kind).text = text
+            else:
+                ElementTree.SubElement(case, "system-out").text = text
         _count(suite)
     if report.skipped:
         suite = ElementTree.SubElement(root, "testsuite", name="skipped")

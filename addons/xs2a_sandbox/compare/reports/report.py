@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from xs2a_sandbox.compare.behaviour import BehaviourComparison
 from xs2a_sandbox.compare.comparison import COMPARED, VERDICTS, Against, Compared, Result, Verdict
 from xs2a_sandbox.compare.difference import SEVERITIES, Consequence, Difference, Kind, Severity, is_at_least
 from xs2a_sandbox.compare.masking import IgnoreRule
@@ -182,6 +183,7 @@ class Report:
     lapsed: tuple[tuple[str, str], ...]
     redacted: bool
     question: Question = Question()
+    behaviour: BehaviourComparison | None = None
 
     @property
     def tally(self) -> Tally:
@@ -220,7 +222,8 @@ class Report:
 
     def fails(self, fail_on: Severity | None) -> bool:
         """True if a difference is at least as severe."""
-        worst = (exchange.worst for exchange in self.exchanges)
+        worst = [exchange.worst for exchange in self.exchanges]
+        worst += [one.severity for one in self.behaviour.differences] if self.behaviour else []
         return fail_on is not None and any(one and is_at_least(one, fail_on) for one in worst)
 
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from xs2a_sandbox.compare.behaviour import BehaviourComparison
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity
 from xs2a_sandbox.compare.reports.report import DifferenceGroup, Report, refusal
 
@@ -16,7 +17,8 @@ _MOST = 50
 
 def write(report: Report, console: Console) -> None:
     console.print(Text(str(report.question), "bold"))
-    console.print(_summary(report))
+    if report.exchanges:
+        console.print(_summary(report))
     if groups := report.groups:
         console.print()
         console.print(_differences(report.question.against, groups[:_MOST]))
@@ -39,7 +41,23 @@ def write(report: Report, console: Console) -> None:
         console.print(Text(f"unused   {place}: ignored nothing ({why})", "yellow"))
     for place, why in report.lapsed:
         console.print(Text(f"lapsed   {place}: its last day is over ({why})", "yellow"))
-    console.print(Text(report.tally.summary(report.bank, len(report.skipped))))
+    if report.behaviour:
+        _behaviour(report.behaviour, console)
+    if report.exchanges or report.skipped:
+        console.print(Text(report.tally.summary(report.bank, len(report.skipped))))
+
+
+def _behaviour(behaviour: BehaviourComparison, console: Console) -> None:
+    """The chains of states of both sides where one never shows the other's, and how many there are."""
+    console.print(Text(f"States, then {behaviour.then}, now {behaviour.now}", "italic"))
+    for one in behaviour.differences:
+        console.print(Text(f"{one.severity} {one.kind}  {one.thing}: {one.place}", _COLOURS[one.severity]))
+        console.print(Text(f"  then  {one.then}", "red"))
+        console.print(Text(f"  now   {one.now}", "green"))
+    for thing in behaviour.alone:
+        console.print(Text(f"only one of the two has a {thing}: its states are not compared", "yellow"))
+    chains = f"{len(behaviour.chains_then)} chains of states then, {len(behaviour.chains_now)} now"
+    console.print(Text(f"{chains}, {len(behaviour.differences)} differences of behaviour"))
 
 
 def _summary(report: Report) -> Table:

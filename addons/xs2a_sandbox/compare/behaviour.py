@@ -1,0 +1,199 @@
+"""The chains of states that consents, payments, authorisations and baskets went through at a bank, what was answered in
+each, and how long each took: of two recordings, or of one and a bank as it is now.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import SequenceMatcher
+from typing import Literal
+
+from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.compare.difference import Severity
+from xs2a_sandbox.compare.states import THINGS, Thing, resource, told, used
+from xs2a_sandbox.http import body as content
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.target import split_target
+
+DELETED = "(deleted)"
+_INITIAL = "received"
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """The time in one state: `seconds` until another was told first, shortest and longest, if any was; `answers` are
+    the statuses of each operation in the meantime.
+    """
+
+    state: str
+    seconds: tuple[float, float] | None
+    answers: Mapping[str, frozenset[int]]
+
+    @property
+    def took(self) -> str:
+        if self.seconds is None:
+            return ""
+        short, long = (f"{value:.3g}" for value in self.seconds)
+        return f"{short} s" if short == long else f"{short} to {long} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The states that a number of things went through, one after the other."""
+
+    thing: Thing
+    stays: tuple[Stay, ...]
+    times: int
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return tuple(stay.state for stay in self.stays)
+
+    def __str__(self) -> str:
+        parts = [f"{stay.state} –{stay.took}→" if stay.took else stay.state for stay in self.stays]
+        return f"{' '.join(parts)} ({self.times} ×)"
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviourDifference:
+    """`chain`: one that the other side never shows, told with the most similar that it does. `answer`: in the same
+    state of the same chain an operation is answered otherwise. `then` and `now` are what there is on the two sides.
+    """
+
+    kind: Literal["chain", "answer"]
+    severity: Severity
+    thing: Thing
+    place: str
+    then: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviourComparison:
+    """`then` and `now` are what is compared, and the chains of each. `alone` are things that only one side has."""
+
+    then: str
+    now: str
+    chains_then: tuple[Chain, ...]
+    chains_now: tuple[Chain, ...]
+    differences: tuple[BehaviourDifference, ...]
+    alone: tuple[Thing, ...]
+
+
+@dataclass(eq=False, slots=True)
+class _Life:
+    thing: Thing
+    states: list[tuple[str, datetime]] = field(default_factory=list)
+    answers: list[dict[str, set[int]]] = field(default_factory=list)
+
+    def enter(self, state: str, at: datetime) -> None:
+        if not self.states or self.states[-1][0] != state:
+            self.states.append((state, at))
+            self.answers.append(defaultdict(set))
+
+
+def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
+    """The chains that there are, each once, with how many went so."""
+    lives: dict[tuple[Thing, str], _Life] = {}
+    for exchange in exchanges:
+        lookup = index.find(exchange.method, split_target(exchange.target).segments)
+        answer = content.read(exchange.answer_body)
+        state = told(lookup, answer) if exchange.status < 400 else None
+        if state:
+            lives.setdefault((state.thing, state.id), _Life(state.thing)).enter(state.state, exchange.time)
+        named = resource(lookup, None)
+        consent = exchange.headers.get("Consent-ID")
+        if used(lookup, exchange) and (life := lives.get(("consent", str(consent)))) and life.states[-1][0] == _INITIAL:
+            life.enter("valid", exchange.time)
+        of = [named] if named else [("consent", consent)] if consent else []
+        for key in of:
+            life = lives.get(key)  # type: ignore[arg-type]
+            if life is None:
+                continue
+            if (
+                exchange.method == "DELETE"
+                and exchange.status < 300
+                and split_target(exchange.target).segments[-1] == key[1]
+            ):
+                life.enter(DELETED, exchange.time)
+            if lookup.operation:
+                life.answers[-1][lookup.operation.id].add(exchange.status)
+    alike: dict[tuple[Thing, tuple[str, ...]], list[_Life]] = {}
+    for life in lives.values():
+        alike.setdefault((life.thing, tuple(state for state, _ in life.states)), []).append(life)
+    return tuple(
+        Chain(thing, tuple(_stay(state, number, ones) for number, state in enumerate(states)), len(ones))
+        for (thing, states), ones in sorted(alike.items(), key=lambda item: (THINGS.index(item[0][0]), item[0][1]))
+    )
+
+
+def _stay(state: str, number: int, lives: Sequence[_Life]) -> Stay:
+    spans = [
+        (life.states[number + 1][1] - life.states[number][1]).total_seconds()
+        for life in lives
+        if number + 1 < len(life.states)
+    ]
+    answers: dict[str, set[int]] = defaultdict(set)
+    for life in lives:
+        for operation, statuses in life.answers[number].items():
+            answers[operation] |= statuses
+    seconds = (min(spans), max(spans)) if spans else None
+    return Stay(state, seconds, {operation: frozenset(statuses) for operation, statuses in sorted(answers.items())})
+
+
+def behaviour(then: str, now: str, chains_then: Sequence[Chain], chains_now: Sequence[Chain]) -> BehaviourComparison:
+    """`then` and `now` name what the chains are of."""
+    differences: list[BehaviourDifference] = []
+    alone: list[Thing] = []
+    for thing in THINGS:
+        before = {chain.states: chain for chain in chains_then if chain.thing == thing}
+        after = {chain.states: chain for chain in chains_now if chain.thing == thing}
+        if bool(before) != bool(after):
+            alone.append(thing)
+            continue
+        for states in before.keys() - after.keys():
+            other = _nearest(states, after.values())
+            severity = _severity(states, after)
+            differences.append(
+                BehaviourDifference("chain", severity, thing, _place(states), str(before[states]), str(other))
+            )
+        for states in after.keys() - before.keys():
+            other = _nearest(states, before.values())
+            severity = _severity(states, before)
+            differences.append(
+                BehaviourDifference("chain", severity, thing, _place(states), str(other), str(after[states]))
+            )
+        for states in before.keys() & after.keys():
+            differences += _answers(thing, before[states], after[states])
+    ordered = sorted(differences, key=lambda one: (THINGS.index(one.thing), one.kind != "chain", one.place, one.then))
+    return BehaviourComparison(then, now, tuple(chains_then), tuple(chains_now), tuple(ordered), tuple(alone))
+
+
+def _answers(thing: Thing, before: Chain, after: Chain) -> Iterable[BehaviourDifference]:
+    for then, now in zip(before.stays, after.stays, strict=True):
+        for operation in then.answers.keys() & now.answers.keys():
+            if then.answers[operation] != now.answers[operation]:
+                place = f"{operation} while {then.state} in {_place(before.states)}"
+                statuses = [", ".join(map(str, sorted(one.answers[operation]))) for one in (then, now)]
+                yield BehaviourDifference("answer", "high", thing, place, *statuses)
+
+
+def _place(states: Sequence[str]) -> str:
+    return " → ".join(states)
+
+
+def _nearest(states: Sequence[str], others: Iterable[Chain]) -> Chain:
+    return max(others, key=lambda chain: SequenceMatcher(None, states, chain.states, autojunk=False).ratio())
+
+
+def _severity(states: Sequence[str], others: Collection[tuple[str, ...]]) -> Severity:
+    """Low where the one only passes by a state between the same first and last: it may have been asked less often."""
+    return "low" if any(_skips(states, other) or _skips(other, states) for other in others) else "high"
+
+
+def _skips(states: Sequence[str], other: Sequence[str]) -> bool:
+    left = iter(other)
+    return (
+        len(states) > 1 and states[0] == other[0] and states[-1] == other[-1] and all(state in left for state in states)
+    )
