@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from itertools import groupby, product
 from operator import getitem, itemgetter
@@ -74,7 +74,8 @@ class Writer:
             if name not in fixed:
                 yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", **schema}}
         fields: dict[str, Json] = {}
-        for constraint in (c for c in operation.require.constraints if c.place.part != "body"):
+        constraints = [constraint for step in operation.require.steps for constraint in step.constraints]
+        for constraint in (c for c in constraints if c.place.part != "body"):
             fields[constraint.place.name] = {
                 **_named(constraint.place),
                 "required": not constraint.fits(()),
@@ -91,7 +92,8 @@ class Writer:
     def responses(self, operation: Operation, listed: Listed) -> Json:
         """By status: the operation's answers, those of the rules for it, and the errors that it can end in."""
         errors = {*_ALWAYS, *(error for name, error in operation.otherwise.items() if name in listed)}
-        errors |= {"media-type"} if operation.require.schema else set()
+        errors |= {step.error or "media-type" for step in operation.require.steps if step.schema}
+        errors |= {step.error for step in operation.require.steps if step.error}
         entries: set[tuple[int, str, str, str]] = set()
         default = operation.behaviour
         owners: list[Operation | Rule] = [operation, *(r for r in self.bank.rules if r.operation == operation.id)]
@@ -107,7 +109,8 @@ class Writer:
                     title = self.known[name].document["title"] if name else "Done; there is no body"
                     entries.add((answer.status, name, title, name))
         schema = self.bank.every_error.schema or ""
-        entries |= {(e.status, name, _text(e), schema) for name, e in self.bank.errors.items() if name in errors}
+        raised = ((name, e) for name, e in self.bank.errors.items() if name in errors)
+        entries |= {(error.status(operation.id), name, _text(error), schema) for name, error in raised}
         by_status = groupby(sorted(entries), key=itemgetter(0))
         return {str(status): self.response(str(status), list(group)) for status, group in by_status}
 
@@ -192,9 +195,13 @@ def _named(place: RequestPart) -> Json:
 
 
 def _text(error: ErrorAnswer) -> str:
-    numbers = ", ".join(n if by == "default" else f"{n} on {by}" for by, n in error.numbers.items())
+    codes, numbers = map(_by_operation, (error.codes, error.numbers))
     text = re.sub(r"\{\{ *([\w.]+) *\}\}", r"<\1>", error.origin.written["text"])
-    return f"{error.code}, {numbers}: {text}"
+    return f"{codes}, {numbers}: {text}"
+
+
+def _by_operation(words: Mapping[str, str]) -> str:
+    return ", ".join(word if by == "default" else f"{word} on {by}" for by, word in words.items())
 
 
 def bundled_document(dialect: str = Settings().dialect) -> Json:
