@@ -155,6 +155,7 @@ def compare(
         raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
     if against == "recording" and patch:
         raise click.UsageError("--patch amends the sandbox, and --against recording does not ask about it")
+    from xs2a_sandbox.bank.recorded_data import recorded_data
     from xs2a_sandbox.cassette.index import Index
     from xs2a_sandbox.clock import Clock
     from xs2a_sandbox.compare import behaviour as behaviours
@@ -201,6 +202,8 @@ def compare(
     lacking: frozenset[int] = frozenset()
     if opened:
         entries, lacking = _as_sent(tapes, opened, settings, engine)
+    if any(key for tape in tapes for key in tape.keys):
+        engine.testdata = recorded_data(entries, engine.testdata)
     steps = [step for position, step in enumerate(of_entries(entries)) if position not in lacking]
     if lacking:
         click.echo(_LACKING.format(counted(len(lacking), "request")), err=True)
@@ -223,8 +226,6 @@ def compare(
     if not (no_redact or redacted):
         redactor = redactor_of(settings, engine.banks, key=keys.pop()) if keys else redactor_of(settings, engine.banks)
         redact = redactor.entry
-    if redacted and not alone and not any(rule.tape for rule in engine.interface.rules):
-        click.echo(_PSEUDONYMS, err=True)
     options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
     options["payment_user"] = PaymentUser(lambda text: click.echo(printable(text), err=True), sca_timeout)
     if against == "recording":
@@ -246,6 +247,7 @@ def compare(
 
         def amended(layer: Path) -> "Report":
             other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
+            other.testdata = engine.testdata
             again = {"bank_url": url, "ignoring": rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)}
             return report(asyncio.run(_play(_replayed(result), other, None, **again)), shown, redact, question)
 
@@ -316,9 +318,6 @@ def _about_spared_writes(steps: Sequence[Step]) -> list[Step]:
 
 _ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
 _LACKING = "left out: {} that held a password, a token or the like in path, query or body: such are never kept"
-_PSEUDONYMS = """note: the recording is redacted; its pseudonyms are no accounts of your test data, and will differ.
-      Compare with the cassettes derived from it (compare DIR/cassettes --offline DIR), or with test data of yours.
-"""
 
 
 async def _play(steps: Sequence[Step], engine: "Engine", real: RealBank | None, **options: Any) -> "Result":

@@ -25,6 +25,8 @@ log = logging.getLogger("xs2a_sandbox")
 
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+\.")
 """How a JSON Web Token begins."""
+_QUOTABLE = re.compile(r"[\w@.-]*\w")
+"""A word of a text, with what an account, an id or an address has in it."""
 _VISITS = 1000
 """Links for payment users that are remembered."""
 _MOST = 100_000
@@ -190,6 +192,10 @@ class _Restoring(Censor):
 
     def dropped(self, text: str) -> str:
         return text
+
+    def prose(self, text: str) -> str:
+        # Of what an error quotes only what stands elsewhere, too, is known.
+        return _QUOTABLE.sub(lambda word: self._pseudonyms.other(word[0]), text)
 
     def number(
         self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
