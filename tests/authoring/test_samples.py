@@ -12,7 +12,8 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_schema import Schema
 
 SCHEMAS = bundled_engine().schemas
-BODIES = [name for name in SCHEMAS.names() if name not in ("cassette", "testdata", "config", "definitions")]
+NO_BODIES = ("cassette", "testdata", "config", "definitions", "state/")
+BODIES = [name for name in SCHEMAS.names() if not name.startswith(NO_BODIES)]
 
 
 def body(**matchers: Any) -> Any:

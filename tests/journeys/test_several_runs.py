@@ -65,7 +65,10 @@ def cassettes(recording: Path) -> dict[str, str]:
     return {file.name: file.read_text() for file in (recording / "cassettes").iterdir()}
 
 
-@pytest.mark.parametrize("flags", [(), ("--no-redact",)], ids=["redacted", "not redacted"])
+@pytest.mark.parametrize(
+    "flags",
+    [pytest.param((), id="redacted"), pytest.param(("--no-redact",), id="not redacted", marks=pytest.mark.slow)],
+)
 def test_the_same_journey_recorded_again_changes_no_line(bank: FarBank, tmp_path: Path, flags: tuple[str, ...]) -> None:
     """Neither in the same directory nor in a fresh one; on another day only the line that says the day."""
     day = "2026-11-21"

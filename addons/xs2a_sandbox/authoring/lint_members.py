@@ -44,10 +44,12 @@ class Members:
         own = {name for name, is_meant in named.items() if is_meant or not did_you_mean(name, bundled)}
         self._collections = bundled | own | set(testdata)
         self._set = {(e.collection, e.members[0]) for e in effects if e.members and not self._misspells(e)}
+        state = {name: {_ANY: self._document(name)} for name in self._collections}
+        self._shapes: dict[str, Shape | None] = {**_ROOTS, "state": state, "testdata": state | {"rates": {_ANY: None}}}
 
     def check(self, by: Operation | Rule) -> Iterator[Problem]:
         """Finds what one of them reads and sets and nothing has."""
-        shapes = {**_ROOTS, "state": self._state(), "testdata": self._state(rates={_ANY: None})}
+        shapes = dict(self._shapes)
         if (result := self._result(by)) is not None:
             shapes["result"] = result
         shapes["let"] = dict.fromkeys(by.origin.written.get("let", ()))
@@ -64,9 +66,6 @@ class Members:
             for pointer, text in expressions(by):
                 for chain in chains(text):
                     yield by, pointer, chain
-
-    def _state(self, **more: Shape) -> Shape:
-        return {name: {_ANY: self._document(name)} for name in self._collections} | more
 
     def _document(self, collection: str) -> Shape | None:
         schema = documents.schema_of(collection)

@@ -359,7 +359,7 @@ def _compile_each(
         name = ENTRY
     inner = roots | {name}
     entries = compile_value(spec["each"], roots, report, functions, (*pointer, "each"))
-    given = compile_value(spec["give"], inner, report, functions, (*pointer, "give"))
+    result = compile_value(spec["give"], inner, report, functions, (*pointer, "give"))
     holds = None
     try:
         holds = compile_condition(spec["when"], inner) if "when" in spec else None
@@ -378,7 +378,7 @@ def _compile_each(
         finally:
             work.end(before)
         scopes = ({**scope, name: entry} for entry in listed)
-        return [render(given, one) for one in scopes if holds is None or holds(one)]
+        return [render(result, one) for one in scopes if holds is None or holds(one)]
 
     return each
 
@@ -387,14 +387,15 @@ Key = str | int | None
 """A key that an expression looks up: None where it is computed itself."""
 
 
-def chains(source: str) -> list[tuple[str, tuple[Key, ...]]]:
+@lru_cache(4096)
+def chains(source: str) -> tuple[tuple[str, tuple[Key, ...]], ...]:
     """The roots that the expressions of a text, which can be compiled, read, each with its keys: `path` and `a`."""
     looks: list[nodes.Node] = []
     for part in _parse(source, source):
         looks += [*_every(nodes.Name, part), *_every(nodes.Getattr, part), *_every(nodes.Getitem, part)]
     inner = {id(node.node) for node in looks if isinstance(node, nodes.Getattr | nodes.Getitem)}
     outer = (_keys(node) for node in looks if id(node) not in inner)
-    return [chain for chain in outer if chain]
+    return tuple([chain for chain in outer if chain])
 
 
 def _keys(node: nodes.Node) -> tuple[str, tuple[Key, ...]] | None:

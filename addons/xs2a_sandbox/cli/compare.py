@@ -398,7 +398,7 @@ def _amend(made: "Report", interface: Interface, directory: Path, amended: "Call
 
 
 def _replayed(result: "Result") -> list[Step]:
-    """What the bank has just answered as a recording, each in the session of the sandbox that it had."""
+    """The bank's answers of just now as a recording, each in the session of the sandbox that it had."""
     sides = [(one.bank, one.sandbox) for one in result.compared if one.bank and one.sandbox]
     steps = []
     for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):

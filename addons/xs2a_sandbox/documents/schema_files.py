@@ -62,9 +62,9 @@ def _complaints(name: str, document: Any, schemas: Schemas) -> Iterator[Complain
         for keyword in schema:
             if hint := did_you_mean(keyword, _KEYWORDS) if keyword not in _KEYWORDS else "":
                 yield Complaint((*pointer, keyword), "schema", f"unknown keyword {keyword}{hint}", True)
-        known = {*FORMATS, *_OF_JSON_SCHEMA}
-        if (named := schema.get("format", "uuid")) not in known:
-            hint = did_you_mean(named, known) or f"; there are {', '.join(sorted(known))}"
+        formats = {*FORMATS, *_OF_JSON_SCHEMA}
+        if (named := schema.get("format", "uuid")) not in formats:
+            hint = did_you_mean(named, formats) or f"; there are {', '.join(sorted(formats))}"
             yield Complaint((*pointer, "format"), "schema", f"unknown format {named}{hint}")
 
 

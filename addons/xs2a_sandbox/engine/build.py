@@ -294,7 +294,7 @@ def restorer_of(settings: Settings, banks: Banks) -> "Restorer":
 
 
 def _harmless(banks: Banks) -> "_Harmless":
-    """What is no person's: the words of the interfaces, and where the banks are."""
+    """Texts that are no person's: the words of the interfaces, and where the banks are."""
     return {
         "words": frozenset().union(*(replay.words(bank.interface) for bank in banks.all)),
         "banks": {

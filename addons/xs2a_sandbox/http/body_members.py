@@ -36,7 +36,7 @@ class Member:
 
 
 def kind_of(media: str) -> Kind:
-    """How a body of this media type is read; an unknown one, or none, is taken for JSON."""
+    """The way in which a body of this media type is read; an unknown one, or none, is taken for JSON."""
     if media == FORM:
         return "form"
     if is_multipart(media):
