@@ -5,6 +5,7 @@ compared, and the amendments that are written leave none.
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,22 +13,24 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner
 
-from tests.compare.test_comparison import compare
+from tests.compare.test_comparison import compare, entry
 from tests.engine import test_live_comparison as live
 from tests.support.doors import wait_until
 from tests.support.engine_client import an_engine
 from tests.support.redirect_journey import PLANTED, TestBank, planted, recorded_journey, redirect_journey
+from tests.support.taping import redacted_tape
 from xs2a_sandbox.authoring import suggest_amendments
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.compare.comparison import Result
-from xs2a_sandbox.compare.payment_user import PaymentUser
+from xs2a_sandbox.compare.payment_user import PaymentUser, links
 from xs2a_sandbox.compare.reports.report import Report, report
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
-from xs2a_sandbox.http import Request
+from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.recording.har_log import Recording
+from xs2a_sandbox.redaction import vault
 
 pytestmark = pytest.mark.slow
 Play = Callable[[Engine], Report]
@@ -98,6 +101,40 @@ def test_the_twelve_are_found_while_the_sandbox_serves(source: str, tmp_path: Pa
 
 def _links(said: list[str]) -> list[str]:
     return [line.rpartition(" ")[2] for line in said if "payment user decides at " in line]
+
+
+def test_the_twelve_are_found_from_a_redacted_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(vault, "_COST", 2)
+    waiting: list[str] = []
+    asked: list[str] = []
+    tasks: list[Any] = []
+
+    def deciding(request: Request, response: Response) -> Response:
+        """The payment user decides once the state has been asked for twice: before, and while they are waited for."""
+        if request.method == "POST" and (made := list(links(entry(request, response)))):
+            waiting.append(made[0])
+            asked.clear()
+        elif request.target.endswith("/status") and waiting:
+            asked.append(request.target)
+            if len(asked) == 2:
+                parts = urlsplit(waiting.pop())
+                page = Request("GET", f"{parts.path}?{parts.query}&decide=approve", host="localhost")
+                tasks.append(asyncio.get_running_loop().create_task(bank.answer(page)))
+        return planted(request, response)
+
+    with live.a_bank(deciding) as bank:
+        steps = asyncio.run(recorded_journey(TestBank("R")))
+        redacted_tape(Path("conf"), *(replace(one.recorded, bank=bank.url) for one in steps if one.recorded))
+        flags = ["--bank", bank.url, "--allow-writes", "--noise-reads", "off", "--confdir", "conf"]
+        done = CliRunner().invoke(cli, ["compare", "conf/tape", *flags, "--report", "report.json", "--patch", "amend"])
+    made = json.loads(Path("report.json").read_text())
+
+    assert made["redacted"]
+    found = sorted((one["operation"], one["kind"], one["place"]) for one in made["differences"])
+    assert found == sorted(PLANTED), done.output
+    assert "Anna G." not in done.output + Path("report.json").read_text()
+    assert done.output.count("the payment user decides about the") == 2
 
 
 def test_the_command_writes_amendments_that_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

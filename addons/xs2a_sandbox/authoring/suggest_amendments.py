@@ -51,7 +51,7 @@ class Edit:
 
 
 class Change(NamedTuple):
-    """What one place of one answer lacks; `place` is in the sandbox's body, `entries` are the two that it is in."""
+    """A change of one place of one answer; `place` is in the sandbox's body, `entries` are the two that it is in."""
 
     op: str
     place: Pointer
@@ -82,8 +82,8 @@ def suggest(report: Report, interface: Interface) -> Suggestion:
         rules = list(_rules(operation, ones, left))
         if rules:
             head = yaml_text({"cassette": 1, "title": f"{operation}, as {report.bank} answers"})
-            said = [line for group in report.groups if group.operation == operation for line in _said(group.first)]
-            comment = "".join(f"# {line}\n" for line in said[:_MOST_SAID])
+            lines = [line for group in report.groups if group.operation == operation for line in _said(group.first)]
+            comment = "".join(f"# {line}\n" for line in lines[:_MOST_SAID])
             cassettes[operation] = comment + head + "rules:\n" + indent(yaml_text(rules), "  ")
     return Suggestion(cassettes, tuple(dict.fromkeys(left)))
 
@@ -352,7 +352,7 @@ def _told_apart(
     status: int | None,
     edits: Sequence[Edit],
 ) -> dict[str, Any] | None:
-    """What tells the requests apart from those whose answers the edits would spoil; None where nothing does."""
+    """A match for these requests and none whose answers the edits would spoil; None where nothing tells them apart."""
     spoiled = [
         one
         for position, one in enumerate(ones)
