@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from tests.contract import facts
+from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, bundled_engine
 from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.bundled import scenarios
@@ -117,6 +118,66 @@ def test_rate_limit_counts_no_request_that_is_refused() -> None:
     client = bank("rate-limit")
     unknown = "0cae8c3e-1111-4222-8333-444455556666"
     assert {unattended(client, "/v1/accounts", unknown).status for _ in range(6)} == {403}
+
+
+def checked(**more: Any) -> Client:
+    return Client(build(config.load({"checks": ("frequency",), "state": "memory:", **more}, {}, Path.cwd())))
+
+
+def a_consent(client: Client, frequency: int) -> str:
+    """The id of a valid consent that may be used so often a day."""
+    access = {"availableAccounts": "allAccounts"}
+    made = client.post("/v1/consents", json=bodies.consent(access=access, frequencyPerDay=frequency)).json()
+    assert made["consentStatus"] == "valid"
+    return str(made["consentId"])
+
+
+def test_the_check_of_frequency_counts_what_the_consent_itself_allows() -> None:
+    client = checked()
+    for limit in (1, 3):
+        consent = a_consent(client, limit)
+        for target in ("/v1/accounts", f"{ACCOUNT}/balances", f"{ACCOUNT}/transactions?bookingStatus=booked"):
+            statuses = [unattended(client, target, consent).status for _ in range(limit + 2)]
+            assert statuses == [200] * limit + [429, 429]
+    refused = unattended(client, "/v1/accounts", consent)
+    assert refused.error["code"] == "ACCESS_EXCEEDED"
+    assert "has been used 3 times today" in refused.error["text"]
+    assert 0 < int(refused.headers["retry-after"]) <= 86400
+    assert client.get("/v1/accounts", consent=consent).status == 200, "the customer is there"
+    move(client, days=1)
+    assert unattended(client, "/v1/accounts", consent).status == 200
+
+
+def test_further_pages_are_no_accesses_of_their_own() -> None:
+    client = checked(cassettes=("scenarios/paging",))
+    consent = a_consent(client, 1)
+    target = f"{ACCOUNT}/transactions?bookingStatus=booked"
+    first = unattended(client, target, consent)
+    assert unattended(client, f"{target}&page=2", consent).status == 200
+    assert (first.status, unattended(client, target, consent).status) == (200, 429)
+
+
+def test_nothing_is_counted_unless_it_is_to_be_checked() -> None:
+    client = Client(build(config.load({"state": "memory:"}, {}, Path.cwd())))
+    consent = a_consent(client, 1)
+    assert {unattended(client, "/v1/accounts", consent).status for _ in range(5)} == {200}
+
+
+def test_a_check_goes_with_amendments_and_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("""
+cassette: 1
+rules:
+  - id: slower
+    match: {operation: account-list}
+    amend: {headers: {X-Bank: mine}}
+""")
+    client = checked(cassettes=(str(tmp_path),))
+    consent = a_consent(client, 1)
+    assert unattended(client, "/v1/accounts", consent).headers["x-bank"] == "mine"
+    headers = {"Consent-ID": consent, "X-Request-ID": str(uuid4())}
+    shown = controlled(client, "explain", {"method": "GET", "url": "/v1/accounts", "headers": headers})
+    assert shown["answer"]["status"] == 429, shown
+    assert unattended(client, "/v1/accounts", consent).status == 429
 
 
 def test_token_expired() -> None:
@@ -228,14 +289,20 @@ def test_paging() -> None:
 
 def move(client: Client, **span: int) -> None:
     """As `xs2a-sandbox clock --move` does."""
-    client.engine.admin_token = "t"
     seconds = timedelta(**span).total_seconds()
+    controlled(client, "clock", {"move": f"{seconds:.0f}s"})
+
+
+def controlled(client: Client, path: str, body: Any) -> Any:
+    client.engine.admin_token = "t"
     answer = client.request(
-        "POST", "/_sandbox/clock", json={"move": f"{seconds:.0f}s"}, door="direct", host="127.0.0.1",
+        "POST", f"/_sandbox/{path}", json=body, door="direct", host="127.0.0.1",
         headers={"Authorization": "Bearer t", "Host": "127.0.0.1", "Content-Type": "application/json"},
     )  # fmt: skip
     assert answer.status == 200, answer.body
+    return answer.json()
     assert datetime.fromisoformat(answer.json()["now"])
+    return None
 
 
 def shape(value: Any) -> Any:

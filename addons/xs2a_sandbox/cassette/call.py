@@ -3,7 +3,7 @@
 import json
 import math
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from secrets import token_bytes
@@ -44,12 +44,13 @@ class Call:
 
     `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
     `options` is what the operation or rule says under `with`; `static` keeps accounts as the test data has them;
-    `sca` are, by family, the options of the operations that start an authorisation.
+    `sca` are, by family, the options of the operations that start an authorisation; `checks` what is to be refused
+    beyond what the documented interface refuses.
     """
 
     __slots__ = (
-        "_body", "_members", "_queries", "_warnings", "clock", "operation", "options", "path", "query", "request",
-        "sca", "segments", "session", "state", "static",
+        "_body", "_members", "_queries", "_warnings", "checks", "clock", "operation", "options", "path", "query",
+        "request", "sca", "segments", "session", "state", "static",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +63,7 @@ class Call:
         *,
         static: bool = False,
         sca: Mapping[str, Mapping[str, Any]] | None = None,
+        checks: Collection[str] = (),
     ) -> None:
         self.request = request
         self.segments = target.segments
@@ -70,6 +72,7 @@ class Call:
         self.state = state
         self.static = static
         self.sca = sca or {}
+        self.checks = checks
         self.operation: str | None = None
         self.path: dict[str, str] = {}
         self.options: Mapping[str, Any] = {}
@@ -81,7 +84,8 @@ class Call:
 
     def had_it_been(self, request: Request, target: Target) -> "Call":
         """The same call, of another request."""
-        other = Call(request, target, self.session, self.clock, self.state, static=self.static, sca=self.sca)
+        sides = self.session, self.clock, self.state
+        other = Call(request, target, *sides, static=self.static, sca=self.sca, checks=self.checks)
         other.operation, other.path = self.operation, self.path
         return other
 

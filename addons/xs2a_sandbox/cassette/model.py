@@ -157,7 +157,7 @@ class ErrorAnswer:
     codes: Mapping[str, str]
     numbers: Mapping[str, str]
     text: Render | str
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, Any], ...]
     body: Any
     origin: SourcePlace
 

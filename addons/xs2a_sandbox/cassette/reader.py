@@ -183,7 +183,10 @@ class _Reader:
             codes=code,
             numbers=number,
             text=spec["text"] if text is None else text,
-            headers=tuple(spec.get("headers", {}).items()),
+            headers=tuple(
+                (header, compile_value(value, ERROR_ROOTS, self.report((*pointer, "headers", header), "expression")))
+                for header, value in spec.get("headers", {}).items()
+            ),
             body=compile_value(spec.get("body"), ERROR_ROOTS, self.report((*pointer, "body"), "expression")),
             origin=SourcePlace(self.document, pointer),
         )

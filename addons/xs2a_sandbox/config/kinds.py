@@ -138,6 +138,12 @@ DIALECT = text("the name of a folder of cassettes", r"[A-Za-z0-9][A-Za-z0-9._-]*
 HOSTS = several("host names", readers.hosts, "HOST")
 NAMED_HOSTS = several("host names, some with a port", readers.named_hosts, "HOST")
 ORIGINS = several("origins such as http://localhost:3000", readers.origins, "ORIGIN")
+CHECKS = SettingKind(
+    "a list of checks: frequency",
+    readers.checks,
+    "frequency",
+    {"type": "array", "items": {"enum": list(readers.CHECKS)}},
+)
 REPORTS = several(f"files that end in {', '.join(readers.REPORTS)}, in a folder that exists", readers.reports, "FILE")
 TIME = SettingKind(EXPECTED_TIME, readers.time, "TIME")
 AGE = SettingKind("a span such as 30d, or off", readers.age)

@@ -58,6 +58,8 @@ def seconds(text: str) -> float:
     return span
 
 
+CHECKS = ("frequency",)
+"""What a real bank refuses and the documented interface lets pass, unless the user wants it checked."""
 REPORTS = (".json", ".xml", ".html")
 """Endings of the file of a report."""
 
@@ -149,6 +151,11 @@ def url(written: Any, directory: Path) -> str:
 def hosts(written: Any, directory: Path) -> tuple[str, ...]:
     read = text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")
     return tuple(read(name, directory).lower().strip("[]") for name in _listed(written, ","))
+
+
+def checks(written: Any, directory: Path) -> tuple[str, ...]:
+    read = text("|".join(CHECKS))
+    return tuple(dict.fromkeys(read(name, directory) for name in _listed(written, ",")))
 
 
 def named_hosts(written: Any, directory: Path) -> tuple[str, ...]:

@@ -142,6 +142,12 @@ class Settings:
         unset="any",
         in_file_only=True,
     )
+    checks: tuple[str, ...] = setting(
+        kinds.CHECKS,
+        (),
+        "What is refused beyond what the documented interface refuses: frequency (frequencyPerDay). May be repeated.",
+        unset="none",
+    )
     static_data: bool = setting(
         kinds.SWITCH, False, "Keep accounts as the test data has them, whatever payments do.", in_file_only=True
     )

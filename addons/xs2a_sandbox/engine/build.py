@@ -91,6 +91,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
         static_data=settings.static_data,
+        checks=settings.checks,
         debug_headers=settings.debug_headers,
         ca_file=settings.confdir / CA_FILE,
         allow_origin=settings.allow_origin,

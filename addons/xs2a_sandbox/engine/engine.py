@@ -86,6 +86,7 @@ class Engine:
         host: str = "127.0.0.1",
         public_url: str = "http://127.0.0.1:8081",
         static_data: bool = False,
+        checks: Collection[str] = (),
         debug_headers: bool = True,
         ca_file: Path = Path("mitmproxy-ca-cert.pem"),
         journal: Journal | None = None,
@@ -109,6 +110,7 @@ class Engine:
         self._host = host
         self._allowed = frozenset(allow_origin)
         self._static = static_data
+        self._checks = frozenset(checks)
         self._debug_headers = debug_headers
         self._front_page: FrontPage | None = None
         self._pages = Pages(ca_file, store, self.passage.recording)
@@ -422,8 +424,17 @@ class Engine:
             lambda transaction: testdata.at(anchor(transaction, started, clock)),
             timeline.note,
         )
-        session, sca_options = Session.named(outcome.session, self.public_url), outcome.bank.sca_options
-        call = Call(request, target, session, session_clock(state, clock), state, static=self._static, sca=sca_options)
+        session = Session.named(outcome.session, self.public_url)
+        call = Call(
+            request,
+            target,
+            session,
+            session_clock(state, clock),
+            state,
+            static=self._static,
+            sca=outcome.bank.sca_options,
+            checks=self._checks,
+        )
         outcome.warnings = call.warnings
         return call
 

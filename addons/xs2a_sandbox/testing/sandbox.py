@@ -70,6 +70,7 @@ class Blueprint:
             clock=settings.clock,
             public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
             static_data=settings.static_data,
+            checks=settings.checks,
             ca_file=settings.confdir / build.CA_FILE,
             journal=journal,
         )

@@ -35,7 +35,7 @@ PAGE_SIZE = Option(
     {"type": ["integer", "null"], "minimum": 1},
     deeds=deeds("query.page"),
 )
-UNUSABLE = "consent-expired consent-invalid consent-unknown format-error"
+UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown format-error"
 """The errors of `usable_consent`."""
 
 
@@ -181,7 +181,7 @@ def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Documen
 
 
 def usable_consent(call: Call) -> Document:
-    """The consent that the request names. Raises BankError where it is unknown, not authorised, or expired."""
+    """The consent that the request names. Raises BankError where it is unknown, not authorised, expired or used up."""
     consent_id = call.headers.get("consent-id")
     if consent_id is None:
         raise BankError("format-error", expected="the header Consent-ID is missing")
@@ -191,7 +191,22 @@ def usable_consent(call: Call) -> Document:
         raise BankError("consent-expired", id=consent_id)
     if status != "valid":
         raise BankError("consent-invalid", id=consent_id, status=status)
+    if "frequency" in call.checks and not call.headers.get("psu-ip-address") and not call.query.get("page"):
+        _count(call, consent_id, consent["frequencyPerDay"])
     return consent
+
+
+def _count(call: Call, consent_id: str, limit: int) -> None:
+    """Counts an access without the customer: by consent, day and path. Raises BankError beyond the limit.
+
+    Further pages of a list are no accesses of their own.
+    """
+    key, today = f"{consent_id.lower()} {call.self_path}", call.clock.today().isoformat()
+    last = call.state.get("accesses", key)
+    count = last["count"] if last and last["day"] == today else 0
+    if count >= limit:
+        raise BankError("access-exceeded", id=consent_id, limit=limit)
+    call.state.put("accesses", key, {"day": today, "count": count + 1})
 
 
 def _covered(call: Call) -> tuple[str, Document]:
