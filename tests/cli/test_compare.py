@@ -17,6 +17,7 @@ from xs2a_sandbox.cli import compare as script
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine import build as assembly
+from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape
@@ -331,3 +332,54 @@ def test_reports_are_redacted_by_the_rules_of_the_settings(monkeypatch: pytest.M
     assert "/nickname" in usual.output
     assert "Hasenfuss" not in usual.output
     assert "Hasenfuss" in own.output
+
+
+def watch(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["watch", *map(str, arguments)], prog_name="xs2a-sandbox")
+
+
+def test_watch_fails_on_new_drift_alone(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    flags = [a_tape(tmp_path, "/own", 200, '{"name": "old"}'), "--bank", URL, "--noise-reads", "off"]
+    for answer, code, says in [
+        ('{"name": "old"}', 0, "drift in the first run: 0 new, 0 gone"),
+        ('{"name": "new"}', 1, "drift since 1 run: 1 new, 0 gone"),
+        ('{"name": "newer"}', 0, "drift since 2 runs: 0 new, 0 gone, 0 flaps, 1 standing"),
+        ('{"name": "old"}', 0, "drift since 3 runs: 0 new, 1 gone"),
+        ('{"name": "new"}', 0, "drift since 4 runs: 0 new, 0 gone, 1 flaps"),
+        ('{"name": "old", "more": 1}', 1, "drift since 5 runs: 1 new, 0 gone, 1 flaps"),
+    ]:
+        bank(lambda request, response, answer=answer: ok_json(answer))  # type: ignore[misc]
+        done = watch(*flags)
+        assert done.exit_code == code, done.output
+        assert says in done.output
+        assert "has the bank moved?" in done.output
+    assert len((tmp_path / "drift/drift.jsonl").read_text().splitlines()) == 6
+    elsewhere = watch(*flags, "--history", tmp_path / "other", "--fail-on", "none")
+    assert (elsewhere.exit_code, "drift in the first run: 1 new" in elsewhere.output) == (0, True)
+
+
+def test_watch_sends_nothing_where_the_history_is_damaged(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    asked = bank(same)
+    (tmp_path / "drift").mkdir()
+    (tmp_path / "drift/drift.jsonl").write_text("nonsense\n")
+    done = watch(a_tape(tmp_path, "/own", 200), "--bank", URL)
+    assert done.exit_code == 2
+    assert "drift.jsonl:1: this line is no run" in done.output
+    assert asked == []
+
+
+def test_watch_that_compared_nothing_is_red_and_nothing_is_gone(
+    bank: Callable[[Change], list[str]], tmp_path: Path
+) -> None:
+    tape = a_tape(tmp_path, "/own", 200, '{"name": "old"}')
+    bank(lambda request, response: ok_json('{"name": "new"}'))
+    assert watch(tape, "--bank", URL, "--noise-reads", "off").exit_code == 1
+
+    def down(request: Request, response: Response) -> Response:
+        raise BankError("bank-unreachable", bank="bank.example", address="bank.example", reason="refused")
+
+    bank(down)
+    done = watch(tape, "--bank", URL, "--noise-reads", "off")
+    assert done.exit_code == 2
+    assert "1 not compared" in done.output
+    assert "0 gone" in done.output

@@ -158,8 +158,8 @@ def test_every_kind_of_difference_is_in_its_page() -> None:
 def test_no_yaml_goes_unchecked() -> None:
     checked = ("cassette:", "redaction:", "testdata:")
     others = [b for b in BLOCKS if b.language == "yaml" and not b.text.startswith(checked)]
-    # What is no cassette, in lint's example of that, a file for Docker Compose, and ignore rules.
-    assert {b.text.partition(":")[0] for b in others} <= {"rules", "services", "ignore"}
+    # What is no cassette, in lint's example of that, a file for Docker Compose, ignore rules, and a workflow.
+    assert {b.text.partition(":")[0] for b in others} <= {"rules", "services", "ignore", "name"}
 
 
 @pytest.mark.parametrize("code", re.findall(r"^### (\S+)$", PAGES["lint.md"], re.MULTILINE))
@@ -267,7 +267,7 @@ def test_every_setting_is_in_the_command_line_page(setting: Any) -> None:
         assert setting.variable not in row
 
 
-COMMANDS = "serve record compare testdata lint explain new-case coverage init reset state clock journal".split()
+COMMANDS = "serve record compare watch testdata lint explain new-case coverage init reset state clock journal".split()
 COMMANDS += "import derive export".split()
 
 

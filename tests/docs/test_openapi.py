@@ -76,7 +76,7 @@ def test_what_an_operation_asks_for_and_answers(written: dict[str, Any]) -> None
     assert answer["content"]["application/json"]["schema"] == {
         "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("transactions", "transactions-both")]
     }
-    assert sorted(operation["responses"]) == ["200", "400", "401", "403", "404", "413", "500", "503", "504"]
+    assert sorted(operation["responses"]) == ["200", "400", "401", "403", "404", "413", "429", "500", "503", "504"]
 
 
 def test_bodies_by_product(written: dict[str, Any]) -> None:

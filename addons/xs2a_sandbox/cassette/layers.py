@@ -36,6 +36,9 @@ ENGINE_ERRORS = frozenset(
 )
 """Errors that the engine itself raises."""
 
+CHECK_ERRORS = frozenset(["access-exceeded"])
+"""Errors of the setting `checks`: a dialect that does not say them says them as the bundled one."""
+
 TESTDATA = "testdata.yaml"
 """The file in a dialect's folder that is none of its cassettes: its test data."""
 
@@ -415,7 +418,7 @@ def _errors(
         raised |= raises
         for name in sorted(raises & gone.keys() - errors.keys()):
             yield gone[name].problem("extends", f"this takes out the error {name}, which {handler.name} raises")
-        if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS - gone.keys()):
+        if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS - CHECK_ERRORS - gone.keys()):
             text = f"the cassettes do not define the errors that {handler.name} raises: {', '.join(lacking)}"
             yield by.origin.problem("incomplete", text, ("handler",))
     elsewhere = frozenset().union(*(handler.errors for handler in handlers.values()))

@@ -1,11 +1,11 @@
-"""`xs2a-sandbox compare`: the sandbox beside a bank, or beside a recording of one."""
+"""`xs2a-sandbox compare` and `watch`: the sandbox beside a bank, or a bank beside a recording of it."""
 
 import asyncio
 import sys
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -64,80 +64,86 @@ _existing = click.Path(exists=True, path_type=Path)
 _path = click.Path(path_type=Path)
 
 
+def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the flags of all comparisons. `against` is held against the bank where nobody says what."""
+    flags = (
+        click.option(
+            "--against",
+            type=click.Choice(["sandbox", "recording"]),
+            default=against,
+            show_default=True,
+            help="Who answers as the bank should: is the sandbox wrong, or has the bank moved since the recording?",
+        ),
+        header_flag,
+        vault_flag,
+        click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank."),
+        click.option(
+            "--noise-reads",
+            metavar="N|off",
+            default="1",
+            show_default=True,
+            callback=_as(NOISE_READS),
+            help="How often more each read is sent to the bank, to see what it changes by itself.",
+        ),
+        click.option(
+            "--sca-timeout",
+            metavar="SECONDS",
+            type=click.IntRange(min=0),
+            default=300,
+            show_default=True,
+            help="How long to wait for the payment user where they had acted in the recording; 0: not at all.",
+        ),
+        click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="Ignore rules."),
+        click.option(
+            "--fail-on",
+            type=click.Choice(list(_FLOORS)),
+            default="medium",
+            show_default=True,
+            help="Exit with 1 for differences of this severity, or worse.",
+        ),
+        click.option(
+            "--report",
+            "reports",
+            metavar="FILE",
+            multiple=True,
+            type=_path,
+            callback=_files,
+            help="Write a report: .json, .xml (JUnit) or .html.",
+        ),
+        click.option("--no-redact", is_flag=True, help="Show secrets and personal data as they are."),
+        setting_flags("dialect", "cassettes", "testdata", "confdir"),
+    )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for flag in reversed(flags):
+            command = flag(command)
+        return command
+
+    return decorate
+
+
 @click.command()
 @click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
 @click.option("--bank", metavar="URL", callback=_as(BANK_URL), help="The real bank.")
 @click.option("--offline", metavar="RECORDING", type=_existing, help="A recording instead of the bank.")
-@click.option(
-    "--against",
-    type=click.Choice(["sandbox", "recording"]),
-    default="sandbox",
-    show_default=True,
-    help="Who answers as the bank should: is the sandbox wrong, or has the bank moved since the recording?",
-)
-@header_flag
-@vault_flag
+@click.option("--suggest-ignores", is_flag=True, help="Print ignore rules for the values that drift.")
+@click.option("--patch", metavar="DIR", type=_path, help="Write amendments with which the sandbox would agree.")
 @click.option(
     "--behaviour",
     metavar="RECORDING",
     type=_existing,
     help="A recording whose chains of states are held against those of now: a bank's, or another recording's.",
 )
-@click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank.")
-@click.option(
-    "--noise-reads",
-    metavar="N|off",
-    default="1",
-    show_default=True,
-    callback=_as(NOISE_READS),
-    help="How often more each read is sent to the bank, to see what it changes by itself.",
-)
-@click.option(
-    "--sca-timeout",
-    metavar="SECONDS",
-    type=click.IntRange(min=0),
-    default=300,
-    show_default=True,
-    help="How long to wait for the payment user where they had acted in the recording; 0: not at all.",
-)
-@click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="Ignore rules.")
-@click.option("--suggest-ignores", is_flag=True, help="Print ignore rules for the values that drift.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(list(_FLOORS)),
-    default="medium",
-    show_default=True,
-    help="Exit with 1 for differences of this severity, or worse.",
-)
-@click.option(
-    "--report",
-    "reports",
-    metavar="FILE",
-    multiple=True,
-    type=_path,
-    callback=_files,
-    help="Write a report: .json, .xml (JUnit) or .html.",
-)
-@click.option("--patch", metavar="DIR", type=_path, help="Write amendments with which the sandbox would agree.")
-@click.option("--no-redact", is_flag=True, help="Show secrets and personal data as they are.")
-@setting_flags("dialect", "cassettes", "testdata", "confdir")
+@_shared_flags("sandbox")
 def compare(
     played: tuple[Path, ...],
     bank: str | None,
     offline: Path | None,
-    against: "Against",
-    headers: tuple[tuple[str, str], ...],
-    vault: Path | None,
     behaviour: Path | None,
-    allow_writes: bool,
-    noise_reads: int,
-    sca_timeout: int,
-    ignore: tuple[Path, ...],
     suggest_ignores: bool,
     fail_on: str,
     reports: tuple[Path, ...],
     patch: Path | None,
-    no_redact: bool,
     **flags: Any,
 ) -> None:
     """Say where the sandbox and a real bank differ, and whether it matters.
@@ -148,13 +154,105 @@ def compare(
     """
     if bank and offline:
         raise click.UsageError("--bank and --offline exclude each other: the recording stands for the bank")
-    alone = bool(behaviour and not bank and not offline)
     if not bank and not offline and not behaviour:
         raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING; or --behaviour RECORDING")
+    if flags["against"] == "recording" and patch:
+        raise click.UsageError("--patch amends the sandbox, and --against recording does not ask about it")
+    outcome = _compared(played, bank, offline, behaviour, **flags)
+    made = outcome.report
+    _tell(made, reports, _FLOORS[fail_on])
+    if patch:
+        _amend(made, outcome.interface, patch, outcome.amended)
+    if suggest_ignores:
+        from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
+
+        click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
+    _exit(made, made.fails(_FLOORS[fail_on]))
+
+
+@click.command()
+@click.argument("recordings", metavar="RECORDING|FILE.har...", nargs=-1, required=True, type=_existing)
+@click.option("--bank", metavar="URL", required=True, callback=_as(BANK_URL), help="The real bank.")
+@click.option(
+    "--history",
+    "folder",
+    metavar="DIR",
+    type=_path,
+    default=Path("drift"),
+    show_default=True,
+    help="The folder that what each run has found is kept in.",
+)
+@_shared_flags("recording")
+def watch(
+    recordings: tuple[Path, ...],
+    bank: str,
+    folder: Path,
+    fail_on: str,
+    reports: tuple[Path, ...],
+    **flags: Any,
+) -> None:
+    """Say what a bank answers differently since the last time.
+
+    The requests of the RECORDING are sent to the bank, and its answers compared with the recorded ones, or with the
+    sandbox's. Exit status: 0 no new difference, 1 there is one, 2 something could not be compared.
+    """
+    from rich.console import Console
+
+    from xs2a_sandbox.clock import Clock
+    from xs2a_sandbox.compare import history
+    from xs2a_sandbox.compare.reports import changes, files
+
+    runs = history.read(folder)
+    made = _compared(recordings, bank, None, None, **flags).report
+    run = history.WatchRun.of(made, Clock().now())
+    before = [one for one in runs if one.is_of_the_same(run)]
+    drift = history.changes(before, run)
+    history.append(folder, run)
+    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False, soft_wrap=True)
+    changes.write(made, drift, len(before), console)
+    for file in reports:
+        files.write(file, made, _FLOORS[fail_on])
+    _exit(made, drift.fails(_FLOORS[fail_on]))
+
+
+def _exit(made: "Report", fails: bool) -> None:
+    verdicts = made.tally.verdicts
+    if not made.compares:
+        click.echo("nothing was compared: this run says nothing of the bank or the sandbox", err=True)
+    if not made.compares or verdicts["not answered"] or verdicts["not comparable"]:
+        click.get_current_context().exit(_NOT_COMPARED)
+    if fails:
+        click.get_current_context().exit(_DIFFERS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a comparison has found. `amended` compares what was answered once more, with another layer of cassettes."""
+
+    report: "Report"
+    interface: Interface
+    amended: "Callable[[Path], Report]"
+
+
+def _compared(
+    played: Sequence[Path],
+    bank: str | None,
+    offline: Path | None,
+    behaviour: Path | None,
+    against: "Against",
+    headers: Sequence[tuple[str, str]],
+    vault: Path | None,
+    allow_writes: bool,
+    noise_reads: int,
+    sca_timeout: int,
+    ignore: Sequence[Path],
+    no_redact: bool,
+    **flags: Any,
+) -> _Outcome:
+    """Asks all that is to be asked. Raises UserMistake before anything is sent."""
+    alone = bool(behaviour and not bank and not offline)
     if against == "recording" and not bank:
         raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
-    if against == "recording" and patch:
-        raise click.UsageError("--patch amends the sandbox, and --against recording does not ask about it")
     from xs2a_sandbox.bank.recorded_data import recorded_data
     from xs2a_sandbox.cassette.index import Index
     from xs2a_sandbox.clock import Clock
@@ -241,29 +339,14 @@ def compare(
         after = entries if alone else [one.bank for one in result.compared if one.bank]
         chains = behaviours.chains(before, index), behaviours.chains(after, index)
         made = replace(made, behaviour=behaviours.behaviour(then, printable(shown), *chains))
-    floor = _FLOORS[fail_on]
-    _tell(made, reports, floor)
-    if patch:
 
-        def amended(layer: Path) -> "Report":
-            other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
-            other.testdata = engine.testdata
-            again = {"bank_url": url, "ignoring": rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)}
-            return report(asyncio.run(_play(_replayed(result), other, None, **again)), shown, redact, question)
+    def amended(layer: Path) -> "Report":
+        other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
+        other.testdata = engine.testdata
+        again = {"bank_url": url, "ignoring": rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)}
+        return report(asyncio.run(_play(_replayed(result), other, None, **again)), shown, redact, question)
 
-        _amend(made, engine.interface, patch, amended)
-    if suggest_ignores:
-        from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
-
-        click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
-    verdicts, states = made.tally.verdicts, made.behaviour
-    compares = bool(states and states.chains_then and states.chains_now) if alone else made.tally.compares
-    if not compares:
-        click.echo("nothing was compared: this run says nothing of the bank or the sandbox", err=True)
-    if not compares or verdicts["not answered"] or verdicts["not comparable"]:
-        click.get_current_context().exit(_NOT_COMPARED)
-    if made.fails(floor):
-        click.get_current_context().exit(_DIFFERS)
+    return _Outcome(made, engine.interface, amended)
 
 
 def _opened_vault(tapes: Sequence[Tape], file: Path | None, confdir: Path) -> "OpenVault | None":

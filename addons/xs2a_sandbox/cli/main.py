@@ -51,6 +51,7 @@ for _command in (
     serve.serve,
     serve.record,
     compare.compare,
+    compare.watch,
     authoring.new_case,
     authoring.coverage,
     authoring.lint,

@@ -190,6 +190,13 @@ class Report:
         return _tally(self.exchanges)
 
     @property
+    def compares(self) -> bool:
+        """True if anything was compared: exchanges, or else the states of two recordings."""
+        if self.behaviour and not self.exchanges:
+            return bool(self.behaviour.chains_then and self.behaviour.chains_now)
+        return self.tally.compares
+
+    @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Those that there are, and those of what was compared."""
         return tuple(one for one, count in self.tally.verdicts.items() if count or one in COMPARED)

@@ -24,6 +24,15 @@ def write(report: Report, console: Console) -> None:
         console.print(_differences(report.question.against, groups[:_MOST]))
         if (more := len(groups) - _MOST) > 0:
             console.print(Text(f"and {more} more, which the other reports show", "dim"))
+    remarks(report, console)
+    if report.behaviour:
+        _behaviour(report.behaviour, console)
+    if report.exchanges or report.skipped:
+        console.print(Text(report.tally.summary(report.bank, len(report.skipped))))
+
+
+def remarks(report: Report, console: Console) -> None:
+    """Says what else there is to know: what was not compared and why, which states moved, which rules were idle."""
     for exchange in report.exchanges:
         if exchange.trouble:
             console.print(Text(f"{exchange.verdict}  {exchange.request}: {exchange.trouble}", "bold red"))
@@ -41,10 +50,6 @@ def write(report: Report, console: Console) -> None:
         console.print(Text(f"unused   {place}: ignored nothing ({why})", "yellow"))
     for place, why in report.lapsed:
         console.print(Text(f"lapsed   {place}: its last day is over ({why})", "yellow"))
-    if report.behaviour:
-        _behaviour(report.behaviour, console)
-    if report.exchanges or report.skipped:
-        console.print(Text(report.tally.summary(report.bank, len(report.skipped))))
 
 
 def _behaviour(behaviour: BehaviourComparison, console: Console) -> None:

@@ -1,0 +1,213 @@
+"""Comparisons over time: what each run found, one line each, and what a run brings that the earlier ones have not."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from xs2a_sandbox.compare.comparison import COMPARED
+from xs2a_sandbox.compare.difference import SEVERITIES, Severity, is_at_least
+from xs2a_sandbox.compare.reports.report import Report
+from xs2a_sandbox.errors import ConfigError
+
+VERSION = 1
+FILE = "drift.jsonl"
+LOOKED_AT = 20
+"""Runs in which a drift is looked for to see whether it flaps."""
+
+
+class DriftPlace(NamedTuple):
+    """The same difference in every run, whatever its values and its severity."""
+
+    operation: str
+    kind: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDrift:
+    """A difference of a run: `bank` and `other` are the two sides of its first example, as the reports show them."""
+
+    at: DriftPlace
+    severity: Severity
+    extent: str
+    request: str
+    bank: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRun:
+    """`compared` are the operations of which anything was compared: of the others nothing is known."""
+
+    time: datetime
+    bank: str
+    against: str
+    compared: frozenset[str]
+    drifts: Mapping[DriftPlace, RecordedDrift]
+
+    @classmethod
+    def of(cls, report: Report, time: datetime) -> Self:
+        drifts = (
+            RecordedDrift(
+                DriftPlace(group.operation, group.kind, group.place),
+                group.severity,
+                group.extent,
+                group.request,
+                group.first.bank,
+                group.first.sandbox,
+            )
+            for group in report.groups
+        )
+        compared = frozenset(one.operation for one in report.exchanges if one.verdict in COMPARED)
+        # The worst comes first, and stands for those of lower severity at the same place.
+        by_place: dict[DriftPlace, RecordedDrift] = {}
+        for drift in drifts:
+            by_place.setdefault(drift.at, drift)
+        return cls(time, report.bank, report.question.against, compared, by_place)
+
+    def has(self, place: DriftPlace) -> bool | None:
+        """None if nothing of its operation was compared."""
+        return place in self.drifts or (False if place.operation in self.compared else None)
+
+    def is_of_the_same(self, other: "WatchRun") -> bool:
+        """True if both have asked the same bank the same question."""
+        return (self.bank, self.against) == (other.bank, other.against)
+
+    def line(self) -> str:
+        value = {
+            "version": VERSION,
+            "time": self.time.isoformat(),
+            "bank": self.bank,
+            "against": self.against,
+            "compared": sorted(self.compared),
+            "drifts": [{**one.at._asdict(), **{name: getattr(one, name) for name in _TOLD}} for one in self.ordered],
+        }
+        return json.dumps(value, ensure_ascii=False) + "\n"
+
+    @property
+    def ordered(self) -> list[RecordedDrift]:
+        return sorted(self.drifts.values(), key=lambda one: (SEVERITIES.index(one.severity), one.at))
+
+
+_TOLD = ("severity", "extent", "request", "bank", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A run beside those before it. `flaps` says of how many of the last runs a drift that comes and goes is in;
+    `unknown` were there when their operation was last compared, which it was not this time.
+    """
+
+    new: tuple[RecordedDrift, ...]
+    gone: tuple[RecordedDrift, ...]
+    flaps: tuple[tuple[RecordedDrift, str], ...]
+    standing: tuple[RecordedDrift, ...]
+    unknown: tuple[RecordedDrift, ...]
+
+    def fails(self, fail_on: Severity | None) -> bool:
+        """True if a new drift is at least as severe."""
+        return fail_on is not None and any(is_at_least(one.severity, fail_on) for one in self.new)
+
+
+def changes(before: Sequence[WatchRun], run: WatchRun) -> Changes:
+    drifts: dict[DriftPlace, RecordedDrift] = {}
+    for one in (*before[-LOOKED_AT:], run):
+        drifts |= one.drifts
+    new, gone, standing, unknown = [], [], [], []
+    flaps: list[tuple[RecordedDrift, str]] = []
+    ever = {place for one in before for place in one.drifts}
+    for place, drift in drifts.items():
+        was = [state for one in before[-LOOKED_AT:] if (state := one.has(place)) is not None]
+        now = run.has(place)
+        if now is None:
+            unknown += [drift] if was and was[-1] else []
+            continue
+        states = [*was, now]
+        comes = sum(state and (not number or not states[number - 1]) for number, state in enumerate(states))
+        if place not in ever:
+            new.append(drift)
+        elif comes > 1 or (now and was and not was[-1]):
+            flaps.append((drift, f"in {sum(states)} of the last {len(states)} runs"))
+        elif now:
+            standing.append(drift)
+        elif was and was[-1]:
+            gone.append(drift)
+    return Changes(_ordered(new), _ordered(gone), _flaps(flaps), _ordered(standing), _ordered(unknown))
+
+
+def _ordered(drifts: Iterable[RecordedDrift]) -> tuple[RecordedDrift, ...]:
+    return tuple(sorted(drifts, key=lambda one: (SEVERITIES.index(one.severity), one.at)))
+
+
+def _flaps(flaps: Iterable[tuple[RecordedDrift, str]]) -> tuple[tuple[RecordedDrift, str], ...]:
+    return tuple(sorted(flaps, key=lambda one: (SEVERITIES.index(one[0].severity), one[0].at)))
+
+
+def read(folder: Path) -> list[WatchRun]:
+    """All runs of a history, the oldest first; none if there is no such folder yet.
+
+    Raises:
+        ConfigError: it cannot be read, or a line of it is no run. Nothing is left out: what is new would be wrong.
+    """
+    file = folder / FILE
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+    runs = []
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        try:
+            runs.append(_run(json.loads(line)))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            what = str(error) if isinstance(error, _OtherVersion) else "this line is no run"
+            advice = "delete this line, or the file to begin anew"
+            raise ConfigError(f"{file}:{number}: {what}; {advice}") from None
+    return runs
+
+
+class _OtherVersion(ValueError):
+    pass
+
+
+def _run(value: dict[str, Any]) -> WatchRun:
+    if value["version"] != VERSION:
+        raise _OtherVersion(f"version {value['version']} of a history is not {VERSION}, which this program writes")
+    drifts = [
+        RecordedDrift(
+            DriftPlace(*(str(one[name]) for name in DriftPlace._fields)),
+            _severity(one),
+            *(str(one[name]) for name in _TOLD[1:]),
+        )
+        for one in value["drifts"]
+    ]
+    return WatchRun(
+        datetime.fromisoformat(value["time"]),
+        str(value["bank"]),
+        str(value["against"]),
+        frozenset(map(str, value["compared"])),
+        {one.at: one for one in drifts},
+    )
+
+
+def _severity(value: dict[str, Any]) -> Severity:
+    return next(one for one in SEVERITIES if one == value["severity"])
+
+
+def append(folder: Path, run: WatchRun) -> Path:
+    """Adds a run, at once and for good. Raises ConfigError for a folder that cannot be written."""
+    file = folder / FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with file.open("ab") as stream:
+            stream.write(run.line().encode("utf-8", "backslashreplace"))
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror or error}") from None
+    return file

@@ -1,0 +1,41 @@
+"""A run beside those before it, for a terminal."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from xs2a_sandbox.compare.history import Changes, RecordedDrift
+from xs2a_sandbox.compare.reports.report import Report
+from xs2a_sandbox.compare.reports.text import remarks
+
+_COLOURS = {"new": "bold red", "gone": "green", "flaps": "yellow", "standing": "dim", "not compared": "yellow"}
+
+
+def write(report: Report, changes: Changes, runs: int, console: Console) -> None:
+    """`runs`: how many there were before."""
+    console.print(Text(str(report.question), "bold"))
+    by_word = {
+        "new": [(one, "") for one in changes.new],
+        "gone": [(one, "") for one in changes.gone],
+        "flaps": changes.flaps,
+        "standing": [(one, "") for one in changes.standing],
+        "not compared": [(one, "its operation was not compared this time") for one in changes.unknown],
+    }
+    for word, drifts in by_word.items():
+        for drift, remark in drifts:
+            console.print(
+                Text.assemble((f"{word:<14}", _COLOURS[word]), *_told(drift, remark, report.question.against))
+            )
+    counts = ", ".join(f"{len(drifts)} {word}" for word, drifts in by_word.items())
+    since = f"since {runs} run{'s' if runs > 1 else ''}" if runs else "in the first run"
+    remarks(report, console)
+    console.print(Text(f"drift {since}: {counts}"))
+    console.print(Text(report.tally.summary(report.bank, len(report.skipped))))
+
+
+def _told(drift: RecordedDrift, remark: str, against: str) -> Iterable[str | tuple[str, str]]:
+    yield f"{drift.severity} {drift.at.kind} at {drift.at.place or 'the body'}"
+    yield (f" [{drift.at.operation}, {remark or drift.extent}]", "dim")
+    if not remark:
+        yield (f"\n{'':14}bank {drift.bank}, {against} {drift.other}", "dim")

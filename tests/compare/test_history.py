@@ -1,0 +1,143 @@
+"""What a run brings that those before it have not."""
+
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from tests.compare.reports.test_report import comparison
+from xs2a_sandbox.compare import history
+from xs2a_sandbox.compare.history import Changes, DriftPlace, RecordedDrift, WatchRun, changes
+from xs2a_sandbox.compare.reports import changes as told_changes
+from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.errors import ConfigError
+
+TIME = datetime(2026, 11, 22, tzinfo=UTC)
+PLACES = st.builds(
+    DriftPlace,
+    st.sampled_from(["account-list", "consent-status"]),
+    st.just("value"),
+    st.sampled_from(["/a", "/b", "/\u2028"]),
+)
+
+
+def drift(place: DriftPlace, bank: str = '"x"') -> RecordedDrift:
+    return RecordedDrift(place, "medium", "in 1 of 2 exchanges", "GET /v1/accounts", bank, '"y"')
+
+
+def run(*members: str, compared: str = "account-list") -> WatchRun:
+    drifts = [drift(DriftPlace("account-list", "value", f"/{member}")) for member in members]
+    return WatchRun(TIME, "https://bank.example", "recording", frozenset([compared]), {one.at: one for one in drifts})
+
+
+def places(drifts: Any) -> list[str]:
+    return [one.at.place for one in drifts]
+
+
+def test_the_first_run_brings_all_that_differs() -> None:
+    assert places(changes([], run("a", "b")).new) == ["/a", "/b"]
+
+
+def test_what_was_there_last_time_is_not_new_and_what_has_ended_is_gone() -> None:
+    made = changes([run("a", "b")], run("b", "c"))
+    assert (places(made.new), places(made.gone), places(made.standing)) == (["/c"], ["/a"], ["/b"])
+    assert made.fails("medium")
+    assert not made.fails("high")
+    assert not changes([run("a")], run("a")).fails("low")
+    assert changes([run("a"), run()], run()) == Changes((), (), (), (), ())
+
+
+def test_what_comes_and_goes_flaps_and_is_never_new_again() -> None:
+    before = [run("a"), run(), run("a"), run()]
+    for now in (run("a"), run()):
+        made = changes(before, now)
+        assert (made.new, made.gone, made.standing) == ((), (), ())
+        ((flapping, how_often),) = made.flaps
+        assert flapping.at.place == "/a"
+        assert how_often == f"in {3 if now.drifts else 2} of the last 5 runs"
+    assert places(one for one, _ in changes([run("a"), run()], run("a")).flaps) == ["/a"]
+
+
+def test_what_was_not_compared_this_time_is_not_gone() -> None:
+    silent = run(compared="consent-status")
+    made = changes([run("a")], silent)
+    assert (made.gone, places(made.unknown)) == ((), ["/a"])
+    # And it is neither new nor flapping when it is looked at again.
+    assert places(changes([run("a"), silent], run("a")).standing) == ["/a"]
+
+
+def test_a_drift_of_long_ago_is_not_new() -> None:
+    before = [run("a"), *[run()] * (history.LOOKED_AT + 5)]
+    made = changes(before, run("a"))
+    assert (made.new, places(one for one, _ in made.flaps)) == ((), ["/a"])
+
+
+@given(
+    st.lists(
+        st.builds(
+            WatchRun,
+            st.datetimes(timezones=st.just(UTC)),
+            st.text(min_size=1),
+            st.sampled_from(["sandbox", "recording"]),
+            st.frozensets(st.text()),
+            st.lists(PLACES.map(lambda place: (place, drift(place, place.place))), max_size=3).map(dict),
+        ),
+        max_size=4,
+    )
+)
+def test_what_is_written_is_read(runs: list[WatchRun]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as name:
+        for one in runs:
+            history.append(Path(name), one)
+        assert history.read(Path(name)) == runs
+
+
+def test_a_run_is_made_of_what_reports_show() -> None:
+    pairs = ({"a": 1, "b": "S3CR3T"}, {"a": 2, "b": "x"}), ({"a": 3}, {"a": 4})
+    made = WatchRun.of(report(comparison(*pairs), "bank", None), TIME)
+    assert made.compared == {"(none)"}
+    assert {place.place for place in made.drifts} == {"/a", "/b"}
+    assert made.drifts[DriftPlace("(none)", "value", "/a")].extent == "in 2 of 2 exchanges"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{}", "this line is no run"),
+        ("nonsense", "this line is no run"),
+        ("[1]", "this line is no run"),
+        ('{"version": 7}', "version 7 of a history is not 1"),
+        (run("a").line().strip() + "\n" + run("a").line()[:40], ":2: this line is no run"),
+    ],
+)
+def test_a_damaged_history_is_told_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / history.FILE).write_text(text)
+    with pytest.raises(ConfigError, match=str(tmp_path)) as raised:
+        history.read(tmp_path)
+    assert says in str(raised.value)
+    assert "delete this line" in str(raised.value)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot write"):
+        history.append(tmp_path / "file", run())
+
+
+def test_it_is_told_by_what_has_changed() -> None:
+    before = [run("stays", "goes", "flaps"), run("stays", "goes")]
+    text = StringIO()
+    made = report(comparison(({}, {})), "bank", None)
+    told_changes.write(made, changes(before, run("stays", "comes", "flaps")), 2, Console(file=text, width=160))
+    first = [line.split() for line in text.getvalue().splitlines() if " value at " in line]
+    assert [(words[0], words[4]) for words in first] == [
+        ("new", "/comes"), ("gone", "/goes"), ("flaps", "/flaps"), ("standing", "/stays"),
+    ]  # fmt: skip
+    assert "drift since 2 runs: 1 new, 1 gone, 1 flaps, 1 standing, 0 not compared" in text.getvalue()
