@@ -308,7 +308,9 @@ class Comparison:
                 one = replace(one, kind="state", means=None)
             difference = self._consequences.weighed(one, bank, sandbox, schema)
             difference = self.ignoring.weighed(difference, _id(operation))
-            why = None if difference.drift else noise.reason(difference, self._between.twin)
+            # What no schema lists has no form that it could break by changing.
+            breaks = difference.drift and difference.means != "unlisted-member"
+            why = None if breaks else noise.reason(difference, self._between.twin)
             if why := why or self.ignoring.reason(difference, _id(operation)):
                 masked.append((difference, why))
             else:
