@@ -86,7 +86,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         data,
         limits=USUAL,
         clock=settings.clock,
-        passage=_passage(settings, real_banks, redactor, redact),
+        passage=_passage(settings, banks, redactor, redact),
         display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
@@ -239,9 +239,10 @@ def _typed(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Red
     return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, secrets.token_bytes(32))
 
 
-def _passage(settings: Settings, real_banks: Sequence[RealBank], redactor: Redactor | None, redact: bool) -> Passage:
+def _passage(settings: Settings, banks: Banks, redactor: Redactor | None, redact: bool) -> Passage:
+    real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     records = any("record" in real.all_modes for real in real_banks)
-    comparing = _comparing(settings, real_banks, redactor if redact else None)
+    comparing = _comparing(settings, banks, redactor if redact else None)
     if redactor is None or not (records or settings.to):
         return Passage(settings.forward_host, None, comparing)
     # Relative to where the sandbox was started, as all that is named on the command line.
@@ -258,9 +259,10 @@ def _passage(settings: Settings, real_banks: Sequence[RealBank], redactor: Redac
     return Passage(settings.forward_host, recording, comparing, spied=settings.to is not None)
 
 
-def _comparing(settings: Settings, real_banks: Sequence[RealBank], redactor: Redactor | None) -> LiveComparison | None:
-    """Raises Unreadable for ignore rules that cannot be used."""
-    urls = [real.url for real in real_banks if real.url and "compare" in real.all_modes]
+def _comparing(settings: Settings, banks: Banks, redactor: Redactor | None) -> LiveComparison | None:
+    """Raises Unreadable for ignore rules that cannot be used, ConfigError for a vault that cannot."""
+    compared = [bank for bank in banks.all if bank.real.can_be_asked and "compare" in bank.real.all_modes]
+    urls = [bank.real.url for bank in compared if bank.real.url]
     if not urls:
         return None
     # Imported when the bank is first asked, it would hold up the answers of that moment.
@@ -272,7 +274,25 @@ def _comparing(settings: Settings, real_banks: Sequence[RealBank], redactor: Red
         answer_from=settings.answer_from,
         allow_writes=settings.allow_writes,
         noise_reads=settings.noise_reads,
+        restorer=_restorer(settings, banks, [bank for bank in compared if bank.replays_personal]),
     )
+
+
+def _restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -> "Restorer | None":
+    """Puts real values in place of the pseudonyms of redacted recordings that answer. Raises ConfigError."""
+    tapes = [rule.tape for bank in replaying for rule in bank.interface.rules if rule.tape and rule.tape.redacted]
+    if not tapes:
+        return None
+    from xs2a_sandbox.recording.tape import without_values
+    from xs2a_sandbox.redaction import vault
+
+    file = settings.confdir / vault.FILE
+    opened = vault.read(file, settings.confdir) if file.exists() else None
+    keys = sorted({str(tape.redacted) for tape in tapes})
+    if opened is None or not all(key in opened.keys for key in keys):
+        raise without_values(f"recorded rules, redacted with the key {', '.join(keys)}", file)
+    values = {pseudonym: text for key in keys for pseudonym, text in opened.values.get(key, {}).items()}
+    return restorer_of(settings, banks).knowing(values)
 
 
 def redactor_of(

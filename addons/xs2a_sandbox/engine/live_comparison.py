@@ -27,6 +27,7 @@ from xs2a_sandbox.upstream import links
 
 if TYPE_CHECKING:
     from xs2a_sandbox.bank import Bank
+    from xs2a_sandbox.redaction.real_values import Restorer
 
 log = logging.getLogger("xs2a_sandbox")
 
@@ -86,6 +87,7 @@ class LiveComparison:
     answer_from: Source
     allow_writes: bool
     noise_reads: int
+    restorer: "Restorer | None" = None
 
     def __post_init__(self) -> None:
         self._comparisons: WeakKeyDictionary[Bank, dict[str, Comparison]] = WeakKeyDictionary()
@@ -116,16 +118,24 @@ class LiveComparison:
         plain = replace(request, target=destination.target)
         journey = self._journey(to_bank)
 
+        # A redacted recording that answers has given the app pseudonyms, which the bank does not know.
+        restorer = self.restorer if to_bank.bank.replays_personal else None
+
         async def bank(request: Request) -> Response:
+            if restorer:
+                request = restorer.request(request)
             return await send(real, request, destination.with_target(request.target).sent)
 
         async def sandbox(request: Request) -> Response:
-            return await twin.ask(replace(request, target=before + request.target))
+            answer = await twin.ask(replace(request, target=before + request.target))
+            return restorer.answer(answer) if restorer else answer
 
         async def follow(request: Request, told: ToldState) -> Move | None:
             return await twin.follow(replace(request, target=before + request.target), told)
 
         def begin(answer: Response, source: Source) -> None:
+            if restorer and source == "sandbox" and answer.rest is None:
+                answer = restorer.answer(answer)
             self._begin(
                 _Answered(to_bank, journey, plain, answer, source, Twin(sandbox, follow), bank, journey.states.moves)
             )

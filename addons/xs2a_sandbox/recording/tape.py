@@ -96,7 +96,11 @@ def as_sent(tape: Tape, vault: "OpenVault", restorer: "Restorer") -> RealTape:
 
 def without_vault(tapes: Sequence[Tape], file: Path) -> ConfigError:
     """The error for redacted recordings where there is no vault."""
-    names = ", ".join(str(tape.path) for tape in tapes if any(tape.keys))
+    return without_values(", ".join(str(tape.path) for tape in tapes if any(tape.keys)), file)
+
+
+def without_values(names: str, file: Path) -> ConfigError:
+    """The error for what is redacted where no vault knows it."""
     return ConfigError(
         f"{names}: the recording is redacted, and there is no vault {file} that knows what its pseudonyms stand for, "
         f"so nothing was sent. {_WAYS}"
