@@ -11,6 +11,20 @@ def client() -> Client:
     return Client(an_engine())
 
 
+@pytest.mark.parametrize(
+    "path", ["", "/{id}", "/{id}/balances", "/{id}/transactions?bookingStatus=both", "/{id}/transactions/{entry}"]
+)
+def test_a_consent_is_used_up_where_frequency_is_checked(path: str) -> None:
+    client, iban, consent = Client(an_engine(checks=["frequency"])), facts.covered(), facts.consent("valid")
+    everything = client.get(f"/v1/accounts/{iban}/transactions?bookingStatus=booked", consent=consent).json()
+    entry = everything["transactions"]["booked"][0]["transactionId"]
+    target = f"/v1/accounts{path.format(id=iban, entry=entry)}"
+    limit = client.get(f"/v1/consents/{consent}").json()["frequencyPerDay"]
+    statuses = [client.get(target, consent=consent, headers={"PSU-IP-Address": None}).status for _ in range(limit + 1)]
+    assert statuses == [200] * limit + [429]
+    assert client.get(target, consent=consent).status == 200
+
+
 PATHS = [
     "",
     f"/{facts.covered()}",

@@ -203,3 +203,12 @@ def test_answers_fit_their_schema(client: Client, consent: str, path: str, schem
 )
 def test_answers_have_the_shape_of_the_framework(client: Client, consent: str, path: str, operation: str) -> None:
     validate(f"/v1/card-accounts{operation}", "GET", 200, card(client, path, consent))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_consent_is_used_up_where_frequency_is_checked(path: str, consent: str) -> None:
+    client = Client(an_engine(checks=["frequency"]))
+    limit = client.get(f"/v1/consents/{consent}").json()["frequencyPerDay"]
+    target, alone = f"/v1/card-accounts{path}", {"PSU-IP-Address": None}
+    statuses = [client.get(target, consent=consent, headers=alone).status for _ in range(limit + 1)]
+    assert statuses == [200] * limit + [429]

@@ -35,8 +35,9 @@ PAGE_SIZE = Option(
     {"type": ["integer", "null"], "minimum": 1},
     deeds=deeds("query.page"),
 )
+CONSENT_READS = "headers.consent-id headers.psu-ip-address"
 UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown format-error"
-"""The errors of `usable_consent`."""
+"""The errors of `usable_consent`; above what it reads."""
 
 
 def shown_lists(*names: str) -> Option:
@@ -53,7 +54,7 @@ def shown_lists(*names: str) -> Option:
 
 @handler(
     "accounts.list",
-    reads="headers.consent-id query.withBalance",
+    reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="accounts",
     options={"links": LINKS},
@@ -71,7 +72,7 @@ def list_accounts(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.read",
-    reads="headers.consent-id query.withBalance where.account-id",
+    reads=f"{CONSENT_READS} query.withBalance where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="account",
     options={"links": LINKS},
@@ -84,7 +85,7 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.balances",
-    reads="headers.consent-id where.account-id",
+    reads=f"{CONSENT_READS} where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="balances",
 )
@@ -96,14 +97,15 @@ def balances(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.transactions",
-    reads="headers.consent-id query.bookingStatus query.dateFrom query.dateTo where.account-id",
+    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo where.account-id",
     raises=f"{UNUSABLE} period-invalid resource-not-covered",
     returns="iban account self next booked pending information",
     options={"lists": shown_lists("booked", "pending", "information"), "page_size": PAGE_SIZE},
 )
 def transactions(call: Call) -> dict[str, Any]:
     """An account's transactions in lists, by their booking date."""
-    iban, account = _covered(call)
+    is_further = call.options.get("page_size") is not None and call.query.get("page", "1") != "1"
+    iban, account = _covered(call, counts=not is_further)
     filled = lists(call, _entries(call, iban, account))
     following = None
     if (size := call.options.get("page_size")) is not None and filled["booked"] is not None:
@@ -119,7 +121,7 @@ def transactions(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.transaction",
-    reads="headers.consent-id where.account-id where.transactionId",
+    reads=f"{CONSENT_READS} where.account-id where.transactionId",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="transaction",
 )
@@ -180,8 +182,11 @@ def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Documen
     }
 
 
-def usable_consent(call: Call) -> Document:
-    """The consent that the request names. Raises BankError where it is unknown, not authorised, expired or used up."""
+def usable_consent(call: Call, counts: bool = True) -> Document:
+    """The consent that the request names. Raises BankError where it is unknown, not authorised, expired or used up.
+
+    Without `counts` it is no access of its own: a further page of a list.
+    """
     consent_id = call.headers.get("consent-id")
     if consent_id is None:
         raise BankError("format-error", expected="the header Consent-ID is missing")
@@ -191,16 +196,13 @@ def usable_consent(call: Call) -> Document:
         raise BankError("consent-expired", id=consent_id)
     if status != "valid":
         raise BankError("consent-invalid", id=consent_id, status=status)
-    if "frequency" in call.checks and not call.headers.get("psu-ip-address") and not call.query.get("page"):
+    if counts and "frequency" in call.checks and not call.headers.get("psu-ip-address"):
         _count(call, consent_id, consent["frequencyPerDay"])
     return consent
 
 
 def _count(call: Call, consent_id: str, limit: int) -> None:
-    """Counts an access without the customer: by consent, day and path. Raises BankError beyond the limit.
-
-    Further pages of a list are no accesses of their own.
-    """
+    """Counts an access without the customer: by consent, day and path. Raises BankError beyond the limit."""
     key, today = f"{consent_id.lower()} {call.self_path}", call.clock.today().isoformat()
     last = call.state.get("accesses", key)
     count = last["count"] if last and last["day"] == today else 0
@@ -209,9 +211,9 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
     call.state.put("accesses", key, {"day": today, "count": count + 1})
 
 
-def _covered(call: Call) -> tuple[str, Document]:
+def _covered(call: Call, counts: bool = True) -> tuple[str, Document]:
     id = call.path["account-id"]
-    account = call.state.get("accounts", id) if id in usable_consent(call)["accounts"] else None
+    account = call.state.get("accounts", id) if id in usable_consent(call, counts)["accounts"] else None
     if account is None:
         raise BankError("resource-not-covered", id=id)
     return id, account

@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.accounts import LINKS, UNUSABLE, linked, lists, shown_lists, usable_consent
+from xs2a_sandbox.bank.handlers.accounts import (
+    CONSENT_READS,
+    LINKS,
+    UNUSABLE,
+    linked,
+    lists,
+    shown_lists,
+    usable_consent,
+)
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
 from xs2a_sandbox.errors import BankError
@@ -13,7 +21,7 @@ _SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccou
 
 @handler(
     "cards.list",
-    reads="headers.consent-id query.withBalance",
+    reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="cardAccounts",
     options={"links": LINKS},
@@ -32,7 +40,7 @@ def list_cards(call: Call) -> dict[str, Any]:
 
 @handler(
     "cards.read",
-    reads="headers.consent-id query.withBalance where.account-id",
+    reads=f"{CONSENT_READS} query.withBalance where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="cardAccount",
     options={"links": LINKS},
@@ -45,7 +53,7 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler(
     "cards.balances",
-    reads="headers.consent-id where.account-id",
+    reads=f"{CONSENT_READS} where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="cardAccount debitAccounting balances",
 )
@@ -57,7 +65,7 @@ def balances(call: Call) -> dict[str, Any]:
 
 @handler(
     "cards.transactions",
-    reads="headers.consent-id query.bookingStatus query.dateFrom query.dateTo where.account-id",
+    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo where.account-id",
     raises=f"{UNUSABLE} period-invalid resource-not-covered",
     returns="cardAccount debitAccounting self booked pending",
     options={"lists": shown_lists("booked", "pending")},
