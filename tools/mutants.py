@@ -1,7 +1,8 @@
 """Whether the conformance tests notice every change of the dialect: `make mutants`.
 
-Every status, code, number, text, null, link, key, schema name, `where`, `require`, `otherwise` and `with` in
-cassettes/xs2a-1.84 is changed, one at a time; the tests that need no socket must fail, or the cassettes be refused.
+Every status, code, number, text, null, link, key, schema name, `where`, `require` (that of `every_request`, too),
+`otherwise`, `with` and `amend` in cassettes/xs2a-1.84 is changed, one at a time; the tests that need no socket must
+fail, or the cassettes be refused.
 What survives is listed in docs/mutants.md, and must be explained in tools/mutants-explained.yaml.
 
 python -m tools.mutants                 all, exit status 1 when a survivor is not explained
@@ -94,7 +95,8 @@ class Changes:
         for i, rule in enumerate(self.value.get("rules", ())):
             self.about = frozenset([rule["id"]])
             self.where(("rules", i, "match", "where"), rule["match"].get("where", {}))
-            self.answers(("rules", i, "respond"), rule["respond"])
+            self.answers(("rules", i, "respond"), rule.get("respond", []))
+            self.leaves("amend", ("rules", i, "amend"), rule.get("amend", {}))
         return self.mutants
 
     def error(self, at: Pointer, error: Mapping[str, Any]) -> None:
@@ -418,9 +420,9 @@ def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
     lines = [
         "# Mutants",
         "",
-        "Every status, code, message number, text, null, link, key, schema name, `where`, `require`, `otherwise` and",
-        "`with` of the dialect is changed, one at a time, and the conformance tests must notice. `make mutants` does",
-        "that and writes this page.",
+        "Every status, code, message number, text, null, link, key, schema name, `where`, `require` (that of",
+        "`every_request`, too), `otherwise`, `with` and `amend` of the dialect is changed, one at a time, and the",
+        "conformance tests must notice. `make mutants` does that and writes this page.",
         "",
         f"{len(results)} changes: {len(results) - lint - len(survivors)} made a test fail, {lint} were refused when"
         f" the cassettes were read, {len(survivors)} survived.",

@@ -50,11 +50,15 @@ def refused(answer: Answer, status: int, code: str) -> None:
     ids=["one large value", "many", "one large name"],
 )
 def test_a_header_block_over_64_kb(bank: Bank, headers: list[tuple[str, str]]) -> None:
-    refused(bank.get(f"/v1/consents/{facts.consent()}/status", headers=headers), 431, "FORMAT_ERROR")
+    answer = bank.get(f"/v1/consents/{facts.consent()}/status", headers=headers)
+    refused(answer, 431, "FORMAT_ERROR")
+    assert answer.error["text"] == "{sensitive} XS2A909E: the headers together must not be larger than 65536 bytes"
 
 
 def test_a_target_over_8_kb(bank: Bank) -> None:
-    refused(bank.get(f"/v1/consents/{facts.consent()}/status?x={'y' * 8192}"), 414, "FORMAT_ERROR")
+    answer = bank.get(f"/v1/consents/{facts.consent()}/status?x={'y' * 8192}")
+    refused(answer, 414, "FORMAT_ERROR")
+    assert answer.error["text"] == "{sensitive} XS2A908E: path and query must not be longer than 8192 bytes"
     assert bank.get(f"/v1/consents/{facts.consent()}/status?x={'y' * 8000}").status == 200
 
 

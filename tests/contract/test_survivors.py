@@ -6,6 +6,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -269,3 +270,11 @@ def test_errors_name_their_schema(bank: Bank, sandbox: Sandbox) -> None:
     name = sandbox.engine.interface.every_error.schema
     assert name
     assert [error.message for error in validator(name).iter_errors(error.json())] == []
+
+
+def test_who_speaks_another_dialect_than_was_recorded_says_what_was_not(engine: Engine) -> None:
+    bank = engine.banks.default
+    bank.interface = replace(bank.interface, silent=frozenset(bank.interface.operations))
+    answer = ask(engine, "/v1/accounts")
+    assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
+    assert answer.error["text"] == "{sensitive} XS2A917E: GET /v1/accounts was not recorded"
