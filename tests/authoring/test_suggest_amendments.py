@@ -92,6 +92,21 @@ def test_what_only_some_entries_need_stands_at_their_places(tmp_path: Path) -> N
     assert "amend-account-balances-1" in text
 
 
+def test_a_list_in_the_opposite_order_is_turned_and_an_answer_without_it_is_left_alone(tmp_path: Path) -> None:
+    target = f"/v1/accounts/{IBAN}/transactions?bookingStatus="
+    one = step(f"{target}booked", "GET", ACCESS)
+    value = own_answer(one)
+    value["transactions"]["booked"].reverse()
+    made = compared(an_engine(), {one.request.target: json_answer(value)}, [one])
+    engine = amended(made, tmp_path)
+    (rule,) = list(suggested(made).cassettes.values())
+    answers = [asyncio.run(engine.answer(step(target + kind, "GET", ACCESS).request)) for kind in ("booked", "pending")]
+
+    assert "| reverse | list" in rule
+    assert json.loads(answers[0].body) == value
+    assert answers[1].status == 200
+
+
 def test_requests_whose_answers_need_other_changes_are_told_apart(tmp_path: Path) -> None:
     steps = [step(target, "GET", ACCESS) for target in ("/v1/accounts", ACCOUNTS)]
     consents = facts.testdata()["consents"]

@@ -205,7 +205,9 @@ class _Answered:
         now, moves = list(range(len(ours))), []
         if [entry for _, entry in aligned.pairs] == now[::-1]:
             where = "".join(_step(step) if isinstance(step, str) else f"[{step}]" for step in place)
-            yield Edit("patch", pointer_text(place), "replace", _json(f"{{{{ answer.body{where} | reverse | list }}}}"))
+            yield Edit(
+                "patch", pointer_text(place), "replace", _json(f"{{{{ (answer.body{where} or []) | reverse | list }}}}")
+            )
             return
         for end, entry in aligned.pairs:
             if (start := now.index(entry)) != end:
