@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow model test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants recorded-banks bench format clean
+.PHONY: help install run test test-slow compare-oracle model test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants recorded-banks bench format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -25,6 +25,7 @@ help:
 	@echo "make pages    write docs/handlers.md and docs/states.md, after a change of a handler or of the states"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write docs/recorded-banks.md"
+	@echo "make compare-oracle  plant changes and noise into a bank's answers, see what comparisons tell, write docs/compare.md"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
@@ -127,6 +128,9 @@ mutants: $(STAMP)
 
 recorded-banks: $(STAMP) clients
 	$(BIN)/python -m tools.recorded_banks --write
+
+compare-oracle: $(STAMP)
+	$(BIN)/python -m tests.compare.oracle
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py $(ARGS)

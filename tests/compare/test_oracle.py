@@ -1,0 +1,58 @@
+"""What the oracle plants is told, and what it says is noise is not."""
+
+import re
+
+import pytest
+
+from tests.compare import oracle
+from tests.compare.oracle import MODES, Noise, Outcome, Plant
+from xs2a_sandbox.compare.difference import SEVERITIES
+
+PLANTS, NOISES = list(oracle.plants()), list(oracle.noises())
+
+
+def failures(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
+    failed = []
+    for one in outcomes:
+        case = one.case
+        if isinstance(case, Noise):
+            wrong = [f"told at {place}" for place in one.others]
+        else:
+            wrong = [] if one.is_told else ["not told"]
+            wrong += [] if one.severity == case.severity else [f"{one.severity} for {case.severity}"]
+            wrong += [f"told at {place}, too" for place in one.others]
+            wrong += [] if one.is_redacted_told else ["not told once it is redacted"]
+        failed += [(one.mode, case.kind, case.name, what) for what in wrong]
+    return failed
+
+
+def short(cases: list[Plant] | list[Noise]) -> list[Plant | Noise]:
+    """The first of each kind and severity."""
+    firsts = {(one.kind, one.severity if isinstance(one, Plant) else ""): one for one in reversed(cases)}
+    return list(firsts.values())
+
+
+def test_it_has_enough_of_both() -> None:
+    assert len({(one.kind, one.name) for one in PLANTS}) == len(PLANTS) >= 150
+    assert len({(one.kind, one.name) for one in NOISES}) == len(NOISES) >= 60
+    assert {one.severity for one in PLANTS} == set(SEVERITIES)
+
+
+def test_a_few_of_each_kind_are_told_and_noise_is_not() -> None:
+    assert failures(oracle.outcomes([*short(PLANTS), *short(NOISES)], MODES[:1])) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_all_that_is_planted_is_told_and_no_noise_is(mode: str) -> None:
+    assert failures(oracle.outcomes([*PLANTS, *NOISES], [mode])) == []
+
+
+def test_the_page_tells_of_as_many() -> None:
+    page = oracle.PAGE.read_text()
+    assert f"{len(PLANTS)} changes planted" in page
+    assert f"and {len(NOISES)} that are none" in page
+    section = page.partition(oracle.BEGIN)[2].partition(oracle.END)[0]
+    counts = re.findall(r"(\d+) of (\d+)", section)
+    assert counts
+    assert [one for one in counts if one[0] != one[1]] == []
