@@ -973,7 +973,9 @@ def table() -> str:
     lines.append(
         _row("with the right severity", everything, lambda one: one.is_told and one.severity == one.case.severity)
     )  # type: ignore[union-attr]
-    lines.append(_row("redacted: told as well", everything, lambda one: one.is_told and one.is_redacted_told))
+    lines.append(
+        _row("told in a redacted report as well", everything, lambda one: one.is_told and one.is_redacted_told)
+    )
     lines.append(_row("without a word of anything else", everything, lambda one: not one.others))
     lines += ["", "| noise | | " + " | ".join(MODES) + " |", "|---|---|" + "---|" * len(MODES)]
     for kind in [*dict.fromkeys(one.kind for one in noise), "**all: silent**"]:
