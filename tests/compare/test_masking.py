@@ -106,3 +106,21 @@ def test_another_file_is_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text("cassette: 1\n")
     with pytest.raises(Unreadable):
         read([tmp_path / "case.yaml", tmp_path / "missing.yaml"])
+
+
+def test_a_rule_may_give_a_severity(tmp_path: Path) -> None:
+    file = tmp_path / "ignore.yaml"
+    file.write_text(
+        "ignore: 1\nrules:\n  - {consequence: [null-or-absent, more], severity: low, why: our apps do not mind}\n"
+    )
+    (rule,) = read([file])
+    assert (rule.severity, rule.consequences) == ("low", {"null-or-absent", "more"})
+
+
+@pytest.mark.parametrize("wrong", ["severity: none, kind: value", "consequence: nothing", "severity: low"])
+def test_a_wrong_severity_is_refused_with_its_place(tmp_path: Path, wrong: str) -> None:
+    file = tmp_path / "ignore.yaml"
+    file.write_text(f"ignore: 1\nrules:\n  - {{{wrong}, why: because}}\n")
+    with pytest.raises(Unreadable) as refused:
+        read([file])
+    assert [problem.line for problem in refused.value.problems] == [3]
