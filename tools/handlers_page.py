@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, Parts
 from xs2a_sandbox.cassette.requirements import header_name
 
@@ -26,6 +26,11 @@ def _lines() -> Iterator[str]:
     yield "left out; those with an asterisk in a rule alone: then the operation counts that has the same handler."
     for name in sorted(HANDLERS):
         yield from _section(HANDLERS[name])
+    yield from ("", "# Actions", "")
+    yield "What [effects](cassettes.md#effects) name with `do`: parts of what handlers do. Their options may hold"
+    yield "expressions; those with an asterisk may be left out where an operation starts authorisations of that family."
+    for name in sorted(ACTIONS):
+        yield from _section(ACTIONS[name])
     yield ""
 
 

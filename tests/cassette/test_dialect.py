@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.writing import BANK, SCHEMAS, ask, header, write
 from xs2a_sandbox.bank import Bank, Banks, TestData
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette import layers
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.engine import Engine
@@ -40,12 +40,12 @@ def problems(directory: Path, *texts: str, base: bool = True) -> list[Problem]:
     if base:
         write(directory / "base", BASE)
     write(directory / "mine", {f"{number}.yaml": text for number, text in enumerate(texts)})
-    return layers.check([[directory / "mine"]], SCHEMAS, HANDLERS)[1]
+    return layers.check([[directory / "mine"]], SCHEMAS, NAMED)[1]
 
 
 def engine(directory: Path, *texts: str) -> Engine:
     assert problems(directory, *texts) == []
-    interface = layers.read([[directory / "mine"]], SCHEMAS, HANDLERS)
+    interface = layers.read([[directory / "mine"]], SCHEMAS, NAMED)
     return Engine(Banks(Bank(interface, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=USUAL)
 
 
@@ -188,5 +188,5 @@ def test_what_is_said_once_stands_in_one_file_of_a_layer(tmp_path: Path) -> None
 def test_a_layer_over_a_dialect_extends_none(tmp_path: Path) -> None:
     write(tmp_path / "base", BASE)
     write(tmp_path / "cases", {"a.yaml": "cassette: 1\nextends: base\n"})
-    (problem,) = layers.check([[tmp_path / "base"], [tmp_path / "cases"]], SCHEMAS, HANDLERS)[1]
+    (problem,) = layers.check([[tmp_path / "base"], [tmp_path / "cases"]], SCHEMAS, NAMED)[1]
     assert problem.text.startswith("only a dialect extends another")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.engine_client import DIALECT, bundled_engine, cassette
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette import layers
 from xs2a_sandbox.cassette.handler import Deeds, Option, deeds, handler, places
 from xs2a_sandbox.cassette.matchers import RequestPart
@@ -22,7 +22,7 @@ RULE = """
 
 def problems(directory: Path, handler: str, rest: str = "", match: str = "{operation: account-list}") -> list[str]:
     text = RULE.replace("{match}", match).replace("{handler}", handler).replace("{rest}", rest)
-    _, found = layers.check([[DIALECT], *cassette(directory, text)], bundled_engine().schemas, HANDLERS)
+    _, found = layers.check([[DIALECT], *cassette(directory, text)], bundled_engine().schemas, NAMED)
     return sorted(f"{p.line}:{p.column} {p.code}: {p.text}" for p in found)
 
 
@@ -116,7 +116,7 @@ def test_an_operation_says_all_of_its_approaches(tmp_path: Path) -> None:
         with: {family: consent, sca: redirect}
         respond: {status: 204}
     """
-    _, found = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, HANDLERS)
+    _, found = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, NAMED)
 
     missing = {p.text for p in found if p.code == "missing-key"}
     assert missing == {

@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.doors import limits
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.bank import SIMULATED
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import layers as interface
 from xs2a_sandbox.config import RealBank, Settings
@@ -125,7 +125,7 @@ def an_engine(
     """The bundled bank, with a store of its own; `layers` come over the dialect."""
     known = bundled_engine()
     schemas = schemas or known.schemas
-    said = interface.read([[DIALECT], *layers], schemas, HANDLERS) if layers else known.interface
+    said = interface.read([[DIALECT], *layers], schemas, NAMED) if layers else known.interface
     shown = options.get("debug_headers", True)
     banks = Banks(Bank(said, schemas, real, base_path=base_path, diagnose=shown))
     return Engine(

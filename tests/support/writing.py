@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.doors import limits
 from xs2a_sandbox.bank import Bank, Banks, TestData
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import HANDLERS, NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import layers as interface
 from xs2a_sandbox.documents import Schemas
@@ -52,7 +52,7 @@ def check(directory: Path, *layers: Layer, bank: Any = BANK) -> tuple[interface.
     """The layers over the bank, with every problem of them."""
     paths = [[write(directory / "0", {"bank.yaml": bank})]]
     paths += [[write(directory / str(number), files)] for number, files in enumerate(layers, 1)]
-    return interface.check(paths, SCHEMAS, HANDLERS)
+    return interface.check(paths, SCHEMAS, NAMED)
 
 
 def problems(directory: Path, *layers: Layer, bank: Any = BANK) -> list[Problem]:

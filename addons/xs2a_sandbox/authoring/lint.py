@@ -10,7 +10,7 @@ from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch
 from xs2a_sandbox.authoring.lint_bodies import check_bodies
 from xs2a_sandbox.authoring.lint_members import Members, expressions
 from xs2a_sandbox.bank import TestData, testdata
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
@@ -179,7 +179,7 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
         problems += lint_answers.check_fixed(by, interface, schemas)
         problems += dry_run(by, interface, schemas, data, settings.clock)
         problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
-    members = Members(interface, HANDLERS, data.collections)
+    members = Members(interface, NAMED, data.collections)
     for by in owners:
         named = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.

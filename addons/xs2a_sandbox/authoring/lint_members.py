@@ -5,9 +5,9 @@ from typing import Any
 
 from xs2a_sandbox.authoring.lint_answers import texts
 from xs2a_sandbox.cassette import Interface, Operation, Rule
-from xs2a_sandbox.cassette.answers import Effect
+from xs2a_sandbox.cassette.answers import Action, Effect
 from xs2a_sandbox.cassette.expressions import Key, chains
-from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.cassette.handler import Handler, is_computed
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.documents.json_schema import Node
 from xs2a_sandbox.documents.schema_errors import did_you_mean
@@ -36,7 +36,7 @@ class Members:
         self._interface = interface
         self._handlers = handlers
         self._owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
-        effects = [effect for by in self._owners for effect in by.behaviour.effects]
+        effects = [one for by in self._owners for one in by.behaviour.effects if isinstance(one, Effect)]
         read = {keys[0] for _, _, (root, keys) in self._every_chain() if root in ("state", "testdata") and keys}
         set_, bundled = {e.collection for e in effects}, documents.collections()
         # What is both written and read, under whatever name, is meant.
@@ -52,12 +52,14 @@ class Members:
         shapes = dict(self._shapes)
         if (result := self._result(by)) is not None:
             shapes["result"] = result
-        shapes["let"] = dict.fromkeys(by.origin.written.get("let", ()))
+        shapes["let"] = self._let(by)
         for pointer, text in expressions(by):
             for root, keys in chains(text):
                 if wrong := _unknown(shapes[root], keys, root) if root in shapes else _headers(root, keys):
                     yield by.origin.problem("member", wrong, pointer)
         for number, effect in enumerate(by.behaviour.effects):
+            if not isinstance(effect, Effect):
+                continue
             for below, wrong in self._effect(effect, by.origin.written["effects"][number]):
                 yield by.origin.problem("member", wrong, ("effects", number, *below))
 
@@ -87,6 +89,11 @@ class Members:
         handler = self._handlers.get(by.behaviour.handler or (operation.behaviour.handler if operation else "") or "")
         return handler.result if handler else None
 
+    def _let(self, by: Operation | Rule) -> Shape:
+        results = [one for one in by.behaviour.effects if isinstance(one, Action) and one.result]
+        shapes = {str(one.result): self._handlers[one.name].result for one in results if one.name in self._handlers}
+        return {**dict.fromkeys(by.origin.written.get("let", ())), **shapes}
+
     def _effect(self, effect: Effect, written: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:
         key = "set" if "set" in written else "delete"
         if effect.collection not in self._collections:
@@ -112,20 +119,9 @@ class Members:
             pointer = complaint.pointer[len(effect.members) :]
             is_missing = complaint.code == "missing-key"
             # What is computed is known when it is; what a member is set of has the others already.
-            if (is_missing and effect.members) or _is_computed(value, complaint.pointer, is_missing):
+            if (is_missing and effect.members) or is_computed(value, complaint.pointer):
                 continue
             yield ("to", *pointer), f"{complaint.text}, says the schema {schema.name}"
-
-
-def _is_computed(value: Any, pointer: Pointer, is_missing: bool) -> bool:
-    for step in pointer:
-        if isinstance(value, str):
-            break
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return False
-    return isinstance(value, str) and "{{" in value
 
 
 def _shape(node: Node, depth: int = 4) -> Shape | None:
@@ -182,7 +178,8 @@ def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
             yield (*pointer, "that"), braced(step["that"])
         yield from _braces(step.get("values"), (*pointer, "values"))
     for number, effect in enumerate(written.get("effects", ())):
-        yield from _braces(effect.get("to"), ("effects", number, "to"))
+        for key in ("to", "with"):
+            yield from _braces(effect.get(key), ("effects", number, key))
         if "when" in effect:
             yield ("effects", number, "when"), braced(effect["when"])
     if "amend" in written:

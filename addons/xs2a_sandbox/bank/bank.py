@@ -6,12 +6,21 @@ from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
-from xs2a_sandbox.cassette.answers import JSON, Answer, choose, render_headers, with_content_type, without_nulls, write
+from xs2a_sandbox.cassette.answers import (
+    JSON,
+    Action,
+    Answer,
+    choose,
+    render_headers,
+    with_content_type,
+    without_nulls,
+    write,
+)
 from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
-from xs2a_sandbox.cassette.expressions import render
+from xs2a_sandbox.cassette.expressions import Scope, render
 from xs2a_sandbox.cassette.index import Index, Lookup, Parameters, candidates
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.cassette.requirements import fill_name
@@ -252,7 +261,10 @@ class Bank:
             names = {status: fill_name(name, call.path) for status, name in names.items()}
         outcome.delay = answer.delay.seconds() if answer.delay else 0.0
         for effect in behaviour.effects:
-            effect.apply(call.state, scope)
+            if isinstance(effect, Action):
+                _act(effect, call, scope)
+            else:
+                effect.apply(call.state, scope)
         try:
             return write(answer, self.interface.every_answer.headers, scope, names, self.schemas)
         except BankError as error:
@@ -314,6 +326,18 @@ class Bank:
         entry = self.interface.errors[error.name]
         page = show_trouble(error.name, self.text(error), entry.status(call.operation))
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
+
+
+def _act(action: Action, call: Call, scope: Scope) -> None:
+    """Does what the action is called, and names what comes of it. Raises BankError."""
+    if action.when and not action.when(scope):
+        result = None
+    else:
+        before, call.options = call.options, render(action.options, scope)
+        result = ACTIONS[action.name](call)
+        call.options = before
+    if action.result:
+        scope["let"] = {**scope.get("let", {}), action.result: result}
 
 
 def attempted(decision: Decision, call: Call, outcome: Outcome) -> Reply:

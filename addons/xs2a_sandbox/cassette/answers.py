@@ -61,6 +61,27 @@ class Effect:
         state.put(self.collection, id, value)
 
 
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Does by name what handlers do, with `options` as they are `written`; `result` names what comes of it."""
+
+    name: str
+    written: Mapping[str, Any]
+    options: Any
+    result: str | None = None
+    when: Callable[[Scope], bool] | None = None
+
+
+def compile_action(spec: Mapping[str, Any], roots: frozenset[str], report: Report) -> Action:
+    written, when = spec.get("with", {}), None
+    try:
+        when = compile_condition(spec["when"], roots) if "when" in spec else None
+    except ExpressionError as error:
+        report(("when",), str(error))
+    options = compile_value(written, roots, lambda pointer, text: report(("with", *pointer), text))
+    return Action(spec["do"], written, options, spec.get("as"), when)
+
+
 def compile_effect(spec: Mapping[str, Any], roots: frozenset[str], report: Report) -> Effect | None:
     key = "set" if "set" in spec else "delete"
     fits = _PATH.fullmatch(spec[key])

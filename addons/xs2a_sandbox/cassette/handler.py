@@ -1,11 +1,12 @@
 """Handlers: domain logic that cassettes name, each with a declaration of what it reads, returns, raises and takes."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from string import Formatter
 from typing import Any
 
+from xs2a_sandbox.cassette.answers import Action
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule, answers
@@ -50,18 +51,22 @@ class Option:
 class Handler:
     """Answers a call with its result as plain data, or raises a BankError.
 
-    It `raises` no other errors than these and those of its options, beside `internal`; of the request it reads
-    nothing else; `returns` are the members of its result, and members of those, as `payment.creditorName`.
+    An action is one that effects name (`do`), whose options may be computed. It `raises` no other errors than these
+    and those of its options, beside `internal`; of the request it reads nothing else; `returns` are the members of its
+    result, and members of those, as `payment.creditorName`.
     """
 
     name: str
-    run: Callable[[Call], dict[str, Any]]
+    run: Callable[[Call], Any]
     doc: str
     deeds: Deeds
     returns: tuple[str, ...]
     options: Mapping[str, Option]
+    is_action: bool = False
+    shares: str | None = None
+    """The handler whose operation's options count, where a shared one is left out; its own when there is none."""
 
-    def __call__(self, call: Call) -> dict[str, Any]:
+    def __call__(self, call: Call) -> Any:
         return self.run(call)
 
     def with_options(self, options: Mapping[str, Any]) -> Deeds:
@@ -121,6 +126,11 @@ def handler(
     return declared
 
 
+def action(name: str, *, shares: str | None = None, **declaration: Any) -> Callable[[Callable[[Call], Any]], Handler]:
+    """Makes an action of a function, as `handler` does a handler."""
+    return lambda run: replace(handler(name, **declaration)(run), is_action=True, shares=shares)
+
+
 def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str, Any]:
     """The options that its handler is told: its own `with`, else that of the operation."""
     default = operation.behaviour if operation else Behaviour()
@@ -135,7 +145,7 @@ def check(
 ) -> Iterator[Problem]:
     """Finds what its handler could not work with. `operation` is itself, or the one that a rule names."""
     own = handlers.get(by.behaviour.handler or "")
-    if own is None:
+    if own is None or own.is_action:
         return
     for below, answer in answers(by):
         if not answer.error and answer.is_empty and answer.status not in _WITHOUT_BODY:
@@ -166,12 +176,64 @@ def check(
             yield by.origin.problem("where", text, ("handler",))
 
 
+def check_actions(
+    by: Operation | Rule,
+    operation: Operation | None,
+    handlers: Mapping[str, Handler],
+    operations: Mapping[str, Operation],
+) -> Iterator[Problem]:
+    """Finds what the actions that its effects name could not work with, as far as nothing of it is computed."""
+    pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
+    for number, effect in enumerate(by.behaviour.effects):
+        if not isinstance(effect, Action):
+            continue
+        own, at = handlers.get(effect.name), ("effects", number)
+        if own is None or not own.is_action:
+            actions = sorted(name for name, one in handlers.items() if one.is_action)
+            hint = did_you_mean(effect.name, actions) or f"; there are {', '.join(actions)}"
+            yield by.origin.problem("unknown-action", f"there is no action {effect.name!r}{hint}", (*at, "do"))
+            continue
+        schema = {
+            "additionalProperties": False,
+            "properties": {name: option.schema for name, option in own.options.items()},
+        }
+        written = effect.written
+        for complaint in Schema(own.name, schema, lambda uri: {}).complaints(written):
+            if not is_computed(written, complaint.pointer):
+                pointer = (*at, "with", *complaint.pointer)
+                yield by.origin.problem(complaint.code, complaint.text, pointer, key=complaint.key)
+        usual = _usual(own, written, operations)
+        chosen = [name for name, option in own.options.items() if option.choices]
+        is_open = any(written.get(name) not in own.options[name].choices for name in chosen)
+        for name, option in own.options.items():
+            if option.required and name not in written and not (option.shared and (is_open or name in usual)):
+                text = f"the action {own.name} needs the key {name} in `with`"
+                yield by.origin.problem("missing-key", text, (*at, "with" if "with" in by.origin.at(at) else "do"))
+            template = written.get(name)
+            if option.template is not None and isinstance(template, str) and "{{" not in template:
+                for text in _unfilled(template, option.template.union(pattern.names)):
+                    yield by.origin.problem("wrong-value", text, (*at, "with", name))
+
+
+def is_computed(value: Any, pointer: Pointer) -> bool:
+    """Tells if there is an expression at the place, or above it."""
+    for step in pointer:
+        if isinstance(value, str):
+            break
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return False
+    return isinstance(value, str) and "{{" in value
+
+
 def _usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Operation]) -> Mapping[str, Any]:
     """The options of the operation that has this handler, for the same choices."""
     chosen = [name for name, option in own.options.items() if option.choices]
-    for operation in operations.values():
+    sharing = [one for one in operations.values() if one.behaviour.handler == (own.shares or own.name)]
+    for operation in sharing:
         theirs = operation.behaviour.options or {}
-        if operation.behaviour.handler == own.name and all(theirs.get(name) == options.get(name) for name in chosen):
+        if all(theirs.get(name) == options.get(name) for name in chosen):
             return theirs
     return {}
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import handler, reader
-from xs2a_sandbox.cassette.answers import Answer
+from xs2a_sandbox.cassette.answers import Action, Answer
 from xs2a_sandbox.cassette.dialect import Foundation, foundation
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import (
     Cassette,
     ErrorAnswer,
     Operation,
+    Pointer,
     Recorded,
     Requirement,
     Rule,
@@ -362,7 +363,8 @@ def _dangling(
             if step.error:
                 yield from _unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
-            yield from _unknown(origin, "unknown-handler", behaviour.handler, handlers, "handler")
+            usable = {name: one for name, one in handlers.items() if not one.is_action}
+            yield from _unknown(origin, "unknown-handler", behaviour.handler, usable, "handler")
         for status, named in (behaviour.answers or {}).items():
             for name in schema_names(named, owner):
                 yield from _unknown(origin, "unknown-schema", name, schemas, "answers", status)
@@ -378,6 +380,7 @@ def _dangling(
                 yield from _unknown(origin, "unknown-schema", answer.schema, schemas, *below, "schema")
         if owner or by.pattern:
             yield from handler.check(by, owner, handlers, operations)
+            yield from handler.check_actions(by, owner, handlers, operations)
         if behaviour.handler and not behaviour.respond and not (owner and owner.behaviour.respond):
             where = "" if by is owner else ", here or in the operation"
             yield origin.problem("behaviour", f"the handler's result needs a respond{where}", ("handler",))
@@ -408,19 +411,17 @@ def _errors(
     raised = set(ENGINE_ERRORS)
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
     for by in everybody:
-        handler = handlers.get(by.behaviour.handler or "")
+        raising = _raising(by, handlers)
         raised |= {answer.error for _, answer in answers(by) if answer.error}
         raised |= set(by.otherwise.values()) if isinstance(by, Operation) else set()
         raised |= {step.error for step in (by.require.steps if by.require else ()) if step.error}
-        if handler is None:
-            continue
-        raises = handler.with_options(by.behaviour.options or {}).raises
-        raised |= raises
-        for name in sorted(raises & gone.keys() - errors.keys()):
-            yield gone[name].problem("extends", f"this takes out the error {name}, which {handler.name} raises")
-        if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS - CHECK_ERRORS - gone.keys()):
-            text = f"the cassettes do not define the errors that {handler.name} raises: {', '.join(lacking)}"
-            yield by.origin.problem("incomplete", text, ("handler",))
+        for at, name, raises in raising:
+            raised |= raises
+            for taken in sorted(raises & gone.keys() - errors.keys()):
+                yield gone[taken].problem("extends", f"this takes out the error {taken}, which {name} raises")
+            if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS - CHECK_ERRORS - gone.keys()):
+                text = f"the cassettes do not define the errors that {name} raises: {', '.join(lacking)}"
+                yield by.origin.problem("incomplete", text, at)
     elsewhere = frozenset().union(*(handler.errors for handler in handlers.values()))
     for error in errors.values():
         if error.name not in raised | elsewhere and (hint := did_you_mean(error.name, raised - errors.keys())):
@@ -429,6 +430,15 @@ def _errors(
         for key, by_operation in (("status", error.statuses), ("code", error.codes), ("number", error.numbers)):
             for id in sorted(by_operation.keys() - {"default"} - gone.keys()):
                 yield from _unknown(error.origin, "unknown-operation", id, operations, key, id, key=True)
+
+
+def _raising(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator[tuple[Pointer, str, frozenset[str]]]:
+    """The handler and the actions, each with its place and what it raises."""
+    if own := handlers.get(by.behaviour.handler or ""):
+        yield ("handler",), own.name, own.with_options(by.behaviour.options or {}).raises
+    for number, effect in enumerate(by.behaviour.effects):
+        if isinstance(effect, Action) and (own := handlers.get(effect.name)):
+            yield ("effects", number, "do"), own.name, own.with_options(effect.written).raises
 
 
 def schema_names(name: str | None, operation: Operation | None) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from xs2a_sandbox.cassette.amend import Amendment
-from xs2a_sandbox.cassette.answers import Answer, Effect
+from xs2a_sandbox.cassette.answers import Action, Answer, Effect
 from xs2a_sandbox.cassette.expressions import Render, Scope
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
@@ -33,6 +33,9 @@ class SourcePlace:
     @property
     def written(self) -> Any:
         return reduce(getitem, self.pointer, self.document.value)
+
+    def at(self, below: Pointer) -> Any:
+        return reduce(getitem, below, self.written)
 
     def problem(self, code: str, text: str, below: Pointer = (), *, key: bool = False) -> Problem:
         return self.document.problem((*self.pointer, *below), code, text, key=key)
@@ -97,7 +100,7 @@ class Behaviour:
     options: Mapping[str, Any] | None = None
     bank: bool = False
     answers: Mapping[str, str] | None = None
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[Effect | Action, ...] = ()
     let: tuple[tuple[str, Any], ...] = ()
     amend: Amendment | None = None
 

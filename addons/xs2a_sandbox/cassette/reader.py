@@ -10,7 +10,7 @@ from itertools import starmap
 from typing import Any
 
 from xs2a_sandbox.cassette.amend import compile_amendment
-from xs2a_sandbox.cassette.answers import Answer, Report, compile_answer, compile_effect
+from xs2a_sandbox.cassette.answers import Answer, Report, compile_action, compile_answer, compile_effect
 from xs2a_sandbox.cassette.expressions import (
     ERROR_ROOTS,
     RESULT_ROOTS,
@@ -197,7 +197,10 @@ class _Reader:
         for name, value in spec.get("let", {}).items():
             report = self.report((*pointer, "let", name), "expression")
             let.append((name, compile_value(value, roots | {"let"} if let else roots, report)))
-        roots = roots | {"let"} if let else roots
+        named = [one["as"] for one in spec.get("effects", ()) if "as" in one]
+        roots = roots | {"let"} if let or named else roots
+        for name in {one for one in named if named.count(one) > 1 or one in spec.get("let", ())}:
+            self.note((*pointer, "effects"), "effect", f"let.{name} is two things")
         respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
         for answer, place in respond[:-1]:
             if "when" not in answer:
@@ -210,7 +213,8 @@ class _Reader:
             if "when" in answer:
                 self.note((*place, "when"), "behaviour", "a sequence answers in turn, without a when")
         effects = (
-            compile_effect(one, roots, self.report(place, "effect")) for one, place in _each(spec, "effects", pointer)
+            (compile_action if "do" in one else compile_effect)(one, roots, self.report(place, "effect"))
+            for one, place in _each(spec, "effects", pointer)
         )
         return Behaviour(
             respond=tuple(self.answer(answer, place, roots) for answer, place in respond),

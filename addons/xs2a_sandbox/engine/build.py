@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from xs2a_sandbox.bank import Bank, Banks, TestData, testdata
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette import layers as interface
@@ -134,7 +134,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
     all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
     problems = schema_files.check(schemas)
-    checked, wrong = interface.check(all_layers, schemas, HANDLERS, bank=_has_bank(settings))
+    checked, wrong = interface.check(all_layers, schemas, NAMED, bank=_has_bank(settings))
     problems += wrong
     data, read_data = data_files(settings, more, checked.foundation if checked else ()), None
     try:
@@ -148,7 +148,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
 def interface_and_schemas(settings: Settings) -> tuple[Interface, Schemas]:
     """The interface of the configured cassettes. Raises Unreadable."""
     schemas = _schemas()
-    return interface.read(layers(settings), schemas, HANDLERS, bank=_has_bank(settings)), schemas
+    return interface.read(layers(settings), schemas, NAMED, bank=_has_bank(settings)), schemas
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:

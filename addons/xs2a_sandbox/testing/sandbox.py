@@ -14,7 +14,7 @@ import msgspec
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.signing import Family
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette import Interface, layers, reader
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.cassette.values import to_text
@@ -55,7 +55,7 @@ class Blueprint:
 
     def extended(self, more: Sequence[Sequence[Cassette]]) -> Interface:
         """The interface with more layers over those of the files. Raises Unreadable."""
-        return layers.read([*self.layers, *more], self.schemas, HANDLERS)
+        return layers.read([*self.layers, *more], self.schemas, NAMED)
 
     def engine(self, interface: Interface, store: Store, journal: Journal) -> Engine:
         settings = self.settings

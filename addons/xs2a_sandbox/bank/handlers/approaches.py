@@ -49,13 +49,14 @@ WITH_RESOURCE = f"{BEGINNING} headers.tpp-explicit-authorisation-preferred"
 """The parts of a request that `begin_with_resource` reads."""
 
 
-def begin_with_resource(call: Call, family: Family, id: str) -> None:
+def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Document] | None:
     """Begins the authorisation of a new resource, unless the TPP, or several signatories, want it apart."""
     explicit = call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "true"
     resource = call.state.get(family.collection, id)
     offered_here = family.name in call.sca
     if resource and offered_here and not explicit and not needed(call, family, resource):
-        begin(call, family, id, implicit=True)
+        return begin(call, family, id, implicit=True)
+    return None
 
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:

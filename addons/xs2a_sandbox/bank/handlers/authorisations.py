@@ -68,14 +68,14 @@ PAGE = {
 }
 _STEPS = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
 _STEP = " ".join(f"body/{name}" for name in _STEPS)
-_RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods chosenScaMethod next"
+RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods chosenScaMethod next"
 
 
 @handler(
     "authorisations.start",
     reads=f"{_STEP} {BEGINNING}",
     raises="credentials-invalid format-error resource-blocked service-invalid status-invalid",
-    returns=_RESULT,
+    returns=RESULT,
     options=FAMILY | PAGE | {name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()},
 )
 def start(call: Call) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def start(call: Call) -> dict[str, Any]:
     authorisation_id, authorisation = begin(call, family, id, implicit=False)
     if _steps(body):
         authorisation = _update(call, authorisation_id, authorisation, body)
-    return _result(call, authorisation_id, authorisation, f"{call.self_path}/{authorisation_id}")
+    return result(call, authorisation_id, authorisation, f"{call.self_path}/{authorisation_id}")
 
 
 @handler("authorisations.list", returns="authorisationIds", options=FAMILY)
@@ -102,13 +102,13 @@ def list_ids(call: Call) -> dict[str, Any]:
     "authorisations.read",
     reads="where.authorisationId",
     raises="authorisation-unknown",
-    returns=_RESULT,
+    returns=RESULT,
     options=FAMILY | PAGE,
 )
 def read(call: Call) -> dict[str, Any]:
     """An authorisation as it is now."""
     id, authorisation = _addressed(call)
-    return _result(call, id, authorisation, call.self_path)
+    return result(call, id, authorisation, call.self_path)
 
 
 @handler(
@@ -116,7 +116,7 @@ def read(call: Call) -> dict[str, Any]:
     reads=f"{_STEP} headers.psu-id where.authorisationId",
     raises="authorisation-unknown credentials-invalid format-error method-unknown resource-blocked service-invalid "
     "status-invalid",
-    returns=_RESULT,
+    returns=RESULT,
     options=FAMILY | PAGE | APPROACH_OPTIONS,
 )
 def update(call: Call) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def update(call: Call) -> dict[str, Any]:
     family, resource_id = FAMILIES[authorisation["family"]], authorisation["resource"]
     check_signable(call, family, resource_id, call.state.get(family.collection, resource_id) or {})
     body = call.body if call.request.body.strip() else {}
-    return _result(call, id, _update(call, id, authorisation, body), call.self_path)
+    return result(call, id, _update(call, id, authorisation, body), call.self_path)
 
 
 def check_signable(call: Call, family: Family, id: str, resource: Document) -> None:
@@ -266,7 +266,7 @@ def _addressed(call: Call) -> tuple[str, Document]:
     return id.lower(), authorisation
 
 
-def _result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
+def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
     """`next` names the steps that can follow, by the Berlin Group's names of their links."""
     status, approach = authorisation["scaStatus"], authorisation["approach"]
     methods = methods_of(call, authorisation)

@@ -1,6 +1,16 @@
-"""All handlers, by the name that cassettes know them by."""
+"""All handlers and actions, by the names that cassettes know them by."""
 
-from xs2a_sandbox.bank.handlers import accounts, authorisations, baskets, cards, consents, funds, payments, token
+from xs2a_sandbox.bank.handlers import (
+    accounts,
+    actions,
+    authorisations,
+    baskets,
+    cards,
+    consents,
+    funds,
+    payments,
+    token,
+)
 from xs2a_sandbox.cassette.handler import Handler
 
 HANDLERS = {
@@ -9,3 +19,6 @@ HANDLERS = {
     for value in vars(module).values()
     if isinstance(value, Handler)
 }
+ACTIONS = actions.ACTIONS
+NAMED = HANDLERS | ACTIONS
+"""All that cassettes can name."""

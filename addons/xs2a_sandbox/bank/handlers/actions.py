@@ -1,0 +1,139 @@
+"""Actions: parts of what handlers do, which effects of cassettes name (`do: begin-authorisation`)."""
+
+from dataclasses import replace
+from typing import Any
+
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, BEGINNING, begin, begin_with_resource, options_of
+from xs2a_sandbox.bank.handlers.authorisations import PAGE, RESULT, result
+from xs2a_sandbox.bank.handlers.lifecycle import NONE, REMOVED, Machine
+from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family, fail, move, status_of, succeed
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.handler import Handler, Option, action, deeds
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+_ID = {"type": "string"}
+
+
+def _unknown(family: Family) -> str:
+    """The name of the error for one that is not there."""
+    return f"{family.collection.removesuffix('s')}-unknown"
+
+
+_SHOWN = " ".join(name for name in RESULT.split() if name != "self")
+
+
+@action(
+    "begin-authorisation",
+    shares="authorisations.start",
+    reads=f"{BEGINNING} headers.tpp-explicit-authorisation-preferred",
+    raises="credentials-invalid",
+    returns=_SHOWN,
+    options={
+        "family": Option(
+            "What is authorised.",
+            {"enum": list(FAMILIES)},
+            required=True,
+            choices={name: deeds("", _unknown(family)) for name, family in FAMILIES.items()},
+        ),
+        "id": Option("Its id in the state.", _ID, required=True),
+        "implicit": Option(
+            "It begins with its resource: not where the TPP wants it apart, or several customers must sign; then the "
+            "result is null.",
+            {"type": "boolean"},
+        ),
+        **PAGE,
+        **{name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()},
+    },
+)
+def begin_authorisation(call: Call) -> dict[str, Any] | None:
+    """A new authorisation of a consent, payment, cancellation or basket that is in the state."""
+    family, id = FAMILIES[call.options["family"]], call.options["id"].lower()
+    _resource(call, family, id)
+    if lacking := sorted(APPROACH_OPTIONS.keys() - options_of(call, family).keys()):
+        text = f"no operation starts the authorisation of a {family.name}: say {', '.join(lacking)} under `with`"
+        raise BankError("internal", reason=text)
+    if not call.options.get("implicit"):
+        return _result(call, *begin(call, family, id, implicit=False))
+    begun = begin_with_resource(call, family, id)
+    return _result(call, *begun) if begun else None
+
+
+@action(
+    "succeed-authorisation",
+    raises="authorisation-unknown resource-blocked status-invalid",
+    returns=_SHOWN,
+    options={"id": Option("The id of the authorisation.", _ID, required=True), **PAGE},
+)
+def succeed_authorisation(call: Call) -> dict[str, Any]:
+    """The customer has approved: what is authorised moves on, once everybody who must sign has signed."""
+    id, authorisation = _authorisation(call)
+    return _result(call, id, succeed(call, id, authorisation))
+
+
+@action(
+    "fail-authorisation",
+    raises="authorisation-unknown status-invalid",
+    returns=_SHOWN,
+    options={"id": Option("The id of the authorisation.", _ID, required=True), **PAGE},
+)
+def fail_authorisation(call: Call) -> dict[str, Any]:
+    """The customer has declined: what is authorised is refused, but for a cancellation."""
+    id, authorisation = _authorisation(call)
+    return _result(call, id, fail(call, id, authorisation))
+
+
+def _mover(family: Family) -> Handler:
+    def run(call: Call) -> dict[str, Any]:
+        id = call.options["id"].lower()
+        resource = _resource(call, family, id)
+        if not move(call, family, id, call.options["event"]):
+            raise BankError("status-invalid", id=id, status=status_of(family, resource))
+        return {family.status: status_of(family, _resource(call, family, id))}
+
+    run.__doc__ = f"The {family.name} after an event of [its states](states.md#{family.machine.title.lower()})."
+    return action(
+        f"move-{family.name}",
+        raises=f"{_unknown(family)} status-invalid",
+        returns=family.status,
+        options={
+            "id": Option(f"The id of the {family.name}.", _ID, required=True),
+            "event": Option("What happens.", {"enum": _events(family.machine)}, required=True),
+        },
+    )(run)
+
+
+def _events(machine: Machine) -> list[str]:
+    """All that can happen to one that is there, and after which it still is."""
+    transitions = [one for one in machine.transitions if NONE not in one.states and one.to != REMOVED]
+    return list(dict.fromkeys(one.event for one in transitions))
+
+
+ACTIONS = {
+    one.name: one
+    for one in (
+        begin_authorisation,
+        succeed_authorisation,
+        fail_authorisation,
+        *(_mover(FAMILIES[name]) for name in ("consent", "payment", "basket")),
+    )
+}
+
+
+def _resource(call: Call, family: Family, id: str) -> Document:
+    resource = call.state.get(family.collection, id)
+    if resource is None:
+        raise BankError(_unknown(family), id=id)
+    return resource
+
+
+def _authorisation(call: Call) -> tuple[str, Document]:
+    id = call.options["id"].lower()
+    authorisation = call.state.get(AUTHORISATIONS, id)
+    if authorisation is None:
+        raise BankError("authorisation-unknown", id=id)
+    return id, authorisation
+
+
+def _result(call: Call, id: str, authorisation: Document) -> dict[str, Any]:
+    return {name: value for name, value in result(call, id, authorisation, "").items() if name != "self"}
