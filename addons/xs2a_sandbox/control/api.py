@@ -12,6 +12,7 @@ from xs2a_sandbox.cassette.call import parse_json
 from xs2a_sandbox.control import clock, sca
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable, body_invalid
 from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.explain.explanation import Explanation, described
@@ -19,7 +20,7 @@ from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import NOT_KEPT, json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.journal.journal import Journal
-from xs2a_sandbox.state import Store
+from xs2a_sandbox.state import Store, documents
 from xs2a_sandbox.state.attempts import keep, kept
 from xs2a_sandbox.state.session import DEFAULT, is_session_name
 
@@ -53,6 +54,8 @@ def kind(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
+_WARNINGS = 5
+"""So many mistakes of a document are told."""
 _NAMES = frozenset({"state", "clock", "sessions", "reset", "sca", "status", "explain", "journal"})
 
 
@@ -60,6 +63,9 @@ def is_control(request: Request, segments: Sequence[str]) -> bool:
     """Tells if it controls the sandbox: never through the proxy or the TLS door, where it is an unknown path."""
     return len(segments) > 1 and segments[0] == ROOT and segments[1] in _NAMES and request.door in ("direct", "process")
 
+
+WARNING = "X-Sandbox-Warning"
+"""The header that says what is odd about what was done all the same."""
 
 _Answer = tuple[int, Any]
 """Status and JSON; the value None is no body."""
@@ -122,15 +128,16 @@ class Control:
             guard.check(request)
             endpoint = self._endpoint(request.method, segments)
 
-            def attempt() -> _Answer:
+            def attempt() -> tuple[_Answer, list[str]]:
                 call = begin()
                 answer = endpoint(ControlRequest(call, segments[2:]))
                 if request.method not in ("GET", "HEAD"):
                     keep(call.state)
-                return answer
+                return answer, call.warnings
 
-            status, value = await kept(attempt)
-            return Response(status, NOT_KEPT) if value is None else json_answer(value, status)
+            (status, value), warnings = await kept(attempt)
+            warned = [(WARNING, "; ".join(warnings).encode("ascii", "replace").decode())] if warnings else []
+            return Response(status, NOT_KEPT) if value is None else json_answer(value, status, *warned)
         except BankError as error:
             refused = Refused(409, error.name, f"the bank's logic refuses this: {error.name}")
         except StoreUnavailable as error:
@@ -172,6 +179,13 @@ class Control:
         document = request.body()
         is_there = request.call.state.get(collection, id) is not None
         request.call.state.put(collection, id, document)
+        schema = documents.schema_of(collection)
+        complaints = sorted(schema.complaints(document), key=str) if schema else []
+        request.call.warnings.extend(
+            f"{pointer_text(one.pointer) or 'the document'}: {one.text}, says the schema {schema.name}"
+            for one in complaints[:_WARNINGS]
+            if schema
+        )
         return 200 if is_there else 201, document
 
     def _delete(self, request: ControlRequest) -> _Answer:
