@@ -344,3 +344,24 @@ def test_a_link_to_another_consent_is_a_difference() -> None:
     result = asyncio.run(compare(an_engine().answer, bank, allow_writes=True).play([asked, asked]))
     assert [len(one.differences) for one in result.compared] == [0, 2]
     assert {one.consequence for one in result.compared[1].differences} == {"other-link"}
+
+
+def test_the_sandbox_may_say_the_pseudonym_of_what_the_bank_says() -> None:
+    """As amendments do, that were made of redacted answers."""
+
+    def bank(owner: str) -> Any:
+        async def answer(request: Request) -> Response:
+            body = to_json({"accounts": [{"ownerName": owner}]})
+            return Response(200, (("Content-Type", "application/json"),), body)
+
+        return answer
+
+    def redact(exchange: Exchange) -> Exchange:
+        return replace(exchange, answer_body=exchange.answer_body.replace(b"Erika", b"Yvvwo"))
+
+    read = step("GET", "/own")
+    for owner, pseudonyms, differing in [
+        ("Yvvwo", redact, 0), ("Yvvwo", None, 1), ("Franz", redact, 1), ("Erika", redact, 0),
+    ]:  # fmt: skip
+        one = compare(bank(owner), bank("Erika"), redact=pseudonyms)
+        assert len(asyncio.run(one.step(read)).differences) == differing, owner

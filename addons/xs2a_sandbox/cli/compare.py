@@ -326,6 +326,7 @@ def _compared(
         redact = redactor.entry
     options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
     options["payment_user"] = PaymentUser(lambda text: click.echo(printable(text), err=True), sca_timeout)
+    options["redact"] = redact
     if against == "recording":
         options |= {"against": against, "sandbox_url": entries[0].bank}
     before = read_tape(behaviour).entries if behaviour else entries
@@ -344,6 +345,7 @@ def _compared(
         other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
         other.testdata = engine.testdata
         again = {"bank_url": url, "ignoring": rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)}
+        again["redact"] = redact
         return report(asyncio.run(_play(_replayed(result), other, None, **again)), shown, redact, question)
 
     return _Outcome(made, engine.interface, amended)

@@ -22,8 +22,9 @@ from xs2a_sandbox.compare.schema_drift import Drift
 from xs2a_sandbox.compare.states import BankStates, Follow, Move, Twin
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.formats import is_uuid
+from xs2a_sandbox.documents.json_pointer import at_pointer
 from xs2a_sandbox.errors import BankError, InvalidResponse
-from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http import Headers, Request, Response, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.target import split_target
@@ -97,7 +98,8 @@ class Comparison:
     Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank moved? `follow` lets
     the sandbox keep step with the bank; the `payment_user` is waited for. `noise_reads`: how often more a read is sent
     to the bank. `bank_url` and `sandbox_url` are what absolute links of the two begin with; where the recording is held
-    against the bank, the latter is the bank's URL of that time.
+    against the bank, the latter is the bank's URL of that time. `redact` gives the exchange with its pseudonyms: the
+    sandbox may say these, as amendments made of redacted answers do.
     """
 
     interface: Interface
@@ -110,6 +112,7 @@ class Comparison:
     against: Against = "sandbox"
     follow: Follow | None = None
     payment_user: PaymentUser | None = None
+    redact: Callable[[Exchange], Exchange] | None = None
     ignoring: Ignoring = field(default_factory=Ignoring)
     noise_reads: int = 1
     allow_writes: bool = False
@@ -298,7 +301,8 @@ class Comparison:
         bank = max(reads, key=lambda read: len(self._drift.breaches(operation, read, sandbox))) if usable else bank
         both = bank.response, bank.content, sandbox.response, sandbox.content
         contrast = Contrast(self._between, named, makes=bank.exchange.method == "POST")
-        differences = self._drift.marked(contrast.answers(*both), operation, bank, sandbox)
+        differences = self._without_pseudonyms(contrast.answers(*both), bank, sandbox)
+        differences = self._drift.marked(differences, operation, bank, sandbox)
         schema = self._drift.schema(operation, bank, sandbox) if differences else None
         noise = Noise(bank.response, [read.response for read in reads if read is not bank], named)
         unusable = len(again) - len(usable)
@@ -322,6 +326,24 @@ class Comparison:
         sides = bank.exchange, sandbox.exchange
         differing = tuple(counted), tuple(masked)
         return Compared(title, _id(operation), verdict, *sides, *differing, remark=remark, moved=moved)
+
+    def _without_pseudonyms(
+        self, differences: list[Difference], bank: LoadedAnswer, sandbox: LoadedAnswer
+    ) -> list[Difference]:
+        """The differences but for those where the sandbox says the pseudonym of what the bank says."""
+        if self.redact is None or not any(one.kind in _OF_TEXTS and not one.header for one in differences):
+            return differences
+        shown = body.read(self.redact(bank.exchange).answer_body).value
+
+        def is_pseudonym(one: Difference) -> bool:
+            there = at_pointer(shown, [*map(str, one.bank_place)])
+            here = at_pointer(sandbox.content.value, [*map(str, one.place)])
+            return one.kind in _OF_TEXTS and not one.header and bool(there) and there == here
+
+        return [one for one in differences if not is_pseudonym(one)]
+
+
+_OF_TEXTS = frozenset({"value", "format"})
 
 
 def _id(operation: Operation | None) -> str | None:

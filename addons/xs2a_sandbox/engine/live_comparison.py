@@ -222,6 +222,7 @@ class LiveComparison:
                 None,
                 bank_url=url,
                 sandbox_url=to_bank.sandbox_url,
+                redact=self.report.redact,
                 ignoring=self.ignoring,
                 noise_reads=self.noise_reads,
                 allow_writes=self.allow_writes,

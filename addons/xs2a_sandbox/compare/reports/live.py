@@ -39,7 +39,7 @@ class LiveReport:
         self.say: Callable[[str], None] = lambda text: None
         self._banks = banks
         self._ignoring = ignoring
-        self._redact = redact
+        self.redact = redact
         self._files = files
         self._counts: Counter[str] = Counter()
         self._verdicts: Counter[Verdict] = Counter()
@@ -54,7 +54,7 @@ class LiveReport:
         """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
         matters = bool(compared.differences or compared.trouble or compared.moved)
         kept = bool(self._files) and len(self._exchanges[matters]) < _KEPT
-        return reports.exchange(compared, 0, self._redact) if matters or kept else None
+        return reports.exchange(compared, 0, self.redact) if matters or kept else None
 
     def add(self, compared: Compared, shown: ComparedExchange | None) -> None:
         """`shown` is what `show` has made of it."""
@@ -103,7 +103,7 @@ class LiveReport:
         """The report of all that is kept; `skipped` are the writes that the bank was spared."""
         rules = Result((), tuple(self._spared), self._ignoring.unused, self._ignoring.lapsed)
         exchanges = sorted([*self._exchanges[True], *self._exchanges[False]], key=lambda exchange: exchange.number)
-        return replace(reports.report(rules, self._banks, self._redact), exchanges=tuple(exchanges))
+        return replace(reports.report(rules, self._banks, self.redact), exchanges=tuple(exchanges))
 
     def end(self) -> Iterator[str]:
         """The last lines; writes the files."""
