@@ -158,3 +158,11 @@ def test_a_recording_that_is_not_redacted_needs_no_vault(bank: FarBank) -> None:
     words = ["compare", "plain.har", "--bank", bank.url, "--noise-reads", "off", "--confdir", "elsewhere"]
     CliRunner().invoke(cli, words, prog_name="xs2a-sandbox")
     assert [one.split()[1] for one in bank.seen] == [b"/v1/y"]
+
+
+def test_it_is_told_where_real_values_go_if_that_is_not_the_bank_that_was_recorded(bank: FarBank) -> None:
+    recorded(bank)
+    assert "real values are sent" not in compare(bank).stderr
+    with FarBank(ok(b"{}")) as other:
+        told = compare(other).stderr
+    assert f"note: the recording is of {bank.url}, and its real values are sent to {other.url}" in told

@@ -24,6 +24,7 @@ from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.http import Headers, Request, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING
+from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape, read_tape
 from xs2a_sandbox.state.session import HEADER
 
@@ -296,6 +297,9 @@ def _compared(
     ignoring = rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)
     # Told before anything is sent, and before the rest is read.
     opened = _opened_vault(tapes, vault, settings.confdir) if bank else None
+    recorded_of = sorted({str(Origin.parse(entry.bank)) for entry in entries if entry.bank})
+    if opened and str(Origin.parse(url)) not in recorded_of:
+        click.echo(_ELSEWHERE.format(", ".join(recorded_of), Origin.parse(url)), err=True)
     engine = build(settings)
     lacking: frozenset[int] = frozenset()
     if opened:
@@ -401,6 +405,7 @@ def _about_spared_writes(steps: Sequence[Step]) -> list[Step]:
     return orphans
 
 
+_ELSEWHERE = "note: the recording is of {}, and its real values are sent to {}"
 _ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
 _LACKING = "left out: {} that held a password, a token or the like in path, query or body: such are never kept"
 
