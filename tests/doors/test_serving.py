@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -27,7 +28,7 @@ class FakeEngine:
     public_url = "unset"
     on_exchange: Any = None
     journal = Journal()
-    banks: Any = None
+    banks: Any = SimpleNamespace(all=())
     limits = limits()
 
     def __init__(self, answer: Any = echo) -> None:

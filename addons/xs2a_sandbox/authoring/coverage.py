@@ -55,7 +55,7 @@ def measure(interface: Interface, tally: CoverageTally) -> Coverage:
             for one in interface.rules
         ],
         "errors": [
-            Part(name, f"{one.status} {one.code}", one.origin.place, name in tally.errors)
+            Part(name, f"{one.status()} {one.code()}", one.origin.place, name in tally.errors)
             for name, one in interface.errors.items()
         ],
     }
