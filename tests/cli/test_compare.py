@@ -193,6 +193,8 @@ def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) ->
         ([], "--bank URL, or --offline RECORDING"),
         (["--bank", URL, "--offline", "."], "--bank and --offline exclude each other"),
         (["--bank", "bank.example"], "bank.example is not a URL such as https://"),
+        (["--bank", "https://me:pw4711@bank.example"], "https://…@bank.example is not a URL such as https://"),
+        (["--bank", URL, "--report", "missing/x.html"], "missing is no folder that a report can be written into"),
         (["--bank", URL, "--noise-reads", "many"], "a number from 0 to 10, or off"),
         (["--bank", URL, "--report", "x.pdf"], "x.pdf ends in none of .json, .xml, .html"),
         (["--bank", URL, "missing.yaml"], "does not exist"),
@@ -383,3 +385,18 @@ def test_watch_that_compared_nothing_is_red_and_nothing_is_gone(
     assert done.exit_code == 2
     assert "1 not compared" in done.output
     assert "0 gone" in done.output
+
+
+def test_of_a_read_with_several_answers_only_the_last_is_held_against_the_bank(
+    bank: Callable[[Change], list[str]], tmp_path: Path
+) -> None:
+    tape = a_tape(tmp_path, "/own", 200, '{"status": "received"}')
+    (file,) = tape.glob("raw/*")
+    head, first = file.read_text().splitlines()
+    later = first.replace("received", "valid")
+    file.write_text("\n".join([head, first, first, later, later]) + "\n")
+    asked = bank(lambda request, response: ok_json('{"status": "valid"}'))
+    done = compare(tape, "--bank", URL, "--against", "recording", "--noise-reads", "off")
+    assert done.exit_code == 0, done.output
+    assert asked == ["GET /own", "GET /own", "closed"]
+    assert "left out: 2 reads that the recording has another answer for later" in done.stderr

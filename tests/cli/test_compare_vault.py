@@ -166,3 +166,20 @@ def test_it_is_told_where_real_values_go_if_that_is_not_the_bank_that_was_record
     with FarBank(ok(b"{}")) as other:
         told = compare(other).stderr
     assert f"note: the recording is of {bank.url}, and its real values are sent to {other.url}" in told
+
+
+def test_an_unchanged_bank_has_not_moved_whatever_redaction_left_out(tmp_path: Path) -> None:
+    """Headers, a link with the app's address, and members that no schema has."""
+    link = "https://bank.example/sca?to=https%3A%2F%2Fwaltraud-shop.example%2Fback&user=waltraud"
+    content = {"accounts": [{"iban": IBAN, "extra": 1, "_links": {"scaRedirect": {"href": link}}}]}
+    fields = [JSON, ("X-Customer", "Waltraud Königsbauer"), ("Link", "<https://waltraud-shop.example/x>; rel=next")]
+    headers = [f"{name}: {value}".encode("latin-1") for name, value in fields]
+    with FarBank(ok(json.dumps(content).encode(), *headers)) as far:
+        asked = [("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721")]
+        exchange = taped("/v1/accounts", content, headers=asked, answer_headers=fields, bank=far.url)
+        redacted_tape(Path("conf"), exchange)
+        Path("conf", "tape").rename("tape")
+        for more in ([], ["--no-redact"]):
+            done = compare(far, "--against", "recording", *more)
+            assert done.exit_code == 0, done.output
+            assert "1 same, 0 differ" in " ".join(done.output.split())

@@ -1,6 +1,7 @@
 """`xs2a-sandbox compare` and `watch`: the sandbox beside a bank, or a bank beside a recording of it."""
 
 import asyncio
+import re
 import sys
 import uuid
 from collections import Counter
@@ -49,7 +50,9 @@ def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str
         try:
             return None if value is None else kind.read(value, Path.cwd())
         except ValueError:
-            raise click.BadParameter(f"{value} is not {kind.expected}") from None
+            # A URL may hold a password.
+            shown = re.sub(r"//[^/@]*@", "//…@", str(value))
+            raise click.BadParameter(f"{shown} is not {kind.expected}") from None
 
     return read
 
@@ -58,6 +61,8 @@ def _files(context: click.Context, parameter: click.Parameter, value: tuple[Path
     for file in value:
         if file.suffix not in REPORTS:
             raise click.BadParameter(f"{file} ends in none of {', '.join(REPORTS)}")
+        if not file.resolve().parent.is_dir():
+            raise click.BadParameter(f"{file.parent} is no folder that a report can be written into")
     return value
 
 
@@ -309,6 +314,11 @@ def _compared(
     steps = [step for position, step in enumerate(of_entries(entries)) if position not in lacking]
     if lacking:
         click.echo(_LACKING.format(counted(len(lacking), "request")), err=True)
+    if against == "recording" and not allow_writes:
+        outdated = _asked_again(steps)
+        steps = [step for step in steps if step not in outdated]
+        if outdated:
+            click.echo(_OUTDATED.format(counted(len(outdated), "read")), err=True)
     if bank and against == "sandbox" and not allow_writes:
         orphans = _about_spared_writes(steps)
         steps = [step for step in steps if step not in orphans]
@@ -324,13 +334,13 @@ def _compared(
     steps = [replace(step, request=_with(step.request, headers)) for step in steps]
     # With the recording's own key a report has its pseudonyms.
     keys = {opened.keys[key] for tape in tapes for key in tape.keys if key} if opened else set()
-    redact = None
-    if not (no_redact or redacted):
-        redactor = redactor_of(settings, engine.banks, key=keys.pop()) if keys else redactor_of(settings, engine.banks)
-        redact = redactor.entry
+    redactor = redactor_of(settings, engine.banks, key=keys.pop()) if keys else None
+    if redactor is None and not (no_redact or redacted):
+        redactor = redactor_of(settings, engine.banks)
+    redact = redactor.entry if redactor and not no_redact else None
     options = {"bank_url": url, "ignoring": ignoring, "noise_reads": noise_reads, "allow_writes": allow_writes}
     options["payment_user"] = PaymentUser(lambda text: click.echo(printable(text), err=True), sca_timeout)
-    options["redact"] = redact
+    options |= {"redact": redactor.entry if redactor else None, "is_redacted": any(tape.is_redacted for tape in tapes)}
     if against == "recording":
         options |= {"against": against, "sandbox_url": entries[0].bank}
     before = read_tape(behaviour).entries if behaviour else entries
@@ -349,7 +359,7 @@ def _compared(
         other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
         other.testdata = engine.testdata
         again = {"bank_url": url, "ignoring": rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)}
-        again["redact"] = redact
+        again["redact"] = options["redact"]
         return report(asyncio.run(_play(_replayed(result), other, None, **again)), shown, redact, question)
 
     return _Outcome(made, engine.interface, amended)
@@ -405,6 +415,21 @@ def _about_spared_writes(steps: Sequence[Step]) -> list[Step]:
     return orphans
 
 
+def _asked_again(steps: Sequence[Step]) -> list[Step]:
+    """The reads that the recording asks again later, and has another answer for: the bank has only the last of them."""
+    last: dict[tuple[object, ...], Exchange] = {}
+    outdated = []
+    for step in reversed(steps):
+        if step.recorded is None or step.request.method not in SAFE_METHODS:
+            continue
+        key = step.request.method, step.request.target, step.request.headers.get("consent-id")
+        later = last.setdefault(key, step.recorded)
+        if (later.status, later.answer_body) != (step.recorded.status, step.recorded.answer_body):
+            outdated.append(step)
+    return outdated
+
+
+_OUTDATED = "left out: {} that the recording has another answer for later, as the bank has only the last"
 _ELSEWHERE = "note: the recording is of {}, and its real values are sent to {}"
 _ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
 _LACKING = "left out: {} that held a password, a token or the like in path, query or body: such are never kept"

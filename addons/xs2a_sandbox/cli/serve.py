@@ -4,9 +4,11 @@ import gc
 import json
 import logging
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -285,7 +287,21 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
                 on_exchange=log,
             )
         )
-    for line in run.end():
-        standing_log.note(line)
-    if settings.coverage:
-        show_coverage(settings, (), tally, settings.log_format, err=True)
+    with _unhurried():
+        for line in run.end():
+            standing_log.note(line)
+        if settings.coverage:
+            show_coverage(settings, (), tally, settings.log_format, err=True)
+
+
+@contextmanager
+def _unhurried() -> Iterator[None]:
+    """Lets another SIGTERM wait until all is written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

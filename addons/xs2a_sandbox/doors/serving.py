@@ -79,7 +79,10 @@ async def serve(
 
 
 async def _told_to_stop(stop: asyncio.Event) -> None:
-    """Waits for `stop` or a signal. A second one finds the default handler again, for whoever is in a hurry."""
+    """Waits for `stop` or a signal. A second ^C finds the default handler again, for whoever is in a hurry.
+
+    SIGTERM and SIGHUP may come twice, to the process and to its group, as `timeout` sends them.
+    """
     loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, signal.SIGINT]
     # Whoever started this with nohup wants it to outlive its terminal; Windows has no such signal.
     if (hang_up := getattr(signal, "SIGHUP", None)) and signal.getsignal(hang_up) is not signal.SIG_IGN:
@@ -92,5 +95,4 @@ async def _told_to_stop(stop: asyncio.Event) -> None:
         await stop.wait()
     finally:
         with suppress(NotImplementedError, RuntimeError, ValueError):
-            for number in signals:
-                loop.remove_signal_handler(number)
+            loop.remove_signal_handler(signal.SIGINT)

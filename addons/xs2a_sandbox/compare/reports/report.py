@@ -274,7 +274,7 @@ def refusal(exchange: ComparedExchange) -> str:
     """Says why an exchange that both sides refused is no agreement."""
     bank, other = (side.status if side else None for side in (exchange.bank, exchange.sandbox))
     both = f"both sides answered {bank}" if bank == other else f"the bank answered {bank}, the sandbox {other}"
-    return f"{both}, where a success was to be expected: nothing was compared"
+    return f"{both}, where a success was to be expected: no agreement"
 
 
 def printable(text: str) -> str:
