@@ -9,6 +9,8 @@ from tests.browser.pressing import press
 from tests.contract import bodies
 from tests.support.engine_client import Client
 
+pytestmark = pytest.mark.slow
+
 ANNAS = "AT449880000010204729"
 DIGITS = 6
 

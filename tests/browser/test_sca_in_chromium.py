@@ -10,6 +10,8 @@ from tests.browser.pressing import press
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client
 
+pytestmark = pytest.mark.slow
+
 ANNAS = ("AT459880000010204711", "AT449880000010204729")
 ZUZANAS = "AT049880000030577001"
 

@@ -29,6 +29,8 @@ from xs2a_sandbox.http.multipart import with_boundary, without_boundary
 from xs2a_sandbox.redaction import vault
 from xs2a_sandbox.redaction.body import note_of
 
+pytestmark = pytest.mark.slow
+
 ROADS = ("proxy", "base URL")
 UNSEEN = (
     "path of requests that the bank does not answer",

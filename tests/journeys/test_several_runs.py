@@ -12,6 +12,8 @@ import requests
 from tests.support.far_bank import FarBank, ok
 from tests.support.recorded_bank.process import SandboxProcess, stopping
 
+pytestmark = pytest.mark.slow
+
 A, B = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "12")
 REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
