@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,8 @@ def test_a_folder_that_cannot_be_written_is_the_user_s_mistake(tmp_path: Path) -
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text()
-    | st.sampled_from(["NO", "1e5", "0123", "2026-11-21", "~", "- x", "a: b", "{{ x }}", "{{", "}}", "#", "\u2028"]),
+    | st.sampled_from(["NO", "1e5", "0123", "2026-11-21", "~", "- x", "a: b", "{{ x }}", "{{", "}}", "#", "\u2028"])
+    | st.sampled_from([{"a?": None}, {"a?": 1}, {"merge": [{}]}, {"each": "x", "give": 1}]),
     lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(), v, max_size=4),
     max_leaves=12,
 )  # fmt: skip
@@ -217,3 +219,15 @@ def test_any_value_is_amended_as_it_is_or_said(value: Any) -> None:
     made = amendment.apply(ours, {}, problems.append)
     assert problems == []
     assert body.read(made.body).value == body.read(answer.body).value
+
+
+def test_a_sentence_of_a_redacted_answer_is_written_as_it_is() -> None:
+    """It is a pseudonym as a whole: the sandbox's real name for an account would fit no part of it."""
+    target = f"/v1/accounts/{IBAN}/balances"
+    one = step(target, "GET", ACCESS)
+    bank = own_answer(one) | {"note": f"Konto {IBAN} von Waltraud"}
+    made = compared(an_engine(), {target: json_answer(bank)}, [one])
+    (plain,), (redacted,) = (suggested(replace(made, redacted=is_so)).cassettes.values() for is_so in (False, True))
+    assert "{{ path['account-id'] }}" in plain
+    assert "{{" not in redacted.partition("/note")[2].splitlines()[0]
+    assert f"Konto {IBAN} von Waltraud" in redacted.partition("/note")[2]

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.amend import EVERY
+from xs2a_sandbox.cassette.expressions import is_plain
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.diff import IDENTIFIERS, by_key
 from xs2a_sandbox.compare.reports.report import NOT_SHOWN, UNKNOWN, ComparedExchange, Finding, Report, printable
@@ -73,7 +74,11 @@ def suggest(report: Report, interface: Interface) -> Suggestion:
     cassettes: dict[str, str] = {}
     left: list[str] = []
     for operation in report.operations:
-        ones = [_Answered(e, index) for e in report.exchanges if e.operation == operation and e.bank and e.sandbox]
+        ones = [
+            _Answered(e, index, report.redacted)
+            for e in report.exchanges
+            if e.operation == operation and e.bank and e.sandbox
+        ]
         if not any(one.exchange.findings for one in ones):
             continue
         if operation == UNKNOWN:
@@ -118,12 +123,15 @@ def _said(finding: Finding) -> Iterator[str]:
 
 
 class _Answered:
-    """An exchange that both sides have answered, and what its sandbox's answer lacks; `reasons` say what stays so."""
+    """An exchange that both sides have answered, and what its sandbox's answer lacks; `reasons` say what stays so.
 
-    def __init__(self, exchange: ComparedExchange, index: Index) -> None:
+    Of one that is `redacted` a sentence is a pseudonym as a whole: with a real name put into it, it would be neither.
+    """
+
+    def __init__(self, exchange: ComparedExchange, index: Index, redacted: bool = False) -> None:
         if exchange.bank is None or exchange.sandbox is None:
             raise ValueError("only one side has answered")
-        self.exchange = exchange
+        self.exchange, self._redacted = exchange, redacted
         self.bank, self.sandbox = exchange.bank, exchange.sandbox
         self.mine = content.read(self.bank.answer_body)
         self.ours = content.read(self.sandbox.answer_body)
@@ -296,7 +304,7 @@ class _Answered:
         names |= _identifiers(self.mine.value, self.ours.value, "answer.body")
         names |= _identifiers(*entries, "entry") if entries else {}
         expressions = {text: where for where, text in names.items() if isinstance(text, str) and len(text) >= _SHORTEST}
-        return _replaced(value, self.bank.bank.rstrip("/"), expressions)
+        return _replaced(value, self.bank.bank.rstrip("/"), expressions, not self._redacted)
 
     def is_changed_by(self, edit: Edit) -> bool:
         """True if the edit would change this answer, of which it is not known to mend anything."""
@@ -418,7 +426,7 @@ def _is_writable(value: Any) -> bool:
         to_json(value)
     except (ValueError, OverflowError, RecursionError):
         return False
-    return survives(value)
+    return survives(value) and is_plain(value)
 
 
 def _value(text: str) -> Any:
@@ -460,14 +468,16 @@ def _step(name: str) -> str:
     return f".{name}" if _NAME.fullmatch(name) else f"[{name!r}]"
 
 
-def _replaced(value: Any, url: str, names: Mapping[str, str]) -> Any:
+def _replaced(value: Any, url: str, names: Mapping[str, str], sentences: bool) -> Any:
     if isinstance(value, dict):
-        return {name: _replaced(inner, url, names) for name, inner in value.items()}
+        return {name: _replaced(inner, url, names, sentences) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_replaced(inner, url, names) for inner in value]
+        return [_replaced(inner, url, names, sentences) for inner in value]
     if not isinstance(value, str):
         return value
     if url and value.startswith(f"{url}/"):
         value = value[len(url) :]
     pieces = _DELIMITERS.split(value)
+    if not sentences and " " in value:
+        names = {}
     return "".join(f"{{{{ {names[one]} }}}}" if one in names else one.replace("{{", "{{ '{{' }}") for one in pieces)

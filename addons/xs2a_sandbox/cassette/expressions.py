@@ -304,9 +304,9 @@ def compile_value(
             report(pointer, str(error))
             return value
     if isinstance(value, dict):
-        if isinstance(value.get("merge"), list) and len(value) == 1:
+        if _is_merge(value):
             return _compile_merge(compile_value(value["merge"], roots, report, functions, (*pointer, "merge")))
-        if {"each", "give"} <= value.keys() <= _EACH:
+        if _is_each(value):
             return _compile_each(value, roots, report, functions, pointer)
         items = tuple((k, compile_value(v, roots, report, functions, (*pointer, k))) for k, v in value.items())
         if any(name.endswith("?") for name in value):
@@ -318,6 +318,22 @@ def compile_value(
         if any(map(callable, entries)):
             return lambda scope: [v(scope) if callable(v) else v for v in entries]
     return value
+
+
+def is_plain(value: Any) -> bool:
+    """Says whether no mapping in the value means something to the language: `name?`, `merge`, `each`."""
+    if isinstance(value, dict):
+        special = _is_merge(value) or _is_each(value) or any(name.endswith("?") for name in value)
+        return not special and all(map(is_plain, value.values()))
+    return all(map(is_plain, value)) if isinstance(value, list) else True
+
+
+def _is_merge(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("merge"), list) and len(value) == 1
+
+
+def _is_each(value: Mapping[str, Any]) -> bool:
+    return {"each", "give"} <= value.keys() <= _EACH
 
 
 _EACH = {"each", "as", "when", "give"}
