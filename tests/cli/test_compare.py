@@ -400,3 +400,13 @@ def test_of_a_read_with_several_answers_only_the_last_is_held_against_the_bank(
     assert done.exit_code == 0, done.output
     assert asked == ["GET /own", "GET /own", "closed"]
     assert "left out: 2 reads that the recording has another answer for later" in done.stderr
+
+
+def test_watch_sends_nothing_where_the_history_cannot_be_written(
+    bank: Callable[[Change], list[str]], tmp_path: Path
+) -> None:
+    asked = bank(same)
+    (tmp_path / "file").write_text("")
+    done = watch(a_tape(tmp_path, "/own", 200), "--bank", URL, "--history", tmp_path / "file/drift")
+    assert (done.exit_code, asked) == (2, [])
+    assert "file/drift/drift.jsonl" in done.output

@@ -1,4 +1,3 @@
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -6,8 +5,6 @@ import pytest
 from tests.support.engine_client import an_engine, cassette
 from xs2a_sandbox.cli import compare
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.http import Headers
-from xs2a_sandbox.http.exchange import Exchange
 
 CASE = """\
     rules:
@@ -18,13 +15,6 @@ CASE = """\
           - {request: {where: {x: a}}, expect: {status: 200}}
           - {request: {where: {x: b}, body: {}}, expect: {status: 200}}
 """
-
-
-def entry(target: str = "/v1/x", **headers: str) -> Exchange:
-    time = datetime(2026, 11, 21, tzinfo=UTC)
-    return Exchange(
-        time, 1.0, "https://bank.example", "GET", target, Headers(headers.items()), b"", 200, Headers(), b""
-    )
 
 
 def test_all_examples_are_played_or_those_of_a_file(tmp_path: Path) -> None:
@@ -44,12 +34,3 @@ def test_an_example_with_a_gap_says_where(tmp_path: Path) -> None:
     layers = cassette(tmp_path, CASE.replace("where: {x: a}", ""))
     with pytest.raises(ConfigError, match=r"case\.yaml:\d+: the example does not say what \{x\} is"):
         compare.of_examples(an_engine(layers=layers).interface, [tmp_path])
-
-
-def test_recorded_exchanges_share_a_new_session_and_lose_what_framed_them() -> None:
-    steps = compare.of_entries([entry(**{"Content-Length": "0", "Consent-ID": "c", "Accept-Encoding": "br"}), entry()])
-    assert [name for name, _ in steps[0].request.headers] == ["Consent-ID", "X-Sandbox-Session"]
-    sessions = {step.request.headers.get("x-sandbox-session") for step in steps}
-    assert len(sessions) == 1
-    assert sessions != {step.request.headers.get("x-sandbox-session") for step in compare.of_entries([entry()])}
-    assert [step.title for step in steps] == ["recorded exchange 1", "recorded exchange 2"]

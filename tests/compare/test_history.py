@@ -1,19 +1,16 @@
 """What a run brings that those before it have not."""
 
 from datetime import UTC, datetime
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from tests.compare.reports.test_report import comparison
 from xs2a_sandbox.compare import history
 from xs2a_sandbox.compare.history import Changes, DriftPlace, RecordedDrift, WatchRun, changes
-from xs2a_sandbox.compare.reports import changes as told_changes
 from xs2a_sandbox.compare.reports.report import report
 from xs2a_sandbox.errors import ConfigError
 
@@ -131,13 +128,9 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         history.append(tmp_path / "file", run())
 
 
-def test_it_is_told_by_what_has_changed() -> None:
-    before = [run("stays", "goes", "flaps"), run("stays", "goes")]
-    text = StringIO()
-    made = report(comparison(({}, {})), "bank", None)
-    told_changes.write(made, changes(before, run("stays", "comes", "flaps")), 2, Console(file=text, width=160))
-    first = [line.split() for line in text.getvalue().splitlines() if " value at " in line]
-    assert [(words[0], words[4]) for words in first] == [
-        ("new", "/comes"), ("gone", "/goes"), ("flaps", "/flaps"), ("standing", "/stays"),
-    ]  # fmt: skip
-    assert "drift since 2 runs: 1 new, 1 gone, 1 flaps, 1 standing, 0 not compared" in text.getvalue()
+def test_the_folder_is_made_before_anything_is_asked(tmp_path: Path) -> None:
+    history.prepare(tmp_path / "new")
+    assert history.read(tmp_path / "new") == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot write"):
+        history.prepare(tmp_path / "file")

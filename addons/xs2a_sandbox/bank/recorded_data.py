@@ -26,7 +26,7 @@ def recorded_data(entries: Iterable[Exchange], data: TestData) -> TestData:
 
 
 class _Shown:
-    """What has been seen: of each thing as it was first, but of lists the longest."""
+    """Collects what exchanges show: of each thing as it was first, but of lists the longest."""
 
     def __init__(self) -> None:
         self.accounts: dict[str, dict[str, Any]] = {}

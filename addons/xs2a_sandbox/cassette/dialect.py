@@ -89,7 +89,7 @@ def _ids(cassettes: Sequence[Cassette]) -> set[str]:
 
 @dataclass(slots=True)
 class _Notes:
-    """What an extension finds below it, by section and name, and the entries whose examples are its own."""
+    """The entries that an extension finds below it, by section and name, and those whose examples are its own."""
 
     by: Extension
     seen: set[tuple[str, str]] = field(default_factory=set)

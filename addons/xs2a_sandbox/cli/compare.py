@@ -3,7 +3,6 @@
 import asyncio
 import re
 import sys
-import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,18 +15,16 @@ import click
 from xs2a_sandbox.authoring.examples import compose, examples
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cli.flags import header_flag, setting_flags, vault_flag
-from xs2a_sandbox.compare.comparison import SAFE_METHODS, Step
-from xs2a_sandbox.compare.identifiers import identifiers_in, names_in
+from xs2a_sandbox.compare import steps as recorded_steps
+from xs2a_sandbox.compare.comparison import Step
 from xs2a_sandbox.config import RealBank, load_settings
 from xs2a_sandbox.config.kinds import BANK_URL, NOISE_READS, SettingKind
 from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.errors import ConfigError, Unreadable
-from xs2a_sandbox.http import Headers, Request, body
+from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.http.header_fields import FRAMING
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape, read_tape
-from xs2a_sandbox.state.session import HEADER
 
 if TYPE_CHECKING:
     from xs2a_sandbox.compare.comparison import Against, Result
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
 _RECORDED = (".har", ".jsonl")
 _FLOORS: "dict[str, Severity | None]" = {"high": "high", "medium": "medium", "low": "low", "none": None}
 _DIFFERS, _NOT_COMPARED = 1, 2
-_SENT_ANEW = FRAMING | {"accept-encoding"}
 
 
 def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
@@ -209,6 +205,7 @@ def watch(
     from xs2a_sandbox.compare.reports import changes, files
 
     runs = history.read(folder)
+    history.prepare(folder)
     made = _compared(recordings, bank, None, None, **flags).report
     run = history.WatchRun.of(made, Clock().now())
     before = [one for one in runs if one.is_of_the_same(run)]
@@ -233,7 +230,7 @@ def _exit(made: "Report", fails: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a comparison has found. `amended` compares what was answered once more, with another layer of cassettes."""
+    """The report of a comparison. `amended` compares what was answered once more, with another layer of cassettes."""
 
     report: "Report"
     interface: Interface
@@ -311,16 +308,16 @@ def _compared(
         entries, lacking = _as_sent(tapes, opened, settings, engine)
     if any(key for tape in tapes for key in tape.keys):
         engine.testdata = recorded_data(entries, engine.testdata)
-    steps = [step for position, step in enumerate(of_entries(entries)) if position not in lacking]
+    steps = [step for position, step in enumerate(recorded_steps.of_entries(entries)) if position not in lacking]
     if lacking:
         click.echo(_LACKING.format(counted(len(lacking), "request")), err=True)
     if against == "recording" and not allow_writes:
-        outdated = _asked_again(steps)
+        outdated = recorded_steps.asked_again(steps)
         steps = [step for step in steps if step not in outdated]
         if outdated:
             click.echo(_OUTDATED.format(counted(len(outdated), "read")), err=True)
     if bank and against == "sandbox" and not allow_writes:
-        orphans = _about_spared_writes(steps)
+        orphans = recorded_steps.about_spared_writes(steps)
         steps = [step for step in steps if step not in orphans]
         if orphans:
             click.echo(_ORPHANS.format(counted(len(orphans), "request")), err=True)
@@ -331,7 +328,7 @@ def _compared(
     redacted = bank is None and all(tape.is_redacted for tape in tapes)
     if not steps:
         raise ConfigError("there is nothing to compare: no example and no recorded exchange")
-    steps = [replace(step, request=_with(step.request, headers)) for step in steps]
+    steps = [replace(step, request=recorded_steps.with_fields(step.request, headers)) for step in steps]
     # With the recording's own key a report has its pseudonyms.
     keys = {opened.keys[key] for tape in tapes for key in tape.keys if key} if opened else set()
     redactor = redactor_of(settings, engine.banks, key=keys.pop()) if keys else None
@@ -360,7 +357,9 @@ def _compared(
         other.testdata = engine.testdata
         again = {"bank_url": url, "ignoring": rules.Ignoring(rules.read([*settings.ignore, *ignore]), today)}
         again["redact"] = options["redact"]
-        return report(asyncio.run(_play(_replayed(result), other, None, **again)), shown, redact, question)
+        return report(
+            asyncio.run(_play(recorded_steps.replayed(result), other, None, **again)), shown, redact, question
+        )
 
     return _Outcome(made, engine.interface, amended)
 
@@ -395,40 +394,6 @@ def _as_sent(
     return entries, frozenset(lacking)
 
 
-def _with(request: Request, fields: Sequence[tuple[str, str]]) -> Request:
-    """The request with these header fields in place of its own."""
-    names = {name.lower() for name, _ in fields}
-    own = (pair for pair in request.headers if pair[0].lower() not in names)
-    return replace(request, headers=Headers((*own, *fields)))
-
-
-def _about_spared_writes(steps: Sequence[Step]) -> list[Step]:
-    """The reads about what a recorded write has made: without the write only the bank still has it."""
-    made: set[str] = set()
-    orphans = []
-    for step in steps:
-        names = set(names_in(step.request))
-        if step.request.method in SAFE_METHODS:
-            orphans += [step] if made & names else []
-        elif step.recorded:
-            made |= {one for one in identifiers_in(body.read(step.recorded.answer_body).value) if one not in names}
-    return orphans
-
-
-def _asked_again(steps: Sequence[Step]) -> list[Step]:
-    """The reads that the recording asks again later, and has another answer for: the bank has only the last of them."""
-    last: dict[tuple[object, ...], Exchange] = {}
-    outdated = []
-    for step in reversed(steps):
-        if step.recorded is None or step.request.method not in SAFE_METHODS:
-            continue
-        key = step.request.method, step.request.target, step.request.headers.get("consent-id")
-        later = last.setdefault(key, step.recorded)
-        if (later.status, later.answer_body) != (step.recorded.status, step.recorded.answer_body):
-            outdated.append(step)
-    return outdated
-
-
 _OUTDATED = "left out: {} that the recording has another answer for later, as the bank has only the last"
 _ELSEWHERE = "note: the recording is of {}, and its real values are sent to {}"
 _ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
@@ -438,7 +403,7 @@ _LACKING = "left out: {} that held a password, a token or the like in path, quer
 async def _play(steps: Sequence[Step], engine: "Engine", real: RealBank | None, **options: Any) -> "Result":
     """The result of the steps at the bank `real`, or of its recorded answers; the options are those of `Comparison`."""
     from xs2a_sandbox.compare.comparison import Comparison
-    from xs2a_sandbox.http import Request, Response
+    from xs2a_sandbox.http import Response
 
     upstream = bank = None
     if real:
@@ -512,17 +477,6 @@ def _amend(made: "Report", interface: Interface, directory: Path, amended: "Call
         click.echo(f"try them with --cassettes {directory}")
 
 
-def _replayed(result: "Result") -> list[Step]:
-    """The bank's answers of just now as a recording, each in the session of the sandbox that it had."""
-    sides = [(one.bank, one.sandbox) for one in result.compared if one.bank and one.sandbox]
-    steps = []
-    for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):
-        session = sandbox.headers.get(HEADER)
-        named = [(name, session if name == HEADER and session else value) for name, value in step.request.headers]
-        steps.append(replace(step, request=replace(step.request, headers=Headers(named))))
-    return steps
-
-
 def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]:
     """All that the cassettes have; with `places`, those of these files and of the files in these folders."""
     within = [place.resolve() for place in places]
@@ -537,23 +491,3 @@ def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]
         except ValueError as error:
             raise ConfigError(f"{entry.place}: {error}") from None
     return steps
-
-
-def of_entries(entries: Sequence[Exchange]) -> list[Step]:
-    """The steps in the order of the recording, all in one new session of the sandbox."""
-    session = (HEADER, f"compare-{uuid.uuid4().hex[:16]}")
-    return [
-        Step(
-            f"recorded exchange {number}",
-            Request(
-                entry.method,
-                entry.target,
-                Headers((*(pair for pair in entry.headers if pair[0].lower() not in _SENT_ANEW), session)),
-                entry.body,
-                host="bank.example",
-            ),
-            entry,
-            entry.status,
-        )
-        for number, entry in enumerate(entries, 1)
-    ]

@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import ConfigError
 
 @click.group()
 def vault() -> None:
-    """What redacted recordings stand for, kept on this machine."""
+    """Take along what the pseudonyms of redacted recordings stand for, which is kept on this machine."""
 
 
 @vault.command("export")

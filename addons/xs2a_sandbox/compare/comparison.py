@@ -76,7 +76,7 @@ class Compared:
 
     @staticmethod
     def failed(title: str, operation: str | None, error: Exception) -> "Compared":
-        """What came of a request that one side did not answer, or not so that it can be compared."""
+        """The outcome of a request that one side did not answer, or not so that it can be compared."""
         verdict: Verdict = "not answered" if isinstance(error, BankError | InvalidResponse) else "not comparable"
         return Compared(title, operation, verdict, trouble=reason(error))
 

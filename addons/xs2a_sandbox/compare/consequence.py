@@ -1,4 +1,4 @@
-"""What a difference does to an app that passes here, by what stands at its place and what the interface declares."""
+"""Tells what a difference does to an app that passes here: by what stands there, and what the interface declares."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ _ABSENT: Any = object()
 
 
 class Consequences:
-    """Of one interface: its error codes, and what its schemas say of a place."""
+    """Weighs differences by the error codes of one interface, and by what its schemas say of a place."""
 
     def __init__(self, interface: Interface) -> None:
         self._codes = {code for error in interface.errors.values() for code in error.codes.values()}

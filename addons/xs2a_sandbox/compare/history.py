@@ -161,7 +161,7 @@ def read(folder: Path) -> list[WatchRun]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     runs = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
         try:
             runs.append(_run(json.loads(line)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -199,15 +199,23 @@ def _severity(value: dict[str, Any]) -> Severity:
     return next(one for one in SEVERITIES if one == value["severity"])
 
 
-def append(folder: Path, run: WatchRun) -> Path:
+def prepare(folder: Path) -> None:
+    """Makes the folder, so that a run is not lost for want of it. Raises ConfigError if it cannot be written."""
+    _write(folder, b"")
+
+
+def append(folder: Path, run: WatchRun) -> None:
     """Adds a run, at once and for good. Raises ConfigError for a folder that cannot be written."""
+    _write(folder, run.line().encode("utf-8", "backslashreplace"))
+
+
+def _write(folder: Path, line: bytes) -> None:
     file = folder / FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as stream:
-            stream.write(run.line().encode("utf-8", "backslashreplace"))
+            stream.write(line)
             stream.flush()
             os.fsync(stream.fileno())
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror or error}") from None
-    return file

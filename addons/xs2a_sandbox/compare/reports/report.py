@@ -198,7 +198,7 @@ class Report:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Those that there are, and those of what was compared."""
+        """The verdicts that there are, and those of what was compared."""
         return tuple(one for one, count in self.tally.verdicts.items() if count or one in COMPARED)
 
     @property

@@ -1,0 +1,79 @@
+"""Recorded exchanges as steps of a comparison: which of them are sent, and as what."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xs2a_sandbox.compare.comparison import SAFE_METHODS, Result, Step
+from xs2a_sandbox.compare.identifiers import identifiers_in, names_in
+from xs2a_sandbox.http import Headers, Request, body
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.header_fields import FRAMING
+from xs2a_sandbox.state.session import HEADER
+
+_SENT_ANEW = FRAMING | {"accept-encoding"}
+
+
+def of_entries(entries: Sequence[Exchange]) -> list[Step]:
+    """The steps in the order of the recording, all in one new session of the sandbox."""
+    session = (HEADER, f"compare-{uuid.uuid4().hex[:16]}")
+    return [
+        Step(
+            f"recorded exchange {number}",
+            Request(
+                entry.method,
+                entry.target,
+                Headers((*(pair for pair in entry.headers if pair[0].lower() not in _SENT_ANEW), session)),
+                entry.body,
+                host="bank.example",
+            ),
+            entry,
+            entry.status,
+        )
+        for number, entry in enumerate(entries, 1)
+    ]
+
+
+def replayed(result: Result) -> list[Step]:
+    """The bank's answers of just now as a recording, each in the session of the sandbox that it had."""
+    sides = [(one.bank, one.sandbox) for one in result.compared if one.bank and one.sandbox]
+    steps = []
+    for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):
+        session = sandbox.headers.get(HEADER)
+        named = [(name, session if name == HEADER and session else value) for name, value in step.request.headers]
+        steps.append(replace(step, request=replace(step.request, headers=Headers(named))))
+    return steps
+
+
+def with_fields(request: Request, fields: Sequence[tuple[str, str]]) -> Request:
+    """The request with these header fields in place of its own."""
+    names = {name.lower() for name, _ in fields}
+    own = (pair for pair in request.headers if pair[0].lower() not in names)
+    return replace(request, headers=Headers((*own, *fields)))
+
+
+def about_spared_writes(steps: Sequence[Step]) -> list[Step]:
+    """The reads about what a recorded write has made: without the write only the bank still has it."""
+    made: set[str] = set()
+    orphans = []
+    for step in steps:
+        names = set(names_in(step.request))
+        if step.request.method in SAFE_METHODS:
+            orphans += [step] if made & names else []
+        elif step.recorded:
+            made |= {one for one in identifiers_in(body.read(step.recorded.answer_body).value) if one not in names}
+    return orphans
+
+
+def asked_again(steps: Sequence[Step]) -> list[Step]:
+    """The reads that the recording asks again later, and has another answer for: the bank has only the last of them."""
+    last: dict[tuple[object, ...], Exchange] = {}
+    outdated = []
+    for step in reversed(steps):
+        if step.recorded is None or step.request.method not in SAFE_METHODS:
+            continue
+        key = step.request.method, step.request.target, step.request.headers.get("consent-id")
+        later = last.setdefault(key, step.recorded)
+        if (later.status, later.answer_body) != (step.recorded.status, step.recorded.answer_body):
+            outdated.append(step)
+    return outdated

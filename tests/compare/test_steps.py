@@ -1,0 +1,46 @@
+"""Which recorded exchanges are sent, and as what."""
+
+from datetime import UTC, datetime
+
+from xs2a_sandbox.compare import steps as compare
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.exchange import Exchange
+
+
+def entry(
+    target: str = "/v1/x", answer: bytes = b"", method: str = "GET", status: int = 200, **headers: str
+) -> Exchange:
+    time = datetime(2026, 11, 21, tzinfo=UTC)
+    fields = Headers(headers.items())
+    return Exchange(time, 1.0, "https://bank.example", method, target, fields, b"", status, Headers(), answer)
+
+
+def test_recorded_exchanges_share_a_new_session_and_lose_what_framed_them() -> None:
+    steps = compare.of_entries([entry(**{"Content-Length": "0", "Consent-ID": "c", "Accept-Encoding": "br"}), entry()])
+    assert [name for name, _ in steps[0].request.headers] == ["Consent-ID", "X-Sandbox-Session"]
+    sessions = {step.request.headers.get("x-sandbox-session") for step in steps}
+    assert len(sessions) == 1
+    assert sessions != {step.request.headers.get("x-sandbox-session") for step in compare.of_entries([entry()])}
+    assert [step.title for step in steps] == ["recorded exchange 1", "recorded exchange 2"]
+
+
+def test_a_field_of_the_run_takes_the_place_of_the_recorded_one() -> None:
+    (step,) = compare.of_entries([entry(Authorization="old", Accept="a")])
+    sent = compare.with_fields(step.request, [("authorization", "new")])
+    assert [value for name, value in sent.headers if name.lower() == "authorization"] == ["new"]
+    assert sent.headers.get("accept") == "a"
+
+
+def test_reads_about_what_a_spared_write_has_made_are_told_apart() -> None:
+    made = entry("/v1/consents", b'{"consentId": "c-1"}', "POST")
+    about, other = entry("/v1/consents/c-1"), entry("/v1/accounts", **{"Consent-ID": "c-1"})
+    steps = compare.of_entries([made, about, other, entry("/v1/consents/c-2")])
+    assert [step.request.target for step in compare.about_spared_writes(steps)] == [about.target, other.target]
+
+
+def test_of_reads_with_several_answers_all_but_the_last_are_outdated() -> None:
+    answers = [b"1", b"2", b"2"]
+    steps = compare.of_entries([entry(answer=answer) for answer in answers] + [entry("/v1/y"), entry(method="POST")])
+    assert [step.recorded and step.recorded.answer_body for step in compare.asked_again(steps)] == [b"1"]
+    of_another = compare.of_entries([entry(answer=b"1", **{"Consent-ID": "a"}), entry(answer=b"2")])
+    assert compare.asked_again(of_another) == []

@@ -1,0 +1,23 @@
+"""The forms of what a session holds."""
+
+from datetime import date
+
+from tests.support.engine_client import bundled_engine
+from xs2a_sandbox.state import documents
+
+
+def test_a_collection_of_ones_own_has_no_form() -> None:
+    assert documents.schema_of("orders") is None
+    assert "orders" not in documents.collections()
+
+
+def test_all_that_a_session_begins_with_has_its_form() -> None:
+    held = bundled_engine().testdata.at(date(2026, 11, 21))
+    judged = 0
+    for collection in documents.collections() & held.keys():
+        schema = documents.schema_of(collection)
+        assert schema
+        for id, document in held[collection].items():
+            assert schema.complaint(document) is None, (collection, id)
+            judged += 1
+    assert judged > 20
