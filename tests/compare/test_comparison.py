@@ -365,3 +365,15 @@ def test_the_sandbox_may_say_the_pseudonym_of_what_the_bank_says() -> None:
     ]:  # fmt: skip
         one = compare(bank(owner), bank("Erika"), redact=pseudonyms)
         assert len(asyncio.run(one.step(read)).differences) == differing, owner
+
+
+def test_a_bank_that_does_not_speak_the_dialect_is_not_judged_by_its_schemas() -> None:
+    async def both(request: Request) -> Response:
+        return Response(200, (("Content-Type", "application/json"),), b'{"of": "its own"}')
+
+    read = step("GET", "/v1/accounts")
+    spoken = compare(both, both)
+    assert [one.kind for one in asyncio.run(spoken.step(read)).differences] != []
+    silent = replace(spoken.interface, silent=frozenset(spoken.interface.operations))
+    unspoken = Comparison(silent, spoken.schemas, both, both)
+    assert asyncio.run(unspoken.step(read)).differences == ()

@@ -121,6 +121,7 @@ class Comparison:
     def __post_init__(self) -> None:
         self._index = Index(self.interface)
         self._drift = Drift(self.schemas)
+        self._undeclared = Drift(Schemas([]))
         self._consequences = Consequences(self.interface)
         self._between = Counterparts(self.bank_url, self.sandbox_url)
         self._states = BankStates()
@@ -296,18 +297,21 @@ class Comparison:
     ) -> Compared:
         answers = [self.interface.every_answer, *(operation.behaviour.respond if operation else ())]
         named = {name.lower() for answer in answers for name, _ in answer.headers}
+        silent = self.interface.silent
+        # A bank that does not speak the dialect is not judged by its schemas.
+        drift = self._undeclared if silent and (operation is None or operation.id in silent) else self._drift
         # What breaks the schema in one read only is no noise: the read that does is the one that is judged.
         usable = [read for read in again if read.response.status == bank.response.status]
         reads = [bank, *usable]
-        bank = max(reads, key=lambda read: len(self._drift.breaches(operation, read, sandbox))) if usable else bank
+        bank = max(reads, key=lambda read: len(drift.breaches(operation, read, sandbox))) if usable else bank
         both = bank.response, bank.content, sandbox.response, sandbox.content
         contrast = Contrast(self._between, named, makes=bank.exchange.method == "POST")
         differences = self._without_replaced(contrast.answers(*both), bank, sandbox)
-        differences = self._drift.marked(differences, operation, bank, sandbox)
+        differences = drift.marked(differences, operation, bank, sandbox)
         if self.against == "recording":
             # What breaks the schema now as it did then has not moved.
             differences = [one for one in differences if one.kind != "drift"]
-        schema = self._drift.schema(operation, bank, sandbox) if differences else None
+        schema = drift.schema(operation, bank, sandbox) if differences else None
         noise = Noise(bank.response, [read.response for read in reads if read is not bank], named)
         unusable = len(again) - len(usable)
         counted, masked = [], []
