@@ -245,3 +245,25 @@ def test_a_name_may_be_ignored() -> None:
     found = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")))
     ((rule,), _) = suggest(report(Result((found,)), "bank", None))
     assert rule["path"] == "/accounts/*/name"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "means"),
+    [
+        ("9e999999", "8e999999", "other-value"),
+        ("-9e999999", "9e999999", "other-sign"),
+        ("-1.00", "1.00", "other-sign"),
+        ("-1.00", "0.00", "other-value"),
+    ],
+)
+def test_signs_are_compared_whatever_the_size(mine: str, theirs: str, means: str) -> None:
+    def answering(value: str) -> Any:
+        async def answer(request: Request) -> Response:
+            return Response(200, (("Content-Type", "application/json"),), json.dumps({"a": value}).encode())
+
+        return answer
+
+    known = bundled_engine()
+    comparison = Comparison(known.interface, known.schemas, answering(theirs), answering(mine), noise_reads=0)
+    (difference,) = asyncio.run(comparison.step(Step("", Request("GET", "/own", HEADERS)))).differences
+    assert difference.consequence == means

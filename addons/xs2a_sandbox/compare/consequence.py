@@ -63,8 +63,8 @@ class Consequences:
             return "other-link"
         if _name(difference.place) in IDENTIFIERS:
             return "other-identifier"
-        numbers = number(mine), number(theirs)
-        if None not in numbers and numbers[0] * numbers[1] < 0:  # type: ignore[operator]
+        ours, others = number(mine), number(theirs)
+        if ours is not None and others is not None and min(ours, others) < 0 < max(ours, others):
             return "other-sign"
         return _declared(nodes)
 
