@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.berlin_group import needs_openapi, validate
+from tests.support.berlin_group import needs_openapi, validate, validate_answer
 
 pytestmark = needs_openapi
 
@@ -26,3 +26,18 @@ def test_references_are_followed_all_the_way_down() -> None:
             200,
             {"cardAccounts": [{"maskedPan": "1", "currency": "EUR", "creditLimit": amount}]},
         )
+
+
+def test_nothing_is_stripped_from_an_answer() -> None:
+    kind = {"Content-Type": "application/json"}
+    validate_answer("POST", "/v1/funds-confirmations", 200, kind, b'{"fundsAvailable": true}')
+    validate_answer("DELETE", "/v1/consents/one", 204, {}, b"")
+    for method, target, status, headers, body in (
+        ("POST", "/v1/funds-confirmations", 200, kind, b'{"fundsAvailable": null}'),
+        ("POST", "/v1/funds-confirmations", 200, kind, b""),
+        ("POST", "/v1/funds-confirmations", 200, {"Content-Type": "text/plain"}, b"yes"),
+        ("POST", "/v1/funds-confirmations", 202, kind, b"{}"),
+        ("GET", "/v1/pigeons", 200, kind, b"{}"),
+    ):
+        with pytest.raises(AssertionError):
+            validate_answer(method, target, status, headers, body)

@@ -7,22 +7,17 @@ unless it is set); XS2A_TEST_SEED varies them.
 import copy
 import itertools
 import logging
-import os
 import uuid
-from collections import Counter
 from collections.abc import Iterator
-from http import HTTPStatus
 from typing import Any
 
 import pytest
 import requests
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from schemathesis import Case, GenerationMode
-from schemathesis.checks import CHECKS, load_all_checks
 from tools.openapi import bundled_document
 
+from tests.contract.generated_requests import CASES, ENOUGH, FEW, Bank
 from tests.support.doors import opened
 from tests.support.roads import direct_door
 from xs2a_sandbox.bank import TestData
@@ -30,29 +25,16 @@ from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.build import build
 
-CASES = int(os.environ.get("XS2A_TEST_CASES", "5000"))
-SEED = os.environ.get("XS2A_TEST_SEED")
-ENOUGH = 30
-"""Cases from which on an operation must have succeeded at least once."""
-
 OF_A_JOURNEY = ("{authorisationId}", "{transactionId}", "signing-baskets", "cancellation-authorisations")
 """Paths with ids that only an earlier answer tells: success is for the journeys of the conformance suite to show."""
 
-CHECKED = (
-    "status_code_conformance",
-    "content_type_conformance",
-    "response_schema_conformance",
-    "response_headers_conformance",
-)
 FOREIGN = "DE89370400440532013000"
 
 type Json = dict[str, Any]
 
 document = bundled_document()
 OPERATIONS = [(method, path) for path, methods in document["paths"].items() for method in methods]
-FEW = 8
 MANY = -(-CASES // len(OPERATIONS))
-numbers = itertools.count()
 
 
 def stocked(written: Json) -> Json:
@@ -96,28 +78,6 @@ def texts(data: TestData) -> dict[str, st.SearchStrategy[str]]:
     }
 
 
-class Bank:
-    """A sandbox on a port of its own, and the interface as schemathesis reads it."""
-
-    def __init__(self, url: str, client: requests.Session, schema: Any) -> None:
-        self.url = url
-        self.client = client
-        self.schema = schema
-        load_all_checks()
-        self.checks = [check for check in CHECKS.get_all() if getattr(check, "__name__", "") in CHECKED]
-        assert len(self.checks) == len(CHECKED)
-
-    def call(self, case: Case) -> int:
-        """The status, of an answer that has passed all checks. Each case has a session, and so a bank, of its own."""
-        response = case.call(
-            base_url=self.url, session=self.client, headers={"X-Sandbox-Session": f"case-{next(numbers)}"}
-        )
-        status = response.status_code
-        assert status < 500 or status == HTTPStatus.NOT_IMPLEMENTED, (status, response.text, case.as_curl_command())
-        case.validate_response(response, checks=self.checks)
-        return status
-
-
 @pytest.fixture(scope="module")
 def bank() -> Iterator[Bank]:
     engine = build(Settings(state="memory:"))
@@ -143,31 +103,12 @@ def bank() -> Iterator[Bank]:
 def test_every_answer_is_documented(
     bank: Bank, caplog: pytest.LogCaptureFixture, method: str, path: str, cases: int
 ) -> None:
-    operation = bank.schema[path][method]
-    statuses: Counter[int] = Counter()
-    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-
-    for mode, count in zip(modes, (cases - cases // 2, cases // 2), strict=True):
-
-        @given(case=operation.as_strategy(generation_mode=mode))
-        @settings(
-            max_examples=count,
-            deadline=None,
-            database=None,
-            derandomize=SEED is None,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        )
-        def call(case: Case) -> None:
-            statuses[bank.call(case)] += 1
-
-        with caplog.at_level(logging.WARNING):
-            (seed(SEED)(call) if SEED else call)()
+    with caplog.at_level(logging.WARNING):
+        statuses = bank.call_often(method, path, cases)
 
     assert [
         record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info
     ] == []
-    assert statuses.total() >= cases, "schemathesis found fewer cases than it was asked for"
     success = {int(status) for status in document["paths"][path][method]["responses"] if status < "300"}
     if cases >= ENOUGH and success and not any(part in path for part in OF_A_JOURNEY):
         assert success & statuses.keys(), f"nothing succeeded: {dict(statuses)}"

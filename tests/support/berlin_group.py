@@ -4,7 +4,9 @@ The file is not part of the project: it is looked for in the folder that XS2A_SH
 Tests that need it are marked with `needs_openapi`.
 """
 
+import json
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,7 @@ from referencing.jsonschema import DRAFT4
 _SHARED = Path(os.environ.get("XS2A_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 _FILE = _SHARED / "spec" / "berlin-group" / "openapi-1.3.11.yaml"
 _URI = "urn:berlin-group"
+_METHODS = ("get", "post", "put", "delete")
 
 needs_openapi = pytest.mark.skipif(
     not _FILE.is_file(), reason=f"the Berlin Group's OpenAPI file is not at {_FILE}; XS2A_SHARED names another folder"
@@ -27,30 +30,72 @@ needs_openapi = pytest.mark.skipif(
 
 def validate(path: str, method: str, status: int, body: Any) -> None:
     """`path` as the file writes it, with its parameters in braces; members that are null count as absent."""
-    found = [
-        f"{error.json_path}: {error.message}" for error in _validator(path, method, status).iter_errors(_lean(body))
-    ]
-    assert not found, f"{method} {path} {status}: {found}"
+    _check(path, method, status, _lean(body))
+
+
+def validate_answer(
+    method: str, target: str, status: int, headers: Mapping[str, str], body: bytes, *, prefix: str = ""
+) -> None:
+    """Nothing is stripped: the status and the body's type are documented for the target's path, and the shape fits."""
+    path = _template(target.partition("?")[0].removeprefix(prefix))
+    response = _response(path, method, status)
+    if not body:
+        assert "content" not in response or method == "HEAD", f"{method} {path} {status} has no body"
+        return
+    kind = headers["Content-Type"].partition(";")[0].strip()
+    assert kind in response.get("content", {}), f"{method} {path} {status} is not documented to be {kind}"
+    if kind == "application/json":
+        _check(path, method, status, json.loads(body))
+
+
+def _check(path: str, method: str, status: int, body: Any) -> None:
+    complaints = [f"{error.json_path}: {error.message}" for error in _validator(path, method, status).iter_errors(body)]
+    assert not complaints, f"{method} {path} {status}: {complaints}"
+
+
+def _template(path: str) -> str:
+    """The path as the file writes it; one with fewer parameters in it comes first."""
+    templates = sorted(openapi()["paths"], key=lambda one: one.count("{"))
+    fitting = (one for one in templates if re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", one), path))
+    template = next(fitting, None)
+    assert template, f"{path} is no path of the file"
+    return template
 
 
 @cache
-def _openapi() -> Mapping[str, Any]:
+def openapi() -> Mapping[str, Any]:
+    """The file as it is written."""
     content: Mapping[str, Any] = yaml.load(_FILE.read_bytes(), yaml.CSafeLoader)
     return content
+
+
+def operations() -> list[tuple[str, str]]:
+    """Method, in small letters, and path of each; none where the file is missing."""
+    paths = openapi()["paths"] if _FILE.is_file() else {}
+    return [(method, path) for path, item in paths.items() for method in item if method in _METHODS]
 
 
 @cache
 def _validator(path: str, method: str, status: int) -> Draft4Validator:
     """OpenAPI 3.0 builds upon the JSON Schema drafts before 6."""
-    registry: Registry[Any] = Registry().with_resource(_URI, Resource(_openapi(), DRAFT4))
-    responses = _openapi()["paths"][path][method.lower()]["responses"]
-    response = responses.get(str(status)) or responses[status]
-    if "$ref" in response:
-        response = registry.resolver(_URI).lookup(response["$ref"]).contents
-    schema = _absolute(response["content"]["application/json"]["schema"])
+    schema = _absolute(_response(path, method, status)["content"]["application/json"]["schema"])
     if "oneOf" in schema:  # the file's alternatives overlap: what fits one of them fits others as well
         schema = {"anyOf": schema["oneOf"]}
-    return Draft4Validator(schema, registry=registry, format_checker=Draft4Validator.FORMAT_CHECKER)
+    return Draft4Validator(schema, registry=_registry(), format_checker=Draft4Validator.FORMAT_CHECKER)
+
+
+@cache
+def _response(path: str, method: str, status: int) -> Mapping[str, Any]:
+    responses = openapi()["paths"][path][method.lower()]["responses"]
+    response = responses.get(str(status)) or responses.get(status)
+    assert response is not None, f"{method} {path} is not documented to answer {status}"
+    return _registry().resolver(_URI).lookup(response["$ref"]).contents if "$ref" in response else response
+
+
+@cache
+def _registry() -> Registry[Any]:
+    registry: Registry[Any] = Registry()
+    return registry.with_resource(_URI, Resource(openapi(), DRAFT4))
 
 
 def _absolute(value: Any) -> Any:

@@ -1,0 +1,70 @@
+"""Requests that schemathesis makes up of an OpenAPI document, and the checks that every answer to them passes."""
+
+import itertools
+import os
+from collections import Counter
+from http import HTTPStatus
+from typing import Any
+
+import requests
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+
+CASES = int(os.environ.get("XS2A_TEST_CASES", "5000"))
+SEED = os.environ.get("XS2A_TEST_SEED")
+FEW = 8
+ENOUGH = 30
+"""Cases from which on an operation must have succeeded at least once."""
+_CHECKED = (
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "response_headers_conformance",
+)
+_MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+_numbers = itertools.count()
+
+
+class Bank:
+    """A sandbox on a port of its own, and the interface as schemathesis reads it."""
+
+    def __init__(self, url: str, client: requests.Session, schema: Any) -> None:
+        self.url = url
+        self.client = client
+        self.schema = schema
+        load_all_checks()
+        self.checks = [check for check in CHECKS.get_all() if getattr(check, "__name__", "") in _CHECKED]
+        assert len(self.checks) == len(_CHECKED)
+
+    def call(self, case: Case) -> int:
+        """The status, of an answer that has passed all checks. Each case has a session, and so a bank, of its own."""
+        response = case.call(
+            base_url=self.url, session=self.client, headers={"X-Sandbox-Session": f"case-{next(_numbers)}"}
+        )
+        status = response.status_code
+        assert status < 500 or status == HTTPStatus.NOT_IMPLEMENTED, (status, response.text, case.as_curl_command())
+        case.validate_response(response, checks=self.checks)
+        return status
+
+    def call_often(self, method: str, path: str, cases: int) -> Counter[int]:
+        """How often each status was answered: half of the requests are as documented, half are not."""
+        operation = self.schema[path][method]
+        statuses: Counter[int] = Counter()
+        for mode, count in zip(_MODES, (cases - cases // 2, cases // 2), strict=True):
+
+            @given(case=operation.as_strategy(generation_mode=mode))
+            @settings(
+                max_examples=count,
+                deadline=None,
+                database=None,
+                derandomize=SEED is None,
+                phases=[Phase.generate, Phase.shrink],
+                suppress_health_check=list(HealthCheck),
+            )
+            def call(case: Case) -> None:
+                statuses[self.call(case)] += 1
+
+            (seed(SEED)(call) if SEED else call)()
+        assert statuses.total() >= cases, "schemathesis found fewer cases than it was asked for"
+        return statuses
