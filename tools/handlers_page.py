@@ -1,5 +1,6 @@
 """docs/handlers.md, made of what handlers declare: `python -m tools.handlers_page` writes it."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def _section(handler: Handler) -> Iterator[str]:
         mark = f"*`{name}`*" if not option.required else f"`{name}` \\*" if option.shared else f"`{name}`"
         values = () if option.choices else option.schema.get("enum", ())
         choices = f" {', '.join(f'`{value}`' for value in values)}." if values else ""
-        yield f"| {mark} | {option.doc}{choices}{_besides(option)} |"
+        default = f" Left out: `{json.dumps(option.default)}`." if option.default is not None else ""
+        yield f"| {mark} | {option.doc}{choices}{default}{_besides(option)} |"
     rows = (
         ("result", ", ".join(f"`{name}`" for name in handler.returns)),
         ("reads", _listed(handler.deeds.reads)),

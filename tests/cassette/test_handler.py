@@ -8,8 +8,9 @@ import pytest
 from tests.support.engine_client import DIALECT, bundled_engine, cassette
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette import layers
-from xs2a_sandbox.cassette.handler import Deeds, Option, deeds, handler, places
+from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, deeds, handler, places
 from xs2a_sandbox.cassette.matchers import RequestPart
+from xs2a_sandbox.documents.json_schema import Schema
 
 RULE = """
     rules:
@@ -150,3 +151,20 @@ def test_options_change_what_is_read_and_raised() -> None:
         frozenset({psu, RequestPart("body", "/big")}), frozenset("ab")
     )
     assert do.with_options({"page": 5}).reads == {kind, psu, RequestPart("query", "page")}
+
+
+def test_an_option_that_nobody_says_has_its_default() -> None:
+    @handler("mine.do", options={"many": Option("M.", {"type": "boolean"}, default=True, deeds=deeds("", "a"))})
+    def do(call: Any) -> dict[str, Any]:
+        """Does it."""
+        return {"many": call.options["many"]}
+
+    assert do.defaults == {"many": True}
+    assert do.with_options({}).raises == {"a"}
+    assert do.with_options({"many": False}).raises == frozenset()
+
+
+@pytest.mark.parametrize("own", NAMED.values(), ids=NAMED.keys())
+def test_defaults_are_what_the_option_takes(own: Handler) -> None:
+    for name, value in own.defaults.items():
+        assert list(Schema(name, own.options[name].schema, lambda uri: {}).complaints(value)) == []

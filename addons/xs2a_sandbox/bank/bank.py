@@ -249,7 +249,9 @@ class Bank:
         scope = call.scope()
         answers = behaviour.respond
         if behaviour.handler:
-            scope["result"] = HANDLERS[behaviour.handler](call)
+            handler = HANDLERS[behaviour.handler]
+            call.options = {**handler.defaults, **call.options}
+            scope["result"] = handler(call)
             answers = answers or default.respond
         if let := (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
             scope["let"] = {}
@@ -333,8 +335,9 @@ def _act(action: Action, call: Call, scope: Scope) -> None:
     if action.when and not action.when(scope):
         result = None
     else:
-        before, call.options = call.options, render(action.options, scope)
-        result = ACTIONS[action.name](call)
+        run = ACTIONS[action.name]
+        before, call.options = call.options, {**run.defaults, **render(action.options, scope)}
+        result = run(call)
         call.options = before
     if action.result:
         scope["let"] = {**scope.get("let", {}), action.result: result}

@@ -30,7 +30,7 @@ class Deeds:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One key of `with`; `schema` is the JSON Schema of its value.
+    """One key of `with`; `schema` is the JSON Schema of its value, `default` what it is where it is left out.
 
     A `shared` one that a rule leaves out is that of the operation with the same handler. Of a `template`, which names
     path parameters and these words in braces, nothing else can be filled in. `deeds` come with the option, where it is
@@ -41,6 +41,7 @@ class Option:
     schema: Mapping[str, Any]
     required: bool = False
     shared: bool = False
+    default: Any = None
     template: frozenset[str] | None = None
     deeds: Deeds = Deeds()
     choices: Mapping[str, Deeds] = field(default_factory=dict)
@@ -73,11 +74,16 @@ class Handler:
         """Lists what it reads and raises where `with` says this."""
         reads, raises = self.deeds.reads, self.deeds.raises
         for name, option in self.options.items():
-            if value := options.get(name):
+            if value := options.get(name, option.default):
                 chosen = option.choices.get(value, Deeds()) if isinstance(value, str) else Deeds()
                 reads = (reads | option.deeds.reads | chosen.reads) - option.instead
                 raises = raises | option.deeds.raises | chosen.raises
         return Deeds(reads, raises)
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """What its options are where nobody says it."""
+        return {name: option.default for name, option in self.options.items() if option.default is not None}
 
     @cached_property
     def result(self) -> dict[str, Any]:

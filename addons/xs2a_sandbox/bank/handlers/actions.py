@@ -41,6 +41,7 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
             "It begins with its resource: not where the TPP wants it apart, or several customers must sign; then the "
             "result is null.",
             {"type": "boolean"},
+            default=False,
         ),
         **PAGE,
         **{name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()},
@@ -53,7 +54,7 @@ def begin_authorisation(call: Call) -> dict[str, Any] | None:
     if lacking := sorted(APPROACH_OPTIONS.keys() - options_of(call, family).keys()):
         text = f"no operation starts the authorisation of a {family.name}: say {', '.join(lacking)} under `with`"
         raise BankError("internal", reason=text)
-    if not call.options.get("implicit"):
+    if not call.options["implicit"]:
         return _result(call, *begin(call, family, id, implicit=False))
     begun = begin_with_resource(call, family, id)
     return _result(call, *begun) if begun else None

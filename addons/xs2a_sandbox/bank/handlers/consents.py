@@ -37,7 +37,9 @@ _STATUS = {"enum": ["received", "valid"]}
             },
             required=True,
         ),
-        "reuse": Option("A single preconfigured account answers with its preconfigured consent.", {"type": "boolean"}),
+        "reuse": Option(
+            "A single preconfigured account answers with its preconfigured consent.", {"type": "boolean"}, default=False
+        ),
         **APPROACH_OPTIONS,
     },
 )
@@ -57,7 +59,7 @@ def create(call: Call) -> dict[str, Any]:
         text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
         raise BankError("format-error", path="/access", expected=text)
     status = call.options["status"]["all" if everything else "named"]
-    if call.options.get("reuse") and not everything and (id := _preconfigured(call, ibans)):
+    if call.options["reuse"] and not everything and (id := _preconfigured(call, ibans)):
         _restore(call, id)
         return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
     id = call.new_id()

@@ -75,6 +75,7 @@ _RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN)])
         "bulk": Option(
             "The body holds parallel arrays, with one entry for each payment.",
             {"type": "boolean"},
+            default=False,
             deeds=deeds("body/amount body/amountCurrency"),
             instead=places(_ALONE),
         ),
@@ -82,13 +83,14 @@ _RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN)])
             "On which days payments execute: any, or those of T2, the Eurosystem's settlement, which is closed on "
             "weekends and on its holidays; what falls on another day executes on the next.",
             {"enum": ["any", T2]},
+            default="any",
         ),
         **APPROACH_OPTIONS,
     },
 )
 def initiate(call: Call) -> dict[str, Any]:
     """A new payment. Whether there are funds is decided now and kept; the first read of the payment says it."""
-    body, bulk = call.body, bool(call.options.get("bulk"))
+    body, bulk = call.body, bool(call.options["bulk"])
     iban = held_account(call, body["debtorAccount"], "/debtorAccount")
     moneys = _bulk_moneys(body) if bulk else [money(body["instructedAmount"], "/instructedAmount")]
     check_currency(call, body.get("creditorAccount") or {}, "/creditorAccount")
@@ -104,7 +106,7 @@ def initiate(call: Call) -> dict[str, Any]:
         "request": body,
         **redirects(call),
     }
-    if call.options.get("business_days") == T2:
+    if call.options["business_days"] == T2:
         document["businessDays"] = T2
     covered = _covered(call, iban, moneys, bulk)
     call.state.put("payments", id, document if covered else {**document, "unfunded": True})
