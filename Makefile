@@ -22,7 +22,7 @@ help:
 	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
 	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
 	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
-	@echo "make pages    write docs/handlers.md and docs/states.md, after a change of a handler or of the states"
+	@echo "make pages    write docs/handlers.md, docs/states.md and what editors complete, after a change of a handler or of the states"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write docs/recorded-banks.md"
 	@echo "make compare-oracle  plant changes and noise into a bank's answers, see what comparisons tell, write docs/compare.md"
@@ -82,6 +82,7 @@ openapi: $(STAMP)
 pages: $(STAMP)
 	$(BIN)/python -m tools.handlers_page
 	$(BIN)/python -m tools.states_page
+	$(BIN)/python -m tools.cassette_completion
 
 # One that is there, else one of our own.
 UV := $(or $(shell command -v uv),.venv-uv/bin/uv)
