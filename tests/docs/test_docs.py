@@ -285,10 +285,12 @@ def keys(schema: Any) -> set[str]:
     properties = schema.get("properties")
     return {
         *(properties if isinstance(properties, dict) else ()),
-        *(k for inner in schema.values() for k in keys(inner)),
+        *(k for name, inner in schema.items() if not name.startswith(OPTIONS) for k in keys(inner)),
     }
 
 
+OPTIONS = "options-of-"
+"""What handlers take stands in their own page."""
 FORMATS = {"cassette": "cassettes.md", "ignore": "compare.md", "redaction": "redaction.md", "testdata": "testdata.md"}
 
 
