@@ -49,7 +49,7 @@ def _members(handler: Handler, result: Mapping[str, Any]) -> Iterator[str]:
     for name, value in result.items():
         yield name
         if handler.result.get(name):
-            yield from (f"{name}.{member}" for member in value)
+            yield from (f"{name}.{member}" for member in value or ())
 
 
 class _Noting(dict[str, Any]):

@@ -82,8 +82,9 @@ class Handler:
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """What its options are where nobody says it."""
-        return {name: option.default for name, option in self.options.items() if option.default is not None}
+        """Its options where nobody says them; shared ones are first those of the operation."""
+        options = self.options.items()
+        return {name: option.default for name, option in options if option.default is not None and not option.shared}
 
     @cached_property
     def result(self) -> dict[str, Any]:

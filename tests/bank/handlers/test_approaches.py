@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from tests.contract import bodies, facts
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Client, an_engine, cassette
 from tests.support.rehearsal import (
     APART,
     APP_ONLY,
     DECOUPLED,
     EMBEDDED,
     FAMILIES,
+    NONE,
     ONE,
     OTHER,
     OWN,
@@ -396,3 +397,123 @@ def test_a_layer_may_give_one_family_other_options(tmp_path: Path) -> None:
     stage = a_stage(layers=with_options(tmp_path, {"start-payment-authorisation": options}))
     assert stage.start(stage.make("payment")).headers["aspsp-sca-approach"] == "DECOUPLED"
     assert stage.start(stage.make("consent")).headers["aspsp-sca-approach"] == "REDIRECT"
+
+
+# -- what a creation tells of it
+
+CREATED = """
+    rules:
+      - {id: of-payment, match: {operation: initiate-payment}, handler: payments.initiate, with: {service: payments},
+         respond: {body: "{{ result }}"}, answers: {}}
+      - {id: of-consent, match: {operation: create-consent}, handler: consents.create,
+         with: {status: {named: received, all: received}}, respond: {body: "{{ result }}"}, answers: {}}
+"""
+
+
+@pytest.fixture
+def telling(tmp_path: Path) -> Client:
+    return Client(an_engine(layers=cassette(tmp_path, CREATED)))
+
+
+def created(client: Client, family: str, **headers: str) -> Any:
+    path, body = {
+        "payment": (f"/v1/{bodies.SEPA}", bodies.payment(bodies.SEPA, debtor=OWN[ONE][0], amount="1.20")),
+        "consent": ("/v1/consents", bodies.consent(OWN[ONE][0], validUntil="9999-12-31")),
+    }[family]
+    answer = client.post(path, json=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    assert answer.status == 200, answer.body
+    return answer.json()
+
+
+@pytest.mark.parametrize("family", ["payment", "consent"])
+def test_a_creation_tells_of_the_authorisation_that_began_with_it(telling: Client, family: str) -> None:
+    result = created(telling, family, PSU_ID=ONE, TPP_Redirect_Preferred="false")
+
+    (id,) = telling.get(f"{result['self']}/authorisations").json()["authorisationIds"]
+    authorisation = result["authorisation"]
+    assert authorisation["authorisationId"] == id
+    assert authorisation["self"] == f"{result['self']}/authorisations/{id}"
+    assert authorisation["scaStatus"] == "psuIdentified"
+    assert (result["approach"], result["next"]) == ("EMBEDDED", ["updatePsuAuthentication"])
+    assert authorisation["page"].partition("?")[2].split("&")[0].endswith(result[f"{family}Id"])
+
+
+@pytest.mark.parametrize(
+    ("headers", "approach", "link"),
+    [
+        ({}, "REDIRECT", "startAuthorisation"),
+        ({"PSU_ID": ONE}, "REDIRECT", "startAuthorisation"),
+        ({"TPP_Redirect_Preferred": "false"}, "EMBEDDED", "startAuthorisationWithPsuIdentification"),
+        ({"TPP_Redirect_Preferred": "false", "PSU_ID": ONE}, "EMBEDDED", "startAuthorisationWithPsuAuthentication"),
+        ({"TPP_Decoupled_Preferred": "true"}, "DECOUPLED", "startAuthorisationWithPsuIdentification"),
+        ({"TPP_Decoupled_Preferred": "true", "PSU_ID": ONE}, "DECOUPLED", "startAuthorisation"),
+    ],
+)
+def test_a_creation_tells_with_which_link_it_is_authorised_apart(
+    telling: Client, headers: dict[str, str], approach: str, link: str
+) -> None:
+    result = created(telling, "payment", TPP_Explicit_Authorisation_Preferred="true", **headers)
+
+    assert (result["approach"], result["next"], result["authorisation"]) == (approach, [link], None)
+
+
+def test_a_creation_tells_nothing_of_what_nobody_can_sign(telling: Client) -> None:
+    body = bodies.payment(bodies.SEPA, debtor=facts.low(), amount="9999.00")
+    result = telling.post(f"/v1/{bodies.SEPA}", json=body).json()
+    assert (result["approach"], result["next"], result["authorisation"]) == (None, [], None)
+
+
+# -- a bank's habits
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 5])
+def test_a_bank_counts_as_many_attempts_as_it_likes(tmp_path: Path, attempts: int) -> None:
+    stage = starting(tmp_path, attempts=attempts)
+    own = stage.begin(stage.payment(), ONE, EMBEDDED)
+
+    for number in range(attempts):
+        assert stage.sca(own) == "psuIdentified"
+        answer = stage.put(own, ONE, psuData={"password": "wrong"})
+        assert (answer.status, answer.error["code"]) == (401, "PSU_CREDENTIALS_INVALID")
+        assert f" {attempts - number - 1} attempts left" in answer.error["text"]
+
+    assert stage.sca(own) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("habit", "sca", "status"), [("exempted", "exempted", "ACSP"), ("finalised", "finalised", "ACSP")]
+)
+def test_a_customer_without_a_method_is_exempted_or_done(tmp_path: Path, habit: str, sca: str, status: str) -> None:
+    stage = starting(tmp_path, without_method=habit)
+    thing = stage.payment(debtor=OWN[NONE][0])
+    own = stage.begin(thing, NONE, EMBEDDED)
+
+    assert stage.log_in(own, NONE).json()["scaStatus"] == sca
+    assert (stage.sca(own), stage.status(thing)) == (sca, status)
+
+
+def test_a_customer_without_a_method_may_be_refused(tmp_path: Path) -> None:
+    stage = starting(tmp_path, without_method="refused")
+    thing = stage.payment(debtor=OWN[NONE][0])
+    own = stage.begin(thing, NONE, EMBEDDED)
+
+    answer = stage.log_in(own, NONE)
+
+    assert (answer.status, answer.error["code"]) == (400, "SCA_METHOD_UNKNOWN")
+    assert (stage.sca(own), stage.status(thing)) == ("failed", "RJCT")
+
+
+def test_on_the_page_a_customer_without_a_method_is_done_too(tmp_path: Path) -> None:
+    stage = starting(tmp_path, without_method="finalised")
+    thing = stage.payment(debtor=OWN[NONE][0])
+    own = stage.begin(thing, None, REDIRECT)
+
+    stage.open(thing.page or "", decide="approve")
+
+    assert (stage.sca(own), stage.status(thing)) == ("finalised", "ACSP")
+
+
+def test_the_customers_of_a_bank_with_oauth_are_sent_to_its_authorisation_server(tmp_path: Path) -> None:
+    layers = [*with_options(tmp_path, {"start-payment-authorisation": {"oauth": True}}), *cassette(tmp_path, CREATED)]
+    result = created(Client(an_engine(layers=layers)), "payment")
+    assert (result["approach"], result["next"]) == ("REDIRECT", ["scaOAuth"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.engine_client import bundled_engine
-from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, HABITS
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
 
@@ -62,4 +62,4 @@ def test_all_that_is_declared_occurs(name: str, noted: dict[str, dict[str, list[
     assert {*handler.errors} - {*noted["raises"][name]} == set()
     assert {*handler.returns} == {*noted["returns"][name]}
     # Those of approaches are merged with the operation's before anybody looks at one.
-    assert handler.options.keys() - APPROACH_OPTIONS.keys() - {*noted["options"][name]} == set()
+    assert handler.options.keys() - APPROACH_OPTIONS.keys() - HABITS.keys() - {*noted["options"][name]} == set()

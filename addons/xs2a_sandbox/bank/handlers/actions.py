@@ -3,8 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, BEGINNING, begin, begin_with_resource, options_of
-from xs2a_sandbox.bank.handlers.authorisations import PAGE, RESULT, result
+from xs2a_sandbox.bank.handlers.approaches import (
+    APPROACH_OPTIONS,
+    BEGINNING,
+    PAGE,
+    RESULT,
+    begin,
+    begin_with_resource,
+    options_of,
+    result,
+)
 from xs2a_sandbox.bank.handlers.lifecycle import NONE, REMOVED, Machine
 from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family, fail, move, status_of, succeed
 from xs2a_sandbox.cassette import Call

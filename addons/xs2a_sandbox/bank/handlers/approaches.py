@@ -1,5 +1,6 @@
 """How an authorisation begins, and by which approach: redirect, embedded or decoupled."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,12 +9,13 @@ from xs2a_sandbox.bank.handlers.signing import (
     AUTHORISATIONS,
     FAMILIES,
     Family,
+    can_sign,
     holders,
     moved,
     needed,
 )
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option
+from xs2a_sandbox.cassette.handler import Option, deeds
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -40,6 +42,48 @@ APPROACH_OPTIONS = {
     "confirmation": Option("After a redirect the TPP has to confirm with a code.", {"type": "boolean"}, shared=True),
 }
 """Options of the operation that starts an authorisation; another handler's own are stronger."""
+HABITS = {
+    "attempts": Option(
+        "How many wrong passwords and codes there may be, the last of which fails the authorisation.",
+        {"type": "integer", "minimum": 1},
+        shared=True,
+        default=3,
+    ),
+    "without_method": Option(
+        "How the right password of a customer without a method ends: the authorisation is exempted or finalised and "
+        "the resource goes on, or it is refused as `method-unknown` and has failed.",
+        {"enum": ["exempted", "finalised", "refused"]},
+        shared=True,
+        default="exempted",
+        choices={"refused": deeds("", "method-unknown")},
+    ),
+    "encrypted_passwords": Option(
+        "An `encryptedPassword` is taken for right, whatever it is: nobody here has the key to it.",
+        {"type": "boolean"},
+        shared=True,
+        default=False,
+    ),
+    "oauth": Option(
+        "Customers are redirected to the authorisation server: the step is `scaOAuth` instead of `scaRedirect`.",
+        {"type": "boolean"},
+        shared=True,
+        default=False,
+    ),
+}
+"""Options of the operation that starts an authorisation, which count for all that happens to it."""
+PAGE = {
+    "page": Option(
+        "The address of the customer's page, relative to the session's /sca/; `{resource}` is the id of what is "
+        "authorised, other words in braces are path parameters.",
+        {"type": "string"},
+        template=frozenset({"resource"}),
+    )
+}
+RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods chosenScaMethod next"
+"""The members of `result`."""
+BEGUN = " ".join(("approach next authorisation", *(f"authorisation.{name}" for name in RESULT.split())))
+"""The members of `begun`."""
+NOTHING_BEGUN: dict[str, Any] = {"approach": None, "next": [], "authorisation": None}
 BEGINNING = (
     "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-nok-redirect-uri headers.tpp-redirect-preferred "
     "headers.tpp-redirect-uri"
@@ -57,6 +101,34 @@ def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Docum
     if resource and offered_here and not explicit and not needed(call, family, resource):
         return begin(call, family, id, implicit=True)
     return None
+
+
+def begun(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
+    """The way in which a new resource at `path` is authorised: by an authorisation that begins with it, or apart.
+
+    `next` names the steps that can follow, by the Berlin Group's names of their links; none where nobody can sign.
+    """
+    resource = call.state.get(family.collection, id) or {}
+    pair = begin_with_resource(call, family, id) if can_sign(family, resource) else None
+    if pair:
+        authorisation = result(call, *pair, f"{path}/authorisations/{pair[0]}")
+        return {"approach": authorisation["approach"], "next": authorisation["next"], "authorisation": authorisation}
+    return {**begun_apart(call, family, id), "authorisation": None}
+
+
+def begun_apart(call: Call, family: Family, id: str) -> dict[str, Any]:
+    """The approach of a resource that is authorised apart, and `next`, the link with which that starts."""
+    resource = call.state.get(family.collection, id) or {}
+    if family.name not in call.sca or not can_sign(family, resource):
+        return {"approach": None, "next": []}
+    psu = call.state.get("psus", call.headers.get("psu-id") or "")
+    approach = approach_of(call, options_of(call, family), psu)
+    start = "startAuthorisation"
+    if approach == EMBEDDED and psu:
+        start += "WithPsuAuthentication"
+    elif approach != REDIRECT and not psu:
+        start += "WithPsuIdentification"
+    return {"approach": approach.upper(), "next": [start]}
 
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
@@ -99,6 +171,11 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
 def options_of(call: Call, family: Family) -> Mapping[str, Any]:
     """The options of the operation that starts an authorisation, wherever it begins; the call's own are stronger."""
     return {**call.sca.get(family.name, {}), **call.options}
+
+
+def habit(call: Call, authorisation: Mapping[str, Any], name: str) -> Any:
+    """The value of one of the HABITS for this authorisation."""
+    return options_of(call, FAMILIES[authorisation["family"]]).get(name, HABITS[name].default)
 
 
 def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] | None) -> str:
@@ -145,3 +222,54 @@ def gives_way(call: Call, id: str) -> bool:
     if other is None or not other["implicit"] or other.get("used"):
         return False
     return other["scaStatus"] in ("received", "psuIdentified")
+
+
+def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    psu = call.state.get("psus", authorisation.get("psuId") or "") or {}
+    return list(psu.get("methods") or [])
+
+
+def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
+    """`next` names the steps that can follow, by the Berlin Group's names of their links."""
+    status, approach = authorisation["scaStatus"], authorisation["approach"]
+    methods = methods_of(call, authorisation)
+    method = authorisation.get("method")
+    return {
+        "authorisationId": id,
+        "scaStatus": status,
+        "approach": approach.upper(),
+        "self": path,
+        "page": _page(call, authorisation),
+        "redirectUri": authorisation["ok"],
+        "scaMethods": methods if status == "psuAuthenticated" else None,
+        "chosenScaMethod": next((one for one in methods if one["authenticationMethodId"] == method), None)
+        if status == "scaMethodSelected"
+        else None,
+        "next": _next(call, authorisation),
+    }
+
+
+def _page(call: Call, authorisation: Mapping[str, Any]) -> str:
+    family, id = FAMILIES[authorisation["family"]], authorisation["resource"]
+    resource = call.state.get(family.collection, id) or {}
+    kind: dict[str, Any] = {name: resource[name] for name in ("service", "product") if name in resource}
+    template: str = options_of(call, family).get("page", "")
+    return template.format_map(defaultdict(lambda: str(id), {**kind, **call.path, "resource": id}))
+
+
+def _next(call: Call, authorisation: Mapping[str, Any]) -> list[str]:
+    status, approach = authorisation["scaStatus"], authorisation["approach"]
+    if status == "unconfirmed":
+        return ["confirmation"]
+    if approach == REDIRECT and status in ("received", "psuIdentified", "started"):
+        return ["scaOAuth" if habit(call, authorisation, "oauth") else "scaRedirect"]
+    return _NEXT.get((approach, status), [])
+
+
+_NEXT = {
+    (EMBEDDED, "received"): ["updatePsuIdentification"],
+    (EMBEDDED, "psuIdentified"): ["updatePsuAuthentication"],
+    (EMBEDDED, "psuAuthenticated"): ["selectAuthenticationMethod"],
+    (EMBEDDED, "scaMethodSelected"): ["authoriseTransaction"],
+    (DECOUPLED, "received"): ["updatePsuIdentification"],
+}

@@ -11,12 +11,17 @@ from xs2a_sandbox.bank.handlers.approaches import (
     BEGINNING,
     DECOUPLED,
     EMBEDDED,
-    REDIRECT,
+    HABITS,
+    PAGE,
+    RESULT,
     begin,
     customer,
     gives_way,
+    habit,
+    methods_of,
     offered,
     push,
+    result,
 )
 from xs2a_sandbox.bank.handlers.lifecycle import SCA
 from xs2a_sandbox.bank.handlers.signing import (
@@ -38,8 +43,6 @@ from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-MAX_ATTEMPTS = 3
-
 LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
     "consent": lambda call: consents.registered(call, call.path["consentId"]),
     "payment": payments.addressed,
@@ -58,17 +61,8 @@ FAMILY = {
     "family": Option("What is authorised.", {"enum": list(_BY_FAMILY)}, required=True, choices=_BY_FAMILY),
     **payments.KIND,
 }
-PAGE = {
-    "page": Option(
-        "The address of the customer's page, relative to the session's /sca/; `{resource}` is the id of what is "
-        "authorised, other words in braces are path parameters.",
-        {"type": "string"},
-        template=frozenset({"resource"}),
-    )
-}
 _STEPS = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
 _STEP = " ".join(f"body/{name}" for name in _STEPS)
-RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods chosenScaMethod next"
 
 
 @handler(
@@ -76,7 +70,10 @@ RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods ch
     reads=f"{_STEP} {BEGINNING}",
     raises="credentials-invalid format-error resource-blocked service-invalid status-invalid",
     returns=RESULT,
-    options=FAMILY | PAGE | {name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()},
+    options=FAMILY
+    | PAGE
+    | {name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()}
+    | HABITS,
 )
 def start(call: Call) -> dict[str, Any]:
     """A new authorisation, with its first step if the body holds one; `next` names the steps that can follow."""
@@ -120,7 +117,7 @@ def read(call: Call) -> dict[str, Any]:
     options=FAMILY | PAGE | APPROACH_OPTIONS,
 )
 def update(call: Call) -> dict[str, Any]:
-    """The next step. A wrong password, code or one-time password counts, and the third fails for good."""
+    """The next step. A wrong password, code or one-time password counts, and the last of `attempts` fails for good."""
     id, authorisation = _addressed(call)
     if authorisation["scaStatus"] in SCA.final:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
@@ -152,20 +149,34 @@ def check_startable(call: Call, family: Family, id: str, resource: Document) -> 
 
 def check_password(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
     """The authorisation with its customer known. Raises BankError `credentials-invalid`, which counts."""
+    identified = _of_customer(call, id, authorisation, psu_id)
+    if not _same((call.state.get("psus", psu_id) or {})["password"], password):
+        raise wrong(call, id, authorisation)
+    return identified
+
+
+def _of_customer(call: Call, id: str, authorisation: Document, psu_id: str) -> Document:
+    """Raises BankError `credentials-invalid`, which counts, for one who may not sign."""
     family = FAMILIES[authorisation["family"]]
-    psu = call.state.get("psus", psu_id)
     resource = call.state.get(family.collection, authorisation["resource"]) or {}
-    if psu is None or psu_id not in holders(call, family, resource) or not _same(psu["password"], password):
+    if call.state.get("psus", psu_id) is None or psu_id not in holders(call, family, resource):
         raise wrong(call, id, authorisation)
     return {**authorisation, "psuId": psu_id, "attempts": 0}
 
 
 def authenticate(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
     """Moves on by the number of the customer's methods. Raises BankError `credentials-invalid`, which counts."""
-    identified = check_password(call, id, authorisation, psu_id, password)
+    return _authenticated(call, id, check_password(call, id, authorisation, psu_id, password))
+
+
+def _authenticated(call: Call, id: str, identified: Document) -> Document:
+    """Raises BankError `method-unknown`, after which it has failed, where that is what customers without one get."""
     methods = methods_of(call, identified)
     if not methods:
-        return exempt(call, id, identified)
+        if (end := habit(call, identified, "without_method")) == "refused":
+            fail(call, id, identified)
+            raise BankError("method-unknown", keep=True, path="/psuData", id="")
+        return exempt(call, id, identified) if end == "exempted" else succeed(call, id, identified)
     if len(methods) == 1:
         method = methods[0]["authenticationMethodId"]
         return moved(call, id, identified, "authenticate, one method", method=method)
@@ -173,13 +184,13 @@ def authenticate(call: Call, id: str, authorisation: Document, psu_id: str, pass
 
 
 def wrong(call: Call, id: str, authorisation: Document) -> BankError:
-    """The attempt is kept although the answer is an error; the third ends the authorisation."""
-    attempts = authorisation["attempts"] + 1
+    """The attempt is kept although the answer is an error; the last ends the authorisation."""
+    attempts, most = authorisation["attempts"] + 1, habit(call, authorisation, "attempts")
     authorisation = {**authorisation, "attempts": attempts}
     call.state.put(AUTHORISATIONS, id, authorisation)
-    if attempts >= MAX_ATTEMPTS:
+    if attempts >= most:
         fail(call, id, authorisation)
-    return BankError("credentials-invalid", keep=True, left=max(MAX_ATTEMPTS - attempts, 0))
+    return BankError("credentials-invalid", keep=True, left=max(most - attempts, 0))
 
 
 def choose_method(call: Call, id: str, authorisation: Document, method: str) -> Document:
@@ -197,11 +208,6 @@ def check_otp(call: Call, id: str, authorisation: Document, otp: str) -> None:
     psu = call.state.get("psus", authorisation["psuId"]) or {}
     if not _same(psu.get("otp", ""), otp):
         raise wrong(call, id, authorisation)
-
-
-def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, Any]]:
-    psu = call.state.get("psus", authorisation.get("psuId") or "") or {}
-    return list(psu.get("methods") or [])
 
 
 def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any]) -> Document:
@@ -228,7 +234,12 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
     if (approach := offered(call.state.get("psus", psu_id), EMBEDDED)) != EMBEDDED:
         raise BankError("service-invalid", path="/psuData", approach=approach, step="psuData")
-    return authenticate(call, id, authorisation, psu_id, body["psuData"]["password"])
+    password = body["psuData"].get("password")
+    if password is not None:
+        return authenticate(call, id, authorisation, psu_id, password)
+    if not habit(call, authorisation, "encrypted_passwords") or not body["psuData"].get("encryptedPassword"):
+        raise BankError("format-error", path="/psuData/password", expected="the password is missing")
+    return _authenticated(call, id, _of_customer(call, id, authorisation, psu_id))
 
 
 def _steps(body: Mapping[str, Any]) -> list[str]:
@@ -264,39 +275,6 @@ def _addressed(call: Call) -> tuple[str, Document]:
     if authorisation is None:
         raise BankError("authorisation-unknown", id=id)
     return id.lower(), authorisation
-
-
-def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
-    """`next` names the steps that can follow, by the Berlin Group's names of their links."""
-    status, approach = authorisation["scaStatus"], authorisation["approach"]
-    methods = methods_of(call, authorisation)
-    return {
-        "authorisationId": id,
-        "scaStatus": status,
-        "approach": approach.upper(),
-        "self": path,
-        "page": call.options.get("page", "").format(resource=authorisation["resource"], **call.path),
-        "redirectUri": authorisation["ok"],
-        "scaMethods": methods if status == "psuAuthenticated" else None,
-        "chosenScaMethod": next(
-            (m for m in methods if m["authenticationMethodId"] == authorisation.get("method")), None
-        )
-        if status == "scaMethodSelected"
-        else None,
-        "next": _NEXT.get((approach, status), []) if status != "unconfirmed" else ["confirmation"],
-    }
-
-
-_NEXT = {
-    (REDIRECT, "received"): ["scaRedirect"],
-    (REDIRECT, "psuIdentified"): ["scaRedirect"],
-    (REDIRECT, "started"): ["scaRedirect"],
-    (EMBEDDED, "received"): ["updatePsuIdentification"],
-    (EMBEDDED, "psuIdentified"): ["updatePsuAuthentication"],
-    (EMBEDDED, "psuAuthenticated"): ["selectAuthenticationMethod"],
-    (EMBEDDED, "scaMethodSelected"): ["authoriseTransaction"],
-    (DECOUPLED, "received"): ["updatePsuIdentification"],
-}
 
 
 def _same(kept: str, sent: str) -> bool:

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from xs2a_sandbox.bank.handlers import signing
-from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, WITH_RESOURCE, begin_with_resource
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, BEGUN, NOTHING_BEGUN, WITH_RESOURCE, begun
 from xs2a_sandbox.bank.handlers.lifecycle import CONSENT
 from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette import Call
@@ -25,7 +25,7 @@ _STATUS = {"enum": ["received", "valid"]}
     "consents.create",
     reads=f"body/access body/frequencyPerDay body/recurringIndicator body/validUntil {WITH_RESOURCE}",
     raises="account-not-held credentials-invalid format-error period-invalid",
-    returns="consentId consentStatus self",
+    returns=f"consentId consentStatus self {BEGUN}",
     options={
         "status": Option(
             "With which status a consent for `named` accounts begins, and one for `all` of them.",
@@ -61,8 +61,9 @@ def create(call: Call) -> dict[str, Any]:
     status = call.options["status"]["all" if everything else "named"]
     if call.options["reuse"] and not everything and (id := _preconfigured(call, ibans)):
         _restore(call, id)
-        return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
+        return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}", **NOTHING_BEGUN}
     id = call.new_id()
+    path = f"{call.self_path}/{id}"
     document = {
         "sequence": call.next_number(),
         "consentStatus": status,
@@ -75,9 +76,7 @@ def create(call: Call) -> dict[str, Any]:
         **redirects(call),
     }
     call.state.put("consents", id, document)
-    if not everything:
-        begin_with_resource(call, FAMILIES["consent"], id)
-    return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}"}
+    return {"consentId": id, "consentStatus": status, "self": path, **begun(call, FAMILIES["consent"], id, path)}
 
 
 _SHOWN = "access recurringIndicator validUntil frequencyPerDay lastActionDate consentStatus".split()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, WITH_RESOURCE, begin_with_resource
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, BEGUN, WITH_RESOURCE, begun
 from xs2a_sandbox.bank.handlers.bookings import available, converted
 from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, listed, redirects
 from xs2a_sandbox.bank.handlers.lifecycle import PAYMENT
@@ -69,7 +69,7 @@ _RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN)])
     reads="body/creditorAccount body/debtorAccount body/endDate body/endToEndIdentification "
     f"body/requestedExecutionDate body/startDate {_ALONE} {_BY_KIND} {WITH_RESOURCE}",
     raises="account-not-held credentials-invalid execution-date-invalid format-error period-invalid",
-    returns="transactionStatus paymentId service product self",
+    returns=f"transactionStatus paymentId service product self {BEGUN}",
     options={
         **KIND,
         "bulk": Option(
@@ -110,14 +110,14 @@ def initiate(call: Call) -> dict[str, Any]:
         document["businessDays"] = T2
     covered = _covered(call, iban, moneys, bulk)
     call.state.put("payments", id, document if covered else {**document, "unfunded": True})
-    if covered:
-        begin_with_resource(call, FAMILIES["payment"], id)
+    path = f"{call.self_path}/{id}"
     return {
         "transactionStatus": "RCVD",
         "paymentId": id,
         "service": service,
         "product": product,
-        "self": f"{call.self_path}/{id}",
+        "self": path,
+        **begun(call, FAMILIES["payment"], id, path),
     }
 
 

@@ -4,14 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.authorisations import (
-    MAX_ATTEMPTS,
-    authenticate,
-    check_otp,
-    check_password,
-    choose_method,
-    methods_of,
-)
+from xs2a_sandbox.bank.handlers.approaches import habit, methods_of
+from xs2a_sandbox.bank.handlers.authorisations import authenticate, check_otp, check_password, choose_method
 from xs2a_sandbox.bank.handlers.signing import exempt, fail, holders, succeed
 from xs2a_sandbox.bank.sca_pages.html import PRIVATE, Page
 from xs2a_sandbox.bank.sca_pages.return_address import asking, registered, return_address
@@ -83,7 +77,9 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
         "steps": visit.steps,
         "problem": problem,
         "field": field,
-        "left": MAX_ATTEMPTS - authorisation["attempts"] if authorisation["attempts"] else None,
+        "left": habit(visit.call, authorisation, "attempts") - authorisation["attempts"]
+        if authorisation["attempts"]
+        else None,
         "customer": _name(visit, psu_id),
         "typed": typed or psu_id,
         "customers": [(one, _name(visit, one)) for one in visit.customers],
@@ -194,7 +190,8 @@ def _approve(visit: Visit) -> Shown:
     if chosen and visit.may_choose:
         visit.call.state.put(visit.family.collection, visit.resource_id, _narrowed(visit.resource, chosen))
     spared = authorisation["scaStatus"] == "started" and not methods_of(visit.call, authorisation)
-    end = exempt if spared and not authorisation["code"] else succeed
+    exempted = spared and habit(visit.call, authorisation, "without_method") == "exempted"
+    end = exempt if exempted and not authorisation["code"] else succeed
     end(visit.call, visit.id, authorisation)
     visit.note(ending="approve")
     return _leave(visit)
@@ -231,7 +228,7 @@ def _over(visit: Visit) -> Page:
     expired = (
         "ending" not in authorisation
         and authorisation["scaStatus"] == "failed"
-        and authorisation["attempts"] < MAX_ATTEMPTS
+        and authorisation["attempts"] < habit(visit.call, authorisation, "attempts")
         and datetime.fromisoformat(authorisation["expires"]) <= visit.call.clock.now()
     )
     error = BankError("status-invalid", id=visit.id, status=authorisation["scaStatus"])

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin, gives_way
-from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable, methods_of
+from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin, gives_way, methods_of
+from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable
 from xs2a_sandbox.bank.handlers.consents import status_of
 from xs2a_sandbox.bank.handlers.lifecycle import SCA
 from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
