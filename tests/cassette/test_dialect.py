@@ -178,6 +178,24 @@ def test_a_dialect_extends_one(tmp_path: Path) -> None:
     assert problem.text.startswith("the dialect extends base already, at ")
 
 
+def test_several_files_change_what_is_theirs(tmp_path: Path) -> None:
+    bank = engine(
+        tmp_path,
+        "cassette: 1\nextends: base\nwithout: [first]\nchanges: {errors: {odd: {status: 400}}}\n",
+        "cassette: 1\nextends: base\nchanges: {operations: {list: {respond: {status: 201}}}}\n",
+    )
+    assert ask(bank, "/v1/things?a=1").status == 201
+    assert ask(bank, "/v1/things/1").status == 400
+
+
+def test_two_files_that_change_the_same_are_told(tmp_path: Path) -> None:
+    change = "cassette: 1\nextends: base\nchanges:\n  errors: {odd: {status: %s}}\n"
+    (problem,) = problems(tmp_path, change % 400, change % 409)
+    assert (problem.file.name, problem.line, problem.column) == ("1.yaml", 4, 12)
+    assert problem.text.startswith("odd is changed already at ")
+    assert problem.text.endswith("0.yaml:4")
+
+
 def test_what_is_said_once_stands_in_one_file_of_a_layer(tmp_path: Path) -> None:
     every = 'every_answer: {headers: {X-A: "1"}}\n'
     (problem,) = problems(tmp_path, f"cassette: 1\nextends: base\n{every}", f"cassette: 1\n{every}")

@@ -35,13 +35,13 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
     notes: list[_Notes] = []
     left_out: set[str] = set()
     above = [folder.resolve()]
-    while extension := _extension(dialect, problems):
-        base = _folder(extension.dialect, above[-1])
+    while extensions := _extensions(dialect, problems):
+        base = _folder(extensions[0].dialect, above[-1])
         if base is None or base.resolve() in above:
-            problems.append(_unusable(extension, base, above))
+            problems.append(_unusable(extensions[0], base, above))
             break
-        left_out |= _ids(dialect) | set(extension.without)
-        notes.append(_Notes(extension))
+        left_out |= _ids(dialect).union(*(extension.without for extension in extensions))
+        notes += map(_Notes, extensions)
         dialect = read(base, partial(_changed, notes=notes))
         layers.insert(0, tuple(_without(one, left_out, notes) for one in dialect))
         folders.insert(0, base)
@@ -52,12 +52,20 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
     return Foundation(tuple(folders), tuple(layers), gone)
 
 
-def _extension(dialect: Sequence[Cassette], problems: list[Problem]) -> Extension | None:
+def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Extension]:
+    """Those of its files: all of one dialect, and no two of one entry, or the order of files would decide."""
     extensions = [one.extends for one in dialect if one.extends]
-    for other in extensions[1:]:
-        text = f"the dialect extends {extensions[0].dialect} already, at {extensions[0].origin.place}"
-        problems.append(other.origin.problem("extends", text, ("extends",), key=True))
-    return extensions[0] if extensions else None
+    first: dict[tuple[str, str], Extension] = {}
+    for other in extensions:
+        if other.dialect != extensions[0].dialect:
+            text = f"the dialect extends {extensions[0].dialect} already, at {extensions[0].origin.place}"
+            problems.append(other.origin.problem("extends", text, ("extends",), key=True))
+        for section, changes in other.changes.items():
+            for name in changes:
+                if (earlier := first.setdefault((section, name), other)) is not other:
+                    text = f"{name} is changed already at {earlier.place('changes', section, name).place}"
+                    problems.append(other.origin.problem("extends", text, ("changes", section, name), key=True))
+    return [one for one in extensions if one.dialect == extensions[0].dialect]
 
 
 def _folder(name: str, above: Path) -> Path | None:

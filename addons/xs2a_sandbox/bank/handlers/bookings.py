@@ -14,6 +14,8 @@ from xs2a_sandbox.state import Document
 
 _CENT = Decimal("0.01")
 _AVAILABLE = "forwardAvailable"
+_COVERING = (_AVAILABLE, "interimAvailable", "expected", "interimBooked", "closingBooked", "openingBooked")
+"""The types of balances that can tell what may be paid, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
                     + (booked + leaving if balance["balanceType"] == _AVAILABLE else booked)
                 ),
             },
-            "referenceDate": max(balance["referenceDate"], day),
+            "referenceDate": max(balance.get("referenceDate", ""), day) or None,
         }
         for balance in account["balances"]
     ]
@@ -95,8 +97,8 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
 
 def available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
     """The money that can be paid from the account, in its currency."""
-    held = balances(account, movements(call, iban, account))
-    return next((Decimal(b["balanceAmount"]["amount"]) for b in held if b["balanceType"] == _AVAILABLE), Decimal())
+    held = {one["balanceType"]: one["balanceAmount"] for one in balances(account, movements(call, iban, account))}
+    return next((Decimal(held[kind]["amount"]) for kind in _COVERING if kind in held), Decimal())
 
 
 def converted(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
