@@ -35,21 +35,23 @@ def completed(written: str) -> str:
 
 def _options(key: str, handler: Handler) -> dict[str, Any]:
     options = {
-        name: {"description": option.doc, **_noted(option.schema, option.choices)}
+        name: _noted(option.doc, option.schema, option.choices)
         | ({} if option.default is None else {"default": option.default})
         for name, option in handler.options.items()
     }
     return {
         "if": {"properties": {key: {"const": handler.name}}, "required": [key]},
-        "then": {"properties": {"with": {"properties": options}}},
+        "then": {"properties": {"with": {"description": handler.doc, "properties": options}}},
     }
 
 
-def _noted(schema: Mapping[str, Any], choices: Iterable[str] = ()) -> dict[str, Any]:
+def _noted(doc: str, schema: Mapping[str, Any], choices: Iterable[str] = ()) -> dict[str, Any]:
     """What the schema says to a reader alone."""
-    noted = {"examples": list(values)} if (values := schema.get("enum") or list(choices)) else {}
+    noted: dict[str, Any] = {"description": doc}
+    if values := schema.get("enum") or list(choices):
+        noted["examples"] = list(values)
     if properties := schema.get("properties"):
-        noted["properties"] = {name: _noted(inner) for name, inner in properties.items()}
+        noted["properties"] = {name: _noted(doc, inner) for name, inner in properties.items()}
     return noted
 
 

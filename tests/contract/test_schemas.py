@@ -939,7 +939,9 @@ def undescribed(schema: object, at: str = "") -> list[str]:
     properties = schema.get("properties")
     named = properties if isinstance(properties, dict) else {}
     found = [f"{at}/{name}" for name, one in named.items() if len(one.get("description", "")) < 5]
-    return found + [place for key, inner in schema.items() for place in undescribed(inner, f"{at}/{key}")]
+    return found + [
+        place for key, inner in schema.items() if key != "if" for place in undescribed(inner, f"{at}/{key}")
+    ]
 
 
 @pytest.mark.parametrize("name", ["cassette", "testdata", "config"])

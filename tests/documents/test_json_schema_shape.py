@@ -101,3 +101,29 @@ def test_members_that_are_not_listed_have_their_pointers() -> None:
     assert unlisted({"a/b": 1, "one": {"m~n": 1}}) == ["/a~1b", "/one/m~0n"]
     assert unlisted({"one": [{"size": 1}], "many": {"size": 1}}) == []
     assert listing(a_node({"type": "object"}))({"any": 1}) == []
+
+
+def test_a_schema_that_holds_itself_is_filled_and_listed_all_the_way_down() -> None:
+    maybe = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
+    node = a_node({"type": "object", "properties": {"n": {}, "kid": maybe, "kids": {"type": "array", "items": maybe}}})
+
+    filled = filling(node)({"kid": {"kid": {"n": 1}}, "kids": [{"n": 2}, None]})
+
+    assert filled == {
+        "n": None,
+        "kid": {"n": None, "kid": {"n": 1, "kid": None}},
+        "kids": [{"n": 2, "kid": None}, None],
+    }
+    node = a_node({"properties": {"n": {}, "kid": {"$ref": "#"}, "kids": {"items": {"$ref": "#"}}}})
+    assert listing(node)({"kid": {"kid": {"odd": 1}}, "kids": [{"odd": 2}]}) == ["/kid/kid/odd", "/kids/0/odd"]
+
+
+def test_a_part_that_is_used_twice_is_looked_at_as_if_once() -> None:
+    plain = {"$ref": "#/$defs/plain"}
+    node = a_node(
+        {
+            "$defs": {"plain": {"type": "string"}},
+            "properties": {"a": plain, "b": {"anyOf": [plain, {"properties": {"x": {}}}]}},
+        }
+    )
+    assert filling(node)({"b": {}}) == {"b": {"x": None}}

@@ -39,6 +39,8 @@ def problems(directory: Path, **documents: Any) -> list[str]:
         ({"$ref": "#/$defs/iban", "$defs": {"ibn": {}}}, "/$defs has no iban; did you mean ibn?"),
         ({"$ref": "#iban"}, "#iban ends in what is no JSON Pointer: "),
         ({"$ref": "#/$defs/x", "$defs": {"x": {"$ref": "#/$defs/x"}}}, "#/$defs/x leads back to itself"),
+        ({"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "# leads back to itself"),
+        ({"properties": {"x": {"allOf": [{"oneOf": [{"$ref": "#/properties/x"}]}]}}}, "leads back to itself"),
         ({"$ref": "https://bank.example/a.schema.json"}, "is a URL, and nothing is ever fetched"),
         ({"$ref": "//bank.example/schemas/a.schema.json"}, "is a URL, and nothing is ever fetched"),
         ({"$ref": "file:///etc/passwd"}, "is a URL, and nothing is ever fetched"),
@@ -69,6 +71,11 @@ def test_references_lead_beside_the_file_whatever_its_id_says(tmp_path: Path) ->
     assert problems(tmp_path, a=first, b={"type": "string"}) == []
     schema = Schemas([tmp_path])["a"]
     assert [schema.accepts({"x": "text"}), schema.accepts({"x": 1})] == [True, False]
+
+
+def test_a_schema_may_hold_itself_in_a_member(tmp_path: Path) -> None:
+    tree = {"properties": {"child": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "more": {"items": {"$ref": "#"}}}}
+    assert problems(tmp_path, tree=tree) == []
 
 
 def test_the_bundled_ones_have_none() -> None:

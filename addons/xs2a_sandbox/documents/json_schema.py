@@ -80,12 +80,12 @@ class Node:
 
 def filling(node: Node) -> Fill:
     """Gives every unused member that may be null the value null, in the order of the schema."""
-    return _fill(node) or (lambda value: value)
+    return _fill(node, {}) or _unchanged
 
 
 def listing(node: Node) -> Callable[[Any], list[str]]:
     """Gives the JSON Pointers of members that the schema does not name."""
-    visit = _visit(node)
+    visit = _visit(node, {})
 
     def unlisted(value: Any) -> list[str]:
         pointers: list[str] = []
@@ -96,14 +96,31 @@ def listing(node: Node) -> Callable[[Any], list[str]]:
     return unlisted
 
 
-def _fill(node: Node) -> Fill | None:
-    """None where nothing below can be filled, so that such values are passed by."""
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _fill(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
+    """None where nothing below can be filled, so that such values are passed by.
+
+    `begun` has the parts that were looked at, and `_unchanged` for those above it: a schema may lead back to them.
+    """
     node = node.resolved()
+    key = id(node.schema)
+    if key not in begun:
+        begun[key] = _unchanged
+        begun[key] = _fill_of(node, begun)
+    elif begun[key] is _unchanged:
+        return lambda value: (begun[key] or _unchanged)(value)
+    return begun[key]
+
+
+def _fill_of(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
     for branch in node.branches():
-        if fill := _fill(branch):
+        if fill := _fill(branch, begun):
             return fill
     if "items" in node.schema:
-        entry = _fill(node.at(node.schema["items"]))
+        entry = _fill(node.at(node.schema["items"]), begun)
         if entry is None:
             return None
         return lambda value: [entry(item) for item in value] if isinstance(value, list) else value
@@ -112,7 +129,7 @@ def _fill(node: Node) -> Fill | None:
         return None
     unused = dict.fromkeys(properties)
     left_out = tuple(name for name, schema in properties.items() if not node.at(schema).takes_null())
-    below = ((name, _fill(node.at(schema))) for name, schema in properties.items())
+    below = ((name, _fill(node.at(schema), begun)) for name, schema in properties.items())
     fills = tuple((name, fill) for name, fill in below if fill is not None)
 
     def fill_object(value: Any) -> Any:
@@ -130,11 +147,25 @@ def _fill(node: Node) -> Fill | None:
     return fill_object
 
 
-def _visit(node: Node) -> _Visit | None:
-    """None where the schema lists no members, now or below."""
+def _passed_by(value: Any, pointer: str, pointers: list[str]) -> None:
+    pass
+
+
+def _visit(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
+    """None where the schema lists no members, now or below; `begun` as in `_fill`."""
     node = node.resolved()
+    key = id(node.schema)
+    if key not in begun:
+        begun[key] = _passed_by
+        begun[key] = _visit_of(node, begun)
+    elif begun[key] is _passed_by:
+        return lambda value, pointer, pointers: (begun[key] or _passed_by)(value, pointer, pointers)
+    return begun[key]
+
+
+def _visit_of(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
     if "items" in node.schema:
-        entry = _visit(node.at(node.schema["items"]))
+        entry = _visit(node.at(node.schema["items"]), begun)
         if entry is None:
             return None
 
@@ -146,7 +177,7 @@ def _visit(node: Node) -> _Visit | None:
     if "properties" not in node.schema:
         return None
     properties = node.schema["properties"].items()
-    visits = {name: (pointer_text((name,)), _visit(node.at(schema))) for name, schema in properties}
+    visits = {name: (pointer_text((name,)), _visit(node.at(schema), begun)) for name, schema in properties}
 
     def visit_object(value: Any, pointer: str, pointers: list[str]) -> None:
         for name, inner in value.items() if isinstance(value, dict) else ():

@@ -88,12 +88,24 @@ def _dangling(name: str, reference: str, schemas: Schemas, seen: frozenset[str] 
             above = "/".join(steps[:position])
             return f"{reference} leads nowhere: {f'/{above}' if above else 'the file'} has no {step}{hint}"
         part = part[step]
-    if not isinstance(part, dict) or not isinstance(following := part.get("$ref"), str):
-        return None
     place = f"{url}#{fragment}"
-    return (
-        f"{reference} leads back to itself" if place in seen else _dangling(other, following, schemas, seen | {place})
-    )
+    for following in _alternatives(part):
+        if place in seen:
+            return f"{reference} leads back to itself"
+        if wrong := _dangling(other, following, schemas, seen | {place}):
+            return wrong
+    return None
+
+
+def _alternatives(part: Any) -> Iterator[str]:
+    """The references that are followed before any member or entry of a value is looked at."""
+    if not isinstance(part, dict):
+        return
+    if isinstance(reference := part.get("$ref"), str):
+        yield reference
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for branch in part.get(keyword, ()):
+            yield from _alternatives(branch)
 
 
 def _schemas_in(schema: Any, pointer: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
