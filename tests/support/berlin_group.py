@@ -23,8 +23,9 @@ _FILE = _SHARED / "spec" / "berlin-group" / "openapi-1.3.11.yaml"
 _URI = "urn:berlin-group"
 _METHODS = ("get", "post", "put", "delete")
 
+HAS_OPENAPI = _FILE.is_file()
 needs_openapi = pytest.mark.skipif(
-    not _FILE.is_file(), reason=f"the Berlin Group's OpenAPI file is not at {_FILE}; XS2A_SHARED names another folder"
+    not HAS_OPENAPI, reason=f"the Berlin Group's OpenAPI file is not at {_FILE}; XS2A_SHARED names another folder"
 )
 
 

@@ -242,7 +242,7 @@ def with_options(directory: Any, operations: Mapping[str, Mapping[str, Any]]) ->
     for file in sorted((bundled("cassettes") / "xs2a-1.84").glob("*.yaml")):
         for operation in document.read(file).value.get("operations", []):
             said[operation["id"]] = operation
-    changed = [{**said[id], "with": {**said[id]["with"], **options}} for id, options in operations.items()]
+    changed = [{**said[id], "with": {**said[id].get("with", {}), **options}} for id, options in operations.items()]
     file = directory / "options.yaml"
     file.write_text(jsonlib.dumps({"cassette": 1, "title": "Other options", "operations": changed}, default=str))
     return [[file]]

@@ -24,6 +24,7 @@ from tests.support.rehearsal import (
     Thing,
     a_stage,
     starting,
+    with_options,
 )
 from xs2a_sandbox.bank.handlers import lifecycle
 from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, MACHINES, PAYMENT, REMOVED, SCA, Machine
@@ -209,6 +210,11 @@ def newer(stage: Stage, thing: Thing) -> None:
     stage.sign(stage.consent(*OWN[ONE]))
 
 
+def use_twice(stage: Stage, thing: Thing) -> None:
+    assert stage.client.get("/v1/accounts", consent=thing.id).status == 200
+    assert stage.client.get("/v1/accounts", consent=thing.id).status == 401
+
+
 def cancel(stage: Stage, thing: Thing) -> None:
     psu = ONE if stage.status(thing) == "ACTC" else SEVERAL
     assert stage.client.delete(thing.path).status == 202
@@ -231,6 +237,8 @@ WAYS: dict[str, dict[str, Way]] = {
         "refused": moved("consent", refuse),
         "validUntil passes": moved("consent", lambda s, t: s.move(days=400), validUntil=facts.today(300)),
         "newer recurring consent": moved("consent", newer),
+        "used, not recurring": moved("consent", use_twice, recurringIndicator=False),
+        "delete, kept": moved("consent", delete),
         "delete": moved("consent", delete, validUntil=facts.today(300)),
     },
     "transactionStatus": {
@@ -254,9 +262,17 @@ WAYS: dict[str, dict[str, Way]] = {
 }
 
 
+OPTIONS = {
+    "used, not recurring": {"account-list": {"one_off": True}},
+    "delete, kept": {"delete-consent": {"keeps": True}},
+}
+"""The options of operations that let an event happen."""
+
+
 @pytest.mark.parametrize(("event", "state", "to"), arrows(CONSENT))
-def test_a_consent_moves(event: str, state: str, to: str) -> None:
-    assert WAYS["consentStatus"][event](a_stage(), state) == (state, to)
+def test_a_consent_moves(event: str, state: str, to: str, tmp_path: Path) -> None:
+    stage = a_stage(layers=with_options(tmp_path, OPTIONS[event])) if event in OPTIONS else a_stage()
+    assert WAYS["consentStatus"][event](stage, state) == (state, to)
 
 
 @pytest.mark.parametrize(("event", "state", "to"), arrows(PAYMENT))

@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
+from uuid import NAMESPACE_URL, uuid5
 
-from xs2a_sandbox.bank.handlers import bookings
+from xs2a_sandbox.bank.handlers import bookings, signing
+from xs2a_sandbox.bank.handlers.access import LISTS, may
 from xs2a_sandbox.bank.handlers.consents import reference, registered, status_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
@@ -35,6 +37,36 @@ PAGE_SIZE = Option(
     {"type": ["integer", "null"], "minimum": 1},
     deeds=deeds("query.page"),
 )
+RIGHTS = {
+    "rights": Option(
+        "Only what the consent is for is shown: no balances without the right to them, no transactions without theirs, "
+        "and an account by itself only if the consent is for more than the list.",
+        {"type": "boolean"},
+        default=False,
+        deeds=deeds("", "access-missing"),
+    ),
+    "one_off": Option(
+        "A consent that is not recurring lets each address be read once; then it has expired.",
+        {"type": "boolean"},
+        default=False,
+    ),
+}
+IDENTIFIED_BY = {
+    "identified_by": Option(
+        "What an account is called in paths, and in `resourceId`: its IBAN, or the `resourceId` of the test data, else "
+        "a UUID that is made of the IBAN.",
+        {"enum": ["iban", "resourceId"]},
+        default="iban",
+    )
+}
+MEMBERS = {
+    "members": Option(
+        "The members that are shown, of those that the test data have; `ownerName` is else the customer's name, and "
+        "with `rights` it needs one of its own.",
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+    )
+}
+_SHOWN = ("currency", "name", "product", "bic")
 CONSENT_READS = "headers.consent-id headers.psu-ip-address"
 UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown format-error"
 """The errors of `usable_consent`; above what it reads."""
@@ -57,15 +89,17 @@ def shown_lists(*names: str) -> Option:
     reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="accounts",
-    options={"links": LINKS},
+    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
 )
 def list_accounts(call: Call) -> dict[str, Any]:
     """The accounts that the consent covers."""
+    consent = usable_consent(call)
     return {
         "accounts": [
-            _record(call, iban, account, f"{call.self_path}/{iban}")
-            for iban in usable_consent(call)["accounts"]
+            _record(call, consent, iban, account, f"{call.self_path}/{_id(call, iban, account)}")
+            for iban in consent["accounts"]
             if (account := call.state.get("accounts", iban)) is not None
+            and granted(call, consent, "list", {"iban": iban, **account})
         ]
     }
 
@@ -75,37 +109,43 @@ def list_accounts(call: Call) -> dict[str, Any]:
     reads=f"{CONSENT_READS} query.withBalance where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="account",
-    options={"links": LINKS},
+    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
 )
 def read(call: Call) -> dict[str, Any]:
     """One account."""
-    iban, account = _covered(call)
-    return {"account": _record(call, iban, account, call.self_path)}
+    consent, iban, account = _covered(call, "details")
+    return {"account": _record(call, consent, iban, account, call.self_path)}
 
 
 @handler(
     "accounts.balances",
     reads=f"{CONSENT_READS} where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
-    returns="balances",
+    returns="account balances",
+    options=IDENTIFIED_BY | RIGHTS,
 )
 def balances(call: Call) -> dict[str, Any]:
     """An account's balances, with what the session's payments have moved."""
-    iban, account = _covered(call)
-    return {"balances": bookings.balances(account, bookings.movements(call, iban, account))}
+    _, iban, account = _covered(call, "balances")
+    return {"account": reference(call, iban), "balances": _balances(call, iban, account)}
 
 
 @handler(
     "accounts.transactions",
-    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo where.account-id",
+    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
     raises=f"{UNUSABLE} period-invalid resource-not-covered",
-    returns="iban account self next booked pending information",
-    options={"lists": shown_lists("booked", "pending", "information"), "page_size": PAGE_SIZE},
+    returns="iban account self next booked pending information balances",
+    options={
+        "lists": shown_lists("booked", "pending", "information"),
+        "page_size": PAGE_SIZE,
+        **IDENTIFIED_BY,
+        **RIGHTS,
+    },
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """An account's transactions in lists, by their booking date."""
+    """An account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
     is_further = call.options.get("page_size") is not None and call.query.get("page", "1") != "1"
-    iban, account = _covered(call, counts=not is_further)
+    consent, iban, account = _covered(call, "transactions", counts=not is_further)
     filled = lists(call, _entries(call, iban, account))
     following = None
     if (size := call.options.get("page_size")) is not None and filled["booked"] is not None:
@@ -115,6 +155,7 @@ def transactions(call: Call) -> dict[str, Any]:
         "account": reference(call, iban),
         "self": call.self_path.removesuffix("/transactions"),
         "next": following,
+        "balances": _asked_balances(call, consent, iban, account),
         **filled,
     }
 
@@ -124,10 +165,11 @@ def transactions(call: Call) -> dict[str, Any]:
     reads=f"{CONSENT_READS} where.account-id where.transactionId",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="transaction",
+    options=IDENTIFIED_BY | RIGHTS,
 )
 def transaction(call: Call) -> dict[str, Any]:
     """One transaction, whichever list it is in."""
-    iban, account = _covered(call)
+    _, iban, account = _covered(call, "transactions")
     id = call.path["transactionId"]
     for entries in _entries(call, iban, account).values():
         for entry in entries:
@@ -198,7 +240,23 @@ def usable_consent(call: Call, counts: bool = True) -> Document:
         raise BankError("consent-invalid", id=consent_id, status=status)
     if counts and "frequency" in call.checks and not call.headers.get("psu-ip-address"):
         _count(call, consent_id, consent["frequencyPerDay"])
+    if counts and call.options["one_off"] and not consent["recurringIndicator"]:
+        _use_up(call, consent_id)
     return consent
+
+
+def _use_up(call: Call, consent_id: str) -> None:
+    """Notes that the address was read. Raises BankError where it was before, which is the end of the consent."""
+    key = f"{consent_id.lower()} once {call.self_path}"
+    if call.state.get("accesses", key):
+        signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), "used, not recurring")
+        raise BankError("consent-expired", keep=True, id=consent_id)
+    call.state.put("accesses", key, {"day": call.clock.today().isoformat(), "count": 1})
+
+
+def granted(call: Call, consent: Document, right: str, account: Mapping[str, Any]) -> bool:
+    """Tells if the consent gives the right on the account, or nobody looks at its rights."""
+    return not call.options["rights"] or may(consent, right, account)
 
 
 def _count(call: Call, consent_id: str, limit: int) -> None:
@@ -211,24 +269,67 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
     call.state.put("accesses", key, {"day": today, "count": count + 1})
 
 
-def _covered(call: Call, counts: bool = True) -> tuple[str, Document]:
-    id = call.path["account-id"]
-    account = call.state.get("accounts", id) if id in usable_consent(call, counts)["accounts"] else None
-    if account is None:
-        raise BankError("resource-not-covered", id=id)
-    return id, account
+def _covered(call: Call, right: str, counts: bool = True) -> tuple[Document, str, Document]:
+    """The consent, and the account of the path with its IBAN. Raises BankError."""
+    id, consent = call.path["account-id"], usable_consent(call, counts)
+    for iban in consent["accounts"]:
+        account = call.state.get("accounts", iban)
+        if account is not None and _id(call, iban, account) == id:
+            check_right(call, consent, right, {"iban": iban, **account}, id)
+            return consent, iban, account
+    raise BankError("resource-not-covered", id=id)
 
 
-def _record(call: Call, iban: str, account: Document, path: str) -> dict[str, Any]:
+def check_right(call: Call, consent: Document, right: str, account: Mapping[str, Any], id: str) -> None:
+    """Raises BankError `access-missing`."""
+    if not granted(call, consent, right, account):
+        raise BankError("access-missing", id=call.headers.get("consent-id"), right=right, account=id)
+
+
+def _id(call: Call, iban: str, account: Document) -> str:
+    """What paths call the account."""
+    if call.options["identified_by"] == "iban":
+        return iban
+    return str(account.get("resourceId") or uuid5(NAMESPACE_URL, f"iban:{iban}"))
+
+
+def _balances(call: Call, iban: str, account: Document) -> list[Document]:
+    return bookings.balances(account, bookings.movements(call, iban, account))
+
+
+def _asked_balances(call: Call, consent: Document, iban: str, account: Document) -> list[Document] | None:
+    if call.query.get("withBalance") != "true" or not granted(call, consent, "balances", {"iban": iban, **account}):
+        return None
+    return _balances(call, iban, account)
+
+
+def _record(call: Call, consent: Document, iban: str, account: Document, path: str) -> dict[str, Any]:
     """An account as it is shown (spec 2.6)."""
-    record: dict[str, Any] = {"resourceId": iban, "iban": iban}
-    record |= {name: account[name] for name in ("currency", "name", "product", "bic") if name in account}
-    if call.query.get("withBalance") == "true":
-        record["balances"] = bookings.balances(account, bookings.movements(call, iban, account))
-    return record | linked(call, path)
+    record: dict[str, Any] = {"resourceId": _id(call, iban, account), "iban": iban}
+    record |= shown(call, consent, {"iban": iban, **account}, account["psuId"])
+    if (held := _asked_balances(call, consent, iban, account)) is not None:
+        record["balances"] = held
+    return record | linked(call, path, consent, {"iban": iban, **account})
 
 
-def linked(call: Call, path: str) -> dict[str, Any]:
-    """The links of an account or card account, in their container."""
+def shown(
+    call: Call, consent: Document, account: Mapping[str, Any], psu: str, usual: Sequence[str] = _SHOWN
+) -> dict[str, Any]:
+    """The members of an account or card account that are shown, and have a value."""
+    names = call.options.get("members", usual)
+    if "ownerName" in names:
+        allowed = granted(call, consent, "ownerName", account)
+        owner = account.get("ownerName") or (call.state.get("psus", psu) or {}).get("name")
+        account = {**account, "ownerName": owner if allowed else None}
+    return {name: account[name] for name in names if account.get(name) is not None}
+
+
+def linked(call: Call, path: str, consent: Document, account: Mapping[str, Any]) -> dict[str, Any]:
+    """The links of an account or card account that can be followed, in their container."""
     links = call.options["links"]
-    return {links["container"]: {name: {"href": path + suffix} for name, suffix in links["members"].items()}}
+    followed = {
+        name: {"href": path + suffix}
+        for name, suffix in links["members"].items()
+        if suffix.removeprefix("/") not in LISTS or granted(call, consent, suffix.removeprefix("/"), account)
+    }
+    return {links["container"]: followed}

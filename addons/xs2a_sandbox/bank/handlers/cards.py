@@ -5,9 +5,14 @@ from typing import Any
 from xs2a_sandbox.bank.handlers.accounts import (
     CONSENT_READS,
     LINKS,
+    MEMBERS,
+    RIGHTS,
     UNUSABLE,
+    check_right,
+    granted,
     linked,
     lists,
+    shown,
     shown_lists,
     usable_consent,
 )
@@ -24,16 +29,16 @@ _SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccou
     reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="cardAccounts",
-    options={"links": LINKS},
+    options={"links": LINKS, **MEMBERS, **RIGHTS},
 )
 def list_cards(call: Call) -> dict[str, Any]:
     """The card accounts that are paid from accounts of the consent."""
-    covered = usable_consent(call)["accounts"]
+    consent = usable_consent(call)
     return {
         "cardAccounts": [
-            _record(call, id, card, f"{call.self_path}/{id}")
+            _record(call, consent, id, card, f"{call.self_path}/{id}")
             for id, card in call.state.all("cardAccounts").items()
-            if card["linkedAccount"] in covered
+            if card["linkedAccount"] in consent["accounts"] and granted(call, consent, "list", _referable(card))
         ]
     }
 
@@ -43,12 +48,12 @@ def list_cards(call: Call) -> dict[str, Any]:
     reads=f"{CONSENT_READS} query.withBalance where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="cardAccount",
-    options={"links": LINKS},
+    options={"links": LINKS, **MEMBERS, **RIGHTS},
 )
 def read(call: Call) -> dict[str, Any]:
     """One card account."""
-    id, card = _covered(call)
-    return {"cardAccount": _record(call, id, card, call.self_path)}
+    consent, id, card = _covered(call, "details")
+    return {"cardAccount": _record(call, consent, id, card, call.self_path)}
 
 
 @handler(
@@ -56,38 +61,50 @@ def read(call: Call) -> dict[str, Any]:
     reads=f"{CONSENT_READS} where.account-id",
     raises=f"{UNUSABLE} resource-not-covered",
     returns="cardAccount debitAccounting balances",
+    options=RIGHTS,
 )
 def balances(call: Call) -> dict[str, Any]:
     """A card account's balances."""
-    _, card = _covered(call)
+    _, _, card = _covered(call, "balances")
     return {**_referred(card), "balances": card["balances"]}
 
 
 @handler(
     "cards.transactions",
-    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo where.account-id",
+    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
     raises=f"{UNUSABLE} period-invalid resource-not-covered",
-    returns="cardAccount debitAccounting self booked pending",
-    options={"lists": shown_lists("booked", "pending")},
+    returns="cardAccount debitAccounting self booked pending balances",
+    options={"lists": shown_lists("booked", "pending"), **RIGHTS},
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """A card account's transactions in lists, by their booking date."""
-    _, card = _covered(call)
+    """A card account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
+    consent, _, card = _covered(call, "transactions")
     kept = card.get("transactions", {})
     return {
         **_referred(card),
         "self": call.self_path.removesuffix("/transactions"),
+        "balances": _asked_balances(call, consent, card),
         **lists(call, {name: kept.get(name, ()) for name in ("booked", "pending")}),
     }
 
 
-def _covered(call: Call) -> tuple[str, Document]:
-    id = call.path["account-id"]
-    covered = usable_consent(call)["accounts"]
+def _covered(call: Call, right: str) -> tuple[Document, str, Document]:
+    id, consent = call.path["account-id"], usable_consent(call)
     card = call.state.get("cardAccounts", id.lower())
-    if card is None or card["linkedAccount"] not in covered:
+    if card is None or card["linkedAccount"] not in consent["accounts"]:
         raise BankError("resource-not-covered", id=id)
-    return id.lower(), card
+    check_right(call, consent, right, _referable(card), id)
+    return consent, id.lower(), card
+
+
+def _referable(card: Document) -> dict[str, Any]:
+    """The card account with the IBAN of the account that pays for it: a consent for either is one for the card."""
+    return {**card, "iban": card["linkedAccount"]}
+
+
+def _asked_balances(call: Call, consent: Document, card: Document) -> Any:
+    allowed = call.query.get("withBalance") == "true" and granted(call, consent, "balances", _referable(card))
+    return card["balances"] if allowed else None
 
 
 def _referred(card: Document) -> dict[str, Any]:
@@ -97,9 +114,10 @@ def _referred(card: Document) -> dict[str, Any]:
     }
 
 
-def _record(call: Call, id: str, card: Document, path: str) -> dict[str, Any]:
+def _record(call: Call, consent: Document, id: str, card: Document, path: str) -> dict[str, Any]:
     """A card account as it is shown."""
-    record: dict[str, Any] = {"resourceId": id, **{name: card[name] for name in _SHOWN if name in card}}
-    if call.query.get("withBalance") == "true":
-        record["balances"] = card["balances"]
-    return record | linked(call, path)
+    psu = (call.state.get("accounts", card["linkedAccount"]) or {}).get("psuId", "")
+    record: dict[str, Any] = {"resourceId": id, **shown(call, consent, _referable(card), psu, _SHOWN)}
+    if (held := _asked_balances(call, consent, card)) is not None:
+        record["balances"] = held
+    return record | linked(call, path, consent, _referable(card))

@@ -1,21 +1,24 @@
 """Consents: created, read, deleted (spec 2.2 to 2.5, 3.1)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from xs2a_sandbox.bank.handlers import signing
+from xs2a_sandbox.bank.handlers.access import KINDS, LISTS, NAMED, kind_of, references
 from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, BEGUN, NOTHING_BEGUN, WITH_RESOURCE, begun
 from xs2a_sandbox.bank.handlers.lifecycle import CONSENT
 from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option, handler
+from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.clock import beginning
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 _LISTS = ("balances", "transactions")
-_MEMBERS = ("iban", "bban", "pan", "maskedPan", "msisdn", "currency")
+_NUMBERS = ("iban", "bban", "pan", "maskedPan", "msisdn")
+"""The members of a reference that an account is found by."""
+_MEMBERS = (*_NUMBERS, "currency")
 
 
 _STATUS = {"enum": ["received", "valid"]}
@@ -37,6 +40,18 @@ _STATUS = {"enum": ["received", "valid"]}
             },
             required=True,
         ),
+        "kinds": Option(
+            "Which kinds of access a consent may ask for, beside accounts by name: the accounts are then those of the "
+            "customer who authorises it, and the access is kept as it was sent. Where this is left out, "
+            "`availableAccounts` stands for all accounts of the bank, and nothing else may be asked for.",
+            {"type": "array", "items": {"enum": list(KINDS)}, "uniqueItems": True},
+            deeds=deeds("", "access-not-offered"),
+        ),
+        "ends_older": Option(
+            "A recurring consent ends the older ones of its customers, once it is authorised.",
+            {"type": "boolean"},
+            default=True,
+        ),
         "reuse": Option(
             "A single preconfigured account answers with its preconfigured consent.", {"type": "boolean"}, default=False
         ),
@@ -50,16 +65,10 @@ def create(call: Call) -> dict[str, Any]:
     today = call.clock.today().isoformat()
     if body["validUntil"] < today:
         raise BankError("period-invalid", path="/validUntil", expected=f"validUntil must not be before {today}")
-    everything = access.get("availableAccounts") == "allAccounts"
-    if everything:
-        ibans = list(call.state.all("accounts"))
-    else:
-        ibans = list(dict.fromkeys(held_account(call, ref, at) for ref, at in _references(access)))
-    if not ibans:
-        text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
-        raise BankError("format-error", path="/access", expected=text)
-    status = call.options["status"]["all" if everything else "named"]
-    if call.options["reuse"] and not everything and (id := _preconfigured(call, ibans)):
+    kinds = call.options.get("kinds")
+    kind, ibans, kept = _documented(call, access) if kinds is None else _offered(call, access, kinds)
+    status = call.options["status"]["named" if kind == NAMED else "all"]
+    if call.options["reuse"] and kind == NAMED and (id := _preconfigured(call, ibans)):
         _restore(call, id)
         return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}", **NOTHING_BEGUN}
     id = call.new_id()
@@ -68,15 +77,38 @@ def create(call: Call) -> dict[str, Any]:
         "sequence": call.next_number(),
         "consentStatus": status,
         "accounts": ibans,
-        "access": {name: [listed(ref) for ref in access.get(name) or ()] for name in _LISTS},
+        "access": kept,
         "recurringIndicator": body["recurringIndicator"],
         "validUntil": body["validUntil"],
         "frequencyPerDay": body["frequencyPerDay"],
         "lastActionDate": today,
         **redirects(call),
+        **({} if call.options["ends_older"] else {"endsOlder": False}),
     }
     call.state.put("consents", id, document)
     return {"consentId": id, "consentStatus": status, "self": path, **begun(call, FAMILIES["consent"], id, path)}
+
+
+def _documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[str], dict[str, Any]]:
+    """The kind of access, its accounts, and what is kept of it, by the documented interface. Raises BankError."""
+    if access.get("availableAccounts") == "allAccounts":
+        kind, ibans = "availableAccounts", list(call.state.all("accounts"))
+    else:
+        named = list(references({name: access.get(name) for name in _LISTS}))
+        kind, ibans = NAMED, list(dict.fromkeys(held_account(call, reference, at) for reference, at in named))
+    if not ibans:
+        text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
+        raise BankError("format-error", path="/access", expected=text)
+    return kind, ibans, {name: [listed(reference) for reference in access.get(name) or ()] for name in _LISTS}
+
+
+def _offered(call: Call, access: Mapping[str, Any], kinds: Sequence[str]) -> tuple[str, list[str], dict[str, Any]]:
+    """The same, where the accounts are those of the customer. Raises BankError."""
+    kind = kind_of(access)
+    if kind not in (NAMED, *kinds):
+        raise BankError("access-not-offered", path="/access", kind=kind)
+    ibans = list(dict.fromkeys(held_account(call, reference, at) for reference, at in references(access)))
+    return kind, ibans, {name: value for name, value in access.items() if value is not None}
 
 
 _SHOWN = "access recurringIndicator validUntil frequencyPerDay lastActionDate consentStatus".split()
@@ -86,16 +118,19 @@ _SHOWN = "access recurringIndicator validUntil frequencyPerDay lastActionDate co
     "consents.read",
     reads="where.consentId",
     raises="consent-unknown",
-    returns=" ".join(["consent", *(f"consent.{name}" for name in _SHOWN)]),
+    returns=" ".join(["consent", *(f"consent.{name}" for name in _SHOWN), "access", "self"]),
 )
 def read(call: Call) -> dict[str, Any]:
-    """The whole consent; the operation decides what of it is said."""
+    """The whole consent, and `access` as it was asked for; the operation decides what of it is said."""
     _, consent = registered(call, call.path["consentId"])
     access = consent.get("access", {})
+    covered = [reference(call, iban) for iban in consent["accounts"]]
     return {
+        "access": access or dict.fromkeys(LISTS, covered),
+        "self": call.self_path,
         "consent": {
             "access": {
-                "accounts": [reference(call, iban) for iban in consent["accounts"]],
+                "accounts": covered,
                 "balances": access.get("balances", []),
                 "transactions": access.get("transactions", []),
             },
@@ -104,7 +139,7 @@ def read(call: Call) -> dict[str, Any]:
             "frequencyPerDay": consent["frequencyPerDay"],
             "lastActionDate": consent["lastActionDate"],
             "consentStatus": status_of(consent),
-        }
+        },
     }
 
 
@@ -115,11 +150,23 @@ def status(call: Call) -> dict[str, Any]:
     return {"consentStatus": status_of(consent)}
 
 
-@handler("consents.delete", reads="where.consentId", raises="consent-unknown")
+@handler(
+    "consents.delete",
+    reads="where.consentId",
+    raises="consent-unknown",
+    options={
+        "keeps": Option(
+            "The consent stays, as terminatedByTpp unless it has ended before.", {"type": "boolean"}, default=False
+        )
+    },
+)
 def delete(call: Call) -> dict[str, Any]:
-    """The consent is unknown from now on."""
+    """The consent is unknown from now on, or is kept as one that the TPP has ended."""
     id, _ = registered(call, call.path["consentId"])
-    call.state.delete("consents", id)
+    if call.options["keeps"]:
+        signing.move(call, FAMILIES["consent"], id, "delete, kept")
+    else:
+        call.state.delete("consents", id)
     return {}
 
 
@@ -163,15 +210,26 @@ def listed(reference: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
-    """The IBAN of an account that the body refers to at `pointer`.
+    """The IBAN of an account that the body refers to at `pointer`, by the first of its numbers.
 
-    Raises BankError: `account-not-held`, or `format-error` for another currency than the account's.
+    Raises BankError: `account-not-held`, or `format-error` for no number at all and for another currency.
     """
-    iban: str = reference["iban"]
-    if call.state.get("accounts", iban) is None:
-        raise BankError("account-not-held", path=f"{pointer}/iban", id=iban)
-    check_currency(call, reference, pointer)
+    name = next((name for name in _NUMBERS if reference.get(name)), None)
+    if name is None:
+        raise BankError("format-error", path=pointer, expected=f"one of {', '.join(_NUMBERS)} is needed")
+    number: str = reference[name]
+    iban = number if name == "iban" else _iban(call, name, number)
+    if iban is None or call.state.get("accounts", iban) is None:
+        raise BankError("account-not-held", path=f"{pointer}/{name}", id=number)
+    check_currency(call, {**reference, "iban": iban}, pointer)
     return iban
+
+
+def _iban(call: Call, name: str, number: str) -> str | None:
+    """The IBAN of the account that has another number, or of the one that a card is paid from."""
+    accounts, cards = call.state.all("accounts"), call.state.all("cardAccounts").values()
+    linked = (card["linkedAccount"] for card in cards if card.get(name) == number)
+    return next((iban for iban, account in accounts.items() if account.get(name) == number), next(linked, None))
 
 
 def check_currency(call: Call, reference: Mapping[str, Any], pointer: str) -> None:
@@ -181,12 +239,6 @@ def check_currency(call: Call, reference: Mapping[str, Any], pointer: str) -> No
     if account and currency != account["currency"]:
         text = f"currency must be {account['currency']}, that of the account {iban}, or left out, not {currency}"
         raise BankError("format-error", path=f"{pointer}/currency", expected=text)
-
-
-def _references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    for name in _LISTS:
-        for position, entry in enumerate(access.get(name) or ()):
-            yield entry, f"/access/{name}/{position}"
 
 
 def _preconfigured(call: Call, ibans: list[str]) -> str | None:

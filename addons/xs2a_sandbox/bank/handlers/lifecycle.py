@@ -115,7 +115,7 @@ SCA = _machine(
 CONSENT = _machine(
     "consentStatus",
     "Consents",
-    "rejected expired",
+    "rejected expired terminatedByTpp",
     (NONE, "create", "received"),
     (NONE, "create for all accounts", "valid"),
     ("received partiallyAuthorised", "authorised by all", "valid"),
@@ -123,18 +123,19 @@ CONSENT = _machine(
     ("received partiallyAuthorised", "refused", "rejected"),
     ("received partiallyAuthorised valid", "validUntil passes", "expired"),
     ("valid", "newer recurring consent", "expired"),
+    ("valid", "used, not recurring", "expired"),
+    ("received partiallyAuthorised valid", "delete, kept", "terminatedByTpp"),
     ("received partiallyAuthorised valid rejected expired", "delete", REMOVED),
     deviations=(
         _deviation("A consent that nobody has authorised expires, too.", more="received|partiallyAuthorised>expired"),
         _deviation(
-            "DELETE removes: afterwards the consent is unknown, not `terminatedByTpp`.",
-            less="received|partiallyAuthorised|valid>terminatedByTpp",
+            "DELETE removes, unless a dialect keeps the consent as `terminatedByTpp`: afterwards it is unknown.",
             more="received|partiallyAuthorised|valid|rejected|expired>removed",
         ),
         _deviation(
             "There is no online banking in which the customer could revoke a consent.", less="valid>revokedByPsu"
         ),
-        _deviation("A consent that is not recurring does not expire when it has been used once."),
+        _deviation("A consent that is not recurring expires when it has been used once, where a dialect says so."),
     ),
 )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from xs2a_sandbox.bank.handlers.access import granted
 from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA, Machine
 from xs2a_sandbox.bank.handlers.schedule import first_day
 from xs2a_sandbox.cassette import Call
@@ -161,7 +162,9 @@ def moved(call: Call, id: str, authorisation: Document, event: str, **changes: A
 
 
 def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
-    """The customers who may sign, in the order of the accounts."""
+    """The customers who may sign, in the order of the accounts; all, where a consent is for those of who signs it."""
+    if family.name == "consent" and not resource["accounts"]:
+        return list(call.state.all("psus"))
     return list(dict.fromkeys(psu for iban in ibans(call, family, resource) for psu in _signatories(call, iban)))
 
 
@@ -172,7 +175,8 @@ def needed(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
     """
     if family.name == "basket":
         parts = [(other, member) for other, _, member in members(call, resource)]
-        return {psu for part in parts for psu in needed(call, *part) or holders(call, *part)}
+        settled = [part for part in parts if ibans(call, *part)]
+        return {psu for part in settled for psu in needed(call, *part) or holders(call, *part)}
     groups = (_signatories(call, iban) for iban in ibans(call, family, resource))
     return {psu for group in groups if len(group) > 1 for psu in group}
 
@@ -220,6 +224,10 @@ def _complete(call: Call, family: Family, id: str, resource: Document) -> None:
     if not move(call, family, id, _completion(call, family, resource)):
         return
     if family.name == "consent":
+        consent = call.state.get("consents", id) or {}
+        if not consent["accounts"]:
+            signers = consent[f"{AUTHORISATIONS}SignedBy"]
+            call.state.put("consents", id, dict(granted(consent, call.state.all("accounts"), signers)))
         _end_older(call, id)
     if family.name == "basket":
         signers = set(resource[f"{family.listed}SignedBy"])
@@ -265,7 +273,7 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
 def _end_older(call: Call, id: str) -> None:
     """A new recurring consent ends its customers' older ones, those of the test data included."""
     newest = call.state.get("consents", id)
-    if newest is None or not newest["recurringIndicator"]:
+    if newest is None or not newest["recurringIndicator"] or newest.get("endsOlder") is False:
         return
     customers = _customers(call, newest)
     for other, consent in call.state.all("consents").items():

@@ -1,0 +1,96 @@
+"""What a consent lets be seen: the kinds of access, the accounts that come of them, and the rights on each."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from xs2a_sandbox.errors import BankError
+
+LISTS = ("accounts", "balances", "transactions")
+"""The members of an access that name accounts; empty lists leave the choice to the customer and the bank."""
+ADDITIONAL = ("ownerName", "trustedBeneficiaries")
+NAMED, BANK_OFFERED = "named", "bankOffered"
+_LISTED = frozenset({"list"})
+_RIGHTS = {
+    "availableAccounts": _LISTED,
+    "availableAccountsWithBalance": _LISTED | {"balances"},
+    "allPsd2": _LISTED | {"details", "balances", "transactions"},
+}
+"""The rights on every account of the customer, by the kind of access."""
+KINDS = (*_RIGHTS, BANK_OFFERED)
+"""The kinds of access that name no accounts."""
+_WITH_NAME = "allAccountsWithOwnerName"
+_IDENTIFIERS = ("iban", "bban", "msisdn", "pan", "maskedPan")
+
+
+def kind_of(access: Mapping[str, Any]) -> str:
+    """One of KINDS, or `named`. Raises BankError where it is none, or several at once."""
+    kinds = [kind for kind in _RIGHTS if access.get(kind)]
+    if any(True for _ in references(access)):
+        kinds.append(NAMED)
+    if not kinds and any(access.get(name) is not None for name in LISTS):
+        return BANK_OFFERED
+    if len(kinds) == 1:
+        return kinds[0]
+    text = "access must name accounts, or " + ", or ".join(f"say {kind}" for kind in _RIGHTS)
+    raise BankError("format-error", path="/access", expected=f"{text}{'; not several at once' if kinds else ''}")
+
+
+def references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The accounts that it names, each with its place in the request."""
+    additional = access.get("additionalInformation") or {}
+    for parent, lists, names in (("/access", access, LISTS), ("/access/additionalInformation", additional, ADDITIONAL)):
+        for name in names:
+            for position, reference in enumerate(lists.get(name) or ()):
+                yield reference, f"{parent}/{name}/{position}"
+
+
+def refers(reference: Mapping[str, Any], account: Mapping[str, Any]) -> bool:
+    """Tells if the reference means the account; that of a card means a card account alone."""
+    return any(reference.get(name) and reference[name] == account.get(name) for name in _IDENTIFIERS)
+
+
+def may(consent: Mapping[str, Any], right: str, account: Mapping[str, Any]) -> bool:
+    """Tells if it gives the right on an account that it covers: list, details, balances, transactions or ownerName.
+
+    A consent of the test data that does not say what it is for gives all of them.
+    """
+    access = consent.get("access")
+    if access is None:
+        return True
+    for kind, rights in _RIGHTS.items():
+        if access.get(kind):
+            return right in rights or (right == "ownerName" and access[kind] == _WITH_NAME)
+    if right in ("list", "details"):
+        named = [reference for name in LISTS for reference in access.get(name) or ()]
+    elif right == "ownerName":
+        named = (access.get("additionalInformation") or {}).get(right) or []
+    else:
+        named = access.get(right) or []
+    return any(refers(reference, account) for reference in named)
+
+
+def granted(
+    consent: Mapping[str, Any], accounts: Mapping[str, Mapping[str, Any]], signers: Collection[str | None]
+) -> Mapping[str, Any]:
+    """The consent with the accounts of those who have signed it, where it named none.
+
+    Of a joint account all holders must have signed. Empty lists name the accounts from now on.
+    """
+    access = consent["access"]
+    kinds = access.get("restrictedTo") or ()
+    ibans = [
+        iban
+        for iban, account in accounts.items()
+        if set(account.get("signatories") or [account["psuId"]]) <= set(signers)
+        and (not kinds or account.get("cashAccountType") in kinds)
+    ]
+    if not any(access.get(kind) for kind in _RIGHTS):
+        named = [{"iban": iban, "currency": accounts[iban]["currency"]} for iban in ibans]
+        access = _filled(access, LISTS, named)
+        if additional := access.get("additionalInformation"):
+            access = {**access, "additionalInformation": _filled(additional, ADDITIONAL, named)}
+    return {**consent, "accounts": ibans, "access": access}
+
+
+def _filled(lists: Mapping[str, Any], names: Sequence[str], named: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: named if name in names and value is not None else value for name, value in lists.items()}

@@ -1,0 +1,96 @@
+"""A real `serve` that speaks NextGenPSD2 1.3, and a TPP that asks it over HTTP, in a session for each test."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support import serving
+from tests.support.berlin_group import HAS_OPENAPI, validate_answer
+
+OSKAR, SAVINGS, PETRA = "DE47999888770000200002", "DE25999888770000200010", "DE15999888770000300003"
+JOINT = "DE16999888770000600006"
+PASSWORDS = {"nora": "nordlicht", "oskar": "ostwind", "petra": "pusteblume"}
+CODES = {"oskar": "222222", "petra": "333333"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tpp:
+    """Asks with the headers that every request needs; `prefix` leads to a session of its own.
+
+    Every answer fits the Berlin Group's OpenAPI file as it is, if that is there.
+    """
+
+    http: httpx.Client
+    prefix: str
+
+    def request(
+        self, method: str, path: str, *, consent: str = "", headers: Mapping[str, str] | None = None, **more: Any
+    ) -> httpx.Response:
+        usual = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.7"}
+        named = {"Consent-ID": consent} if consent else {}
+        answer = self.http.request(method, self.prefix + path, headers={**usual, **named, **(headers or {})}, **more)
+        if HAS_OPENAPI and "authorisations" not in path:
+            target = answer.request.url.raw_path.decode()
+            validate_answer(method, target, answer.status_code, answer.headers, answer.content, prefix=self.prefix)
+        return answer
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.request("GET", path, **more)
+
+    def consents(self, access: Mapping[str, Any], **more: Any) -> httpx.Response:
+        """The answer to a new consent; members of the body, and `headers`, may be said."""
+        headers = more.pop("headers", None)
+        body = {
+            "access": access,
+            "recurringIndicator": True,
+            "validUntil": "9999-12-31",
+            "frequencyPerDay": 4,
+            "combinedServiceIndicator": False,
+            **more,
+        }
+        return self.request("POST", "/v1/consents", json=body, headers=headers)
+
+    def authorise(self, path: str, psu: str) -> str:
+        """The scaStatus after the customer has done all steps of an authorisation, embedded."""
+        headers = {"PSU-ID": psu}
+        answer = self.request("PUT", path, json={"psuData": {"password": PASSWORDS[psu]}}, headers=headers).json()
+        if answer["scaStatus"] == "psuAuthenticated":
+            method = answer["scaMethods"][0]["authenticationMethodId"]
+            answer = self.request("PUT", path, json={"authenticationMethodId": method}, headers=headers).json()
+        if answer["scaStatus"] == "scaMethodSelected":
+            answer = self.request("PUT", path, json={"scaAuthenticationData": CODES[psu]}, headers=headers).json()
+        return str(answer["scaStatus"])
+
+    def consent(self, access: Mapping[str, Any], psu: str = "oskar", **more: Any) -> str:
+        """The id of a consent that the customer has authorised."""
+        made = self.consents(access, headers={"PSU-ID": psu, "TPP-Redirect-Preferred": "false"}, **more)
+        assert made.status_code == 201, made.text
+        path = made.json()["_links"]["updatePsuAuthentication"]["href"]
+        assert self.authorise(path, psu) in ("finalised", "exempted")
+        return str(made.json()["consentId"])
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Serving]:
+    with serving.served(tmp_path_factory.mktemp("bank"), "--dialect", "berlin-group-1.3") as one:
+        yield one
+
+
+@pytest.fixture
+def tpp(served: serving.Serving) -> Iterator[Tpp]:
+    with httpx.Client(base_url=served.direct, trust_env=False, timeout=20) as client:
+        yield Tpp(client, f"/s/test-{uuid.uuid4().hex}")
+
+
+def said(answer: httpx.Response) -> tuple[int, str]:
+    """The status and the code of an error, whose body has the shape of the Berlin Group's."""
+    (message,) = answer.json()["tppMessages"]
+    assert set(answer.json()) <= {"tppMessages"}
+    assert message["category"] == "ERROR"
+    assert message["text"]
+    assert set(message) <= {"category", "code", "path", "text"}
+    return answer.status_code, str(message["code"])

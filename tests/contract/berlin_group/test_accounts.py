@@ -1,0 +1,165 @@
+"""Account information as NextGenPSD2 1.3 has it: what is shown, and only what the consent is for."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.contract.berlin_group.conftest import OSKAR, SAVINGS, Tpp, said
+
+FROM = {"bookingStatus": "both", "dateFrom": "2020-01-01"}
+CARD = "5a2e6c10-84f7-4d0b-9b3e-c1d7708f4a01"
+
+
+def only(tpp: Tpp, consent: str, **query: str) -> Any:
+    (account,) = tpp.get("/v1/accounts", consent=consent, params=query).json()["accounts"]
+    return account
+
+
+def test_an_account_shows_what_there_is_to_say(tpp: Tpp) -> None:
+    id = tpp.consent({"allPsd2": "allAccountsWithOwnerName"})
+    account, savings = tpp.get("/v1/accounts", consent=id).json()["accounts"]
+    path = f"/v1/accounts/{account['resourceId']}"
+
+    assert UUID(account["resourceId"])
+    assert account | {"resourceId": 0} == {
+        "resourceId": 0,
+        "iban": OSKAR,
+        "msisdn": "+49 170 0002002",
+        "currency": "EUR",
+        "ownerName": "Oskar Petersen",
+        "name": "Girokonto",
+        "displayName": "Haushalt",
+        "product": "Girokonto Hafen",
+        "cashAccountType": "CACC",
+        "status": "enabled",
+        "bic": "SANDDEFFXXX",
+        "usage": "PRIV",
+        "details": "Kontokorrent ohne Dispositionskredit",
+        "_links": {"balances": {"href": f"{path}/balances"}, "transactions": {"href": f"{path}/transactions"}},
+    }
+    assert savings["iban"] == SAVINGS
+    assert tpp.get(path, consent=id).json() == {"account": account}
+
+
+def test_an_account_without_a_resource_id_has_one_that_stays(tpp: Tpp) -> None:
+    first, second = (only(tpp, tpp.consent({"accounts": [{"iban": OSKAR}]})) for _ in range(2))
+
+    assert first["resourceId"] == second["resourceId"] != OSKAR
+
+
+def test_balances(tpp: Tpp) -> None:
+    id = tpp.consent({"allPsd2": "allAccounts"})
+    path = tpp.get("/v1/accounts", consent=id).json()["accounts"][0]["_links"]["balances"]["href"]
+    shown = tpp.get(path, consent=id).json()
+
+    assert shown["account"] == {"iban": OSKAR, "currency": "EUR"}
+    kinds = {balance["balanceType"]: balance["balanceAmount"] for balance in shown["balances"]}
+    assert kinds["closingBooked"] == {"amount": "5318.22", "currency": "EUR"}
+    assert kinds.keys() == {"closingBooked", "interimAvailable", "forwardAvailable"}
+
+
+@pytest.mark.parametrize("path", ["/v1/accounts", "/v1/accounts/{id}", "/v1/accounts/{id}/transactions"])
+def test_balances_come_with_what_asks_for_them(tpp: Tpp, path: str) -> None:
+    id = tpp.consent({"balances": [{"iban": OSKAR}], "transactions": [{"iban": OSKAR}]})
+    target = path.format(id=only(tpp, id)["resourceId"])
+
+    with_them = tpp.get(target, consent=id, params={**FROM, "withBalance": "true"}).text
+    assert "closingBooked" in with_them
+    assert "closingBooked" not in tpp.get(target, consent=id, params={**FROM, "withBalance": "false"}).text
+
+
+RIGHTS = {
+    "accounts": ({"accounts": [{"iban": OSKAR}]}, {"details"}),
+    "balances": ({"balances": [{"iban": OSKAR}]}, {"details", "balances"}),
+    "transactions": ({"transactions": [{"iban": OSKAR}]}, {"details", "transactions"}),
+    "allPsd2": ({"allPsd2": "allAccounts"}, {"details", "balances", "transactions"}),
+    "availableAccounts": ({"availableAccounts": "allAccounts"}, set()),
+    "availableAccountsWithBalance": ({"availableAccountsWithBalance": "allAccounts"}, {"balances"}),
+    "bankOffered": ({"accounts": [], "balances": []}, {"details", "balances"}),
+}
+
+
+@pytest.mark.parametrize("kind", RIGHTS)
+def test_only_what_the_consent_is_for_is_shown(tpp: Tpp, kind: str) -> None:
+    access, rights = RIGHTS[kind]
+    id = tpp.consent(access)
+    account = tpp.get("/v1/accounts", consent=id, params={"withBalance": "true"}).json()["accounts"][0]
+    path = f"/v1/accounts/{account['resourceId']}"
+
+    assert ("balances" in account) == ("balances" in rights)
+    assert account["_links"].keys() == rights - {"details"}
+    assert "ownerName" not in account
+    targets = {"details": path, "balances": f"{path}/balances", "transactions": f"{path}/transactions"}
+    for right, target in targets.items():
+        answer = tpp.get(target, consent=id, params=FROM)
+        assert answer.status_code == 200 if right in rights else said(answer) == (401, "CONSENT_INVALID")
+
+
+def test_an_owner_is_named_where_that_is_asked_for(tpp: Tpp) -> None:
+    listed = [{"iban": OSKAR}]
+    id = tpp.consent({"accounts": [*listed, {"iban": SAVINGS}], "additionalInformation": {"ownerName": listed}})
+    first, second = tpp.get("/v1/accounts", consent=id).json()["accounts"]
+
+    assert first["ownerName"] == "Oskar Petersen"
+    assert "ownerName" not in second
+
+
+def test_an_account_of_somebody_else_is_unknown(tpp: Tpp) -> None:
+    foreign = only(tpp, tpp.consent({"allPsd2": "allAccounts"}, "petra"))["resourceId"]
+    id = tpp.consent({"allPsd2": "allAccounts"})
+
+    assert said(tpp.get(f"/v1/accounts/{foreign}", consent=id)) == (404, "RESOURCE_UNKNOWN")
+    assert said(tpp.get(f"/v1/accounts/{OSKAR}", consent=id)) == (404, "RESOURCE_UNKNOWN")
+
+
+def test_transactions_are_in_the_lists_that_are_asked_for(tpp: Tpp) -> None:
+    id = tpp.consent({"transactions": [{"iban": OSKAR}]})
+    path = only(tpp, id)["_links"]["transactions"]["href"]
+
+    def lists(status: str) -> set[str]:
+        query = {"bookingStatus": status, "dateFrom": "2020-01-01"}
+        shown = tpp.get(path, consent=id, params=query).json()
+        assert shown["account"] == {"iban": OSKAR, "currency": "EUR"}
+        return set(shown["transactions"]) - {"_links"}
+
+    assert lists("booked") == {"booked"}
+    assert lists("pending") == {"pending"}
+    assert lists("both") == {"booked", "pending"}
+    assert lists("information") == {"information"}
+    assert lists("all") == {"booked", "pending", "information"}
+
+
+def test_an_entry_leads_to_itself(tpp: Tpp) -> None:
+    id = tpp.consent({"transactions": [{"iban": OSKAR}]})
+    account = only(tpp, id)
+    shown = tpp.get(account["_links"]["transactions"]["href"], consent=id, params=FROM).json()["transactions"]
+    entry = shown["booked"][0]
+
+    assert shown["_links"]["account"]["href"] == f"/v1/accounts/{account['resourceId']}"
+    details = tpp.get(entry["_links"]["transactionDetails"]["href"], consent=id).json()["transactionsDetails"]
+    assert details == {name: value for name, value in entry.items() if name != "_links"}
+
+
+def test_a_period_has_to_begin_somewhere(tpp: Tpp) -> None:
+    id = tpp.consent({"transactions": [{"iban": OSKAR}]})
+    path = only(tpp, id)["_links"]["transactions"]["href"]
+
+    assert said(tpp.get(path, consent=id, params={"bookingStatus": "booked"})) == (400, "FORMAT_ERROR")
+    assert tpp.get(path, consent=id, params={"bookingStatus": "information"}).status_code == 200
+
+
+@pytest.mark.parametrize("access", [{"allPsd2": "allAccounts"}, {"balances": [{"maskedPan": "499999******2002"}]}])
+def test_a_card_account(tpp: Tpp, access: dict[str, Any]) -> None:
+    id = tpp.consent(access)
+    (card,) = tpp.get("/v1/card-accounts", consent=id, params={"withBalance": "true"}).json()["cardAccounts"]
+
+    assert (card["resourceId"], card["maskedPan"], card["status"]) == (CARD, "499999******2002", "enabled")
+    assert {balance["balanceType"] for balance in card["balances"]} == {"interimBooked", "expected"}
+    assert tpp.get(f"/v1/card-accounts/{CARD}/balances", consent=id).status_code == 200
+    entries = tpp.get(f"/v1/card-accounts/{CARD}/transactions", consent=id, params=FROM)
+    if "allPsd2" in access:
+        assert set(entries.json()["cardTransactions"]) == {"booked", "pending", "_links"}
+    else:
+        assert said(entries) == (401, "CONSENT_INVALID")
+        assert tpp.get("/v1/accounts", consent=id).json()["accounts"] == []

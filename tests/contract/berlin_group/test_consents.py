@@ -1,0 +1,183 @@
+"""Consents as NextGenPSD2 1.3 has them: what may be asked for, how they are authorised, and how they end."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.berlin_group.conftest import JOINT, OSKAR, PETRA, SAVINGS, Tpp, said
+
+EMBEDDED = {"TPP-Redirect-Preferred": "false"}
+WHOLE = {name: [{"iban": OSKAR, "currency": "EUR"}] for name in ("accounts", "balances", "transactions")}
+
+
+def test_a_consent_is_created_with_its_location_and_links(tpp: Tpp) -> None:
+    made = tpp.consents(WHOLE)
+    id = made.json()["consentId"]
+
+    assert made.status_code == 201
+    assert made.headers["location"] == f"/v1/consents/{id}"
+    assert made.headers["aspsp-sca-approach"] == "REDIRECT"
+    assert made.json()["consentStatus"] == "received"
+    links = {name: link["href"] for name, link in made.json()["_links"].items()}
+    assert links["self"] == f"/v1/consents/{id}"
+    assert links["status"] == f"/v1/consents/{id}/status"
+    assert links["scaStatus"].startswith(f"/v1/consents/{id}/authorisations/")
+    assert f"/sca/consents?consent_id={id}" in links["scaRedirect"]
+    assert links.keys() == {"self", "status", "scaStatus", "scaRedirect"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "approach", "link"),
+    [
+        ({"PSU-ID": "oskar", **EMBEDDED}, "EMBEDDED", "updatePsuAuthentication"),
+        (EMBEDDED, "EMBEDDED", "updatePsuIdentification"),
+        ({"TPP-Decoupled-Preferred": "true"}, "DECOUPLED", "updatePsuIdentification"),
+        ({"TPP-Explicit-Authorisation-Preferred": "true"}, "REDIRECT", "startAuthorisation"),
+        (
+            {"TPP-Explicit-Authorisation-Preferred": "true", "PSU-ID": "oskar", **EMBEDDED},
+            "EMBEDDED",
+            "startAuthorisationWithPsuAuthentication",
+        ),
+        (
+            {"TPP-Explicit-Authorisation-Preferred": "true", **EMBEDDED},
+            "EMBEDDED",
+            "startAuthorisationWithPsuIdentification",
+        ),
+    ],
+)
+def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach: str, link: str) -> None:
+    made = tpp.consents({"allPsd2": "allAccounts"}, headers=headers)
+    apart = link.startswith("start")
+
+    assert made.headers["aspsp-sca-approach"] == approach
+    assert made.json()["_links"].keys() == {"self", "status", link, *([] if apart else ["scaStatus"])}
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        {"allPsd2": "allAccounts"},
+        {"accounts": [], "balances": [], "transactions": [], "allPsd2": "allAccountsWithOwnerName"},
+        {"availableAccounts": "allAccounts"},
+        {"availableAccountsWithBalance": "allAccounts"},
+        WHOLE,
+        {"accounts": [{"iban": OSKAR}]},
+        {"accounts": [{"iban": OSKAR}, {"iban": SAVINGS}], "balances": [{"iban": SAVINGS}]},
+        {"balances": [{"iban": OSKAR}], "additionalInformation": {"ownerName": [{"iban": OSKAR}]}},
+        {"accounts": [{"msisdn": "+49 170 0002002"}]},
+    ],
+)
+def test_what_was_asked_for_is_given_back(tpp: Tpp, access: dict[str, Any]) -> None:
+    id = tpp.consent(access)
+    shown = tpp.get(f"/v1/consents/{id}").json()
+
+    assert shown["access"] == access
+    assert shown["consentStatus"] == "valid"
+    assert (shown["recurringIndicator"], shown["validUntil"], shown["frequencyPerDay"]) == (True, "9999-12-31", 4)
+
+
+@pytest.mark.parametrize("psu", ["nora", "oskar", "petra"])
+@pytest.mark.parametrize("explicit", [False, True])
+@pytest.mark.parametrize("access", [{"allPsd2": "allAccounts"}, {"availableAccounts": "allAccounts"}, {"accounts": []}])
+def test_customers_with_no_one_and_two_methods_authorise(
+    tpp: Tpp, psu: str, explicit: bool, access: dict[str, Any]
+) -> None:
+    headers = {"PSU-ID": psu, **EMBEDDED, **({"TPP-Explicit-Authorisation-Preferred": "true"} if explicit else {})}
+    made = tpp.consents(access, headers=headers).json()
+    if explicit:
+        start = made["_links"]["startAuthorisationWithPsuAuthentication"]["href"]
+        begun = tpp.request("POST", start, headers=headers)
+        assert begun.status_code == 201
+        made = begun.json() | {"consentId": made["consentId"]}
+    path = made["_links"]["updatePsuAuthentication"]["href"]
+
+    assert tpp.authorise(path, psu) == ("exempted" if psu == "nora" else "finalised")
+    assert tpp.get(f"/v1/consents/{made['consentId']}/status").json()["consentStatus"] == "valid"
+
+
+def test_the_accounts_are_those_of_the_customer_who_authorises(tpp: Tpp) -> None:
+    id = tpp.consent({"allPsd2": "allAccounts"}, "petra")
+    ibans = [account["iban"] for account in tpp.get("/v1/accounts", consent=id).json()["accounts"]]
+
+    assert ibans == [PETRA]
+
+
+def test_empty_lists_name_the_accounts_once_they_are_known(tpp: Tpp) -> None:
+    id = tpp.consent({"accounts": [], "balances": [], "additionalInformation": {"ownerName": []}})
+    named = [{"iban": OSKAR, "currency": "EUR"}, {"iban": SAVINGS, "currency": "EUR"}]
+
+    assert tpp.get(f"/v1/consents/{id}").json()["access"] == {
+        "accounts": named,
+        "balances": named,
+        "additionalInformation": {"ownerName": named},
+    }
+
+
+def test_a_joint_account_needs_both_to_sign(tpp: Tpp) -> None:
+    made = tpp.consents({"accounts": [{"iban": JOINT}]}, headers={"PSU-ID": "oskar", **EMBEDDED}).json()
+    path = f"/v1/consents/{made['consentId']}"
+
+    def signs(psu: str) -> str:
+        headers = {"PSU-ID": psu, **EMBEDDED}
+        begun = tpp.request("POST", f"{path}/authorisations", headers=headers).json()
+        tpp.authorise(begun["_links"]["updatePsuAuthentication"]["href"], psu)
+        return str(tpp.get(f"{path}/status").json()["consentStatus"])
+
+    assert signs("oskar") == "partiallyAuthorised"
+    assert signs("petra") == "valid"
+
+
+@pytest.mark.parametrize(
+    ("access", "code"),
+    [
+        ({}, "FORMAT_ERROR"),
+        ({"allPsd2": "allAccounts", "accounts": [{"iban": OSKAR}]}, "FORMAT_ERROR"),
+        ({"allPsd2": "allAccounts", "availableAccounts": "allAccounts"}, "FORMAT_ERROR"),
+        ({"allPsd2": "some"}, "FORMAT_ERROR"),
+        ({"accounts": [{"iban": "DE89370400440532013000"}]}, "RESOURCE_UNKNOWN"),
+        ({"accounts": [{"iban": OSKAR, "currency": "USD"}]}, "FORMAT_ERROR"),
+    ],
+)
+def test_what_cannot_be_asked_for(tpp: Tpp, access: dict[str, Any], code: str) -> None:
+    assert said(tpp.consents(access)) == (400, code)
+
+
+def test_a_period_that_is_over_is_refused(tpp: Tpp) -> None:
+    assert said(tpp.consents(WHOLE, validUntil="2019-10-10")) == (400, "PERIOD_INVALID")
+
+
+def test_somebody_elses_account_is_refused(tpp: Tpp) -> None:
+    assert said(tpp.consents(WHOLE, headers={"PSU-ID": "petra"})) == (401, "PSU_CREDENTIALS_INVALID")
+
+
+def test_a_deleted_consent_is_told_to_have_ended(tpp: Tpp) -> None:
+    id = tpp.consent(WHOLE)
+
+    assert tpp.request("DELETE", f"/v1/consents/{id}").status_code == 204
+    assert tpp.get(f"/v1/consents/{id}/status").json() == {"consentStatus": "terminatedByTpp"}
+    assert tpp.get(f"/v1/consents/{id}").json()["consentStatus"] == "terminatedByTpp"
+    assert said(tpp.get("/v1/accounts", consent=id)) == (401, "CONSENT_INVALID")
+    assert tpp.request("DELETE", f"/v1/consents/{id}").status_code == 204
+
+
+def test_a_consent_for_one_access_ends_with_it(tpp: Tpp) -> None:
+    id = tpp.consent({"allPsd2": "allAccounts"}, recurringIndicator=False, frequencyPerDay=1)
+    account = tpp.get("/v1/accounts", consent=id).json()["accounts"][0]
+
+    assert tpp.get(account["_links"]["balances"]["href"], consent=id).status_code == 200
+    assert said(tpp.get(account["_links"]["balances"]["href"], consent=id)) == (401, "CONSENT_EXPIRED")
+    assert tpp.get(f"/v1/consents/{id}/status").json()["consentStatus"] == "expired"
+
+
+def test_a_newer_recurring_consent_ends_the_older_one_of_the_same_customer(tpp: Tpp) -> None:
+    older, others, _ = tpp.consent(WHOLE), tpp.consent({"allPsd2": "allAccounts"}, "petra"), tpp.consent(WHOLE)
+
+    assert tpp.get(f"/v1/consents/{older}/status").json()["consentStatus"] == "expired"
+    assert tpp.get(f"/v1/consents/{others}/status").json()["consentStatus"] == "valid"
+
+
+def test_an_unknown_consent_is_another_error_in_the_path_than_in_the_header(tpp: Tpp) -> None:
+    unknown = "0cae8c3e-1111-4222-8333-444455556666"
+
+    assert said(tpp.get(f"/v1/consents/{unknown}")) == (403, "CONSENT_UNKNOWN")
+    assert said(tpp.get("/v1/accounts", consent=unknown)) == (400, "CONSENT_UNKNOWN")
