@@ -103,8 +103,8 @@ lock: $(STAMP) $(UV)
 licenses: $(STAMP)
 	$(BIN)/python -m tools.licenses
 
-# Where other versions can do harm: the doors and the ways to a bank, which rest on internals of mitmproxy, aiohttp, uvicorn
-# and httptools, and failing closed; cassettes, schemas, patterns and expressions; the command line and the pytest plugin's
+# Where other versions can do harm: the doors and the ways to a bank, which rest on internals of mitmproxy and aiohttp and
+# on httptools, and failing closed; cassettes, schemas, patterns and expressions; the command line and the pytest plugin's
 # transports. The rest of the tests is about what the bank says, and no other version says it differently.
 EDGES := $(addprefix tests/,$(addsuffix .py,cassette/test_expressions cassette/test_expressions_environment \
 	cassette/test_model cli/test_main compare/reports/test_text contract/test_schemas control/test_access \

@@ -99,26 +99,25 @@ async def constant(confdir: str) -> None:
     await asyncio.Event().wait()
 
 
-async def asgi(confdir: str) -> None:
-    """An application that does nothing, under the direct door's settings of uvicorn."""
-    from xs2a_sandbox.config.limits import USUAL
-    from xs2a_sandbox.doors.connections import Connections
-    from xs2a_sandbox.doors.direct import DirectDoor
-    from xs2a_sandbox.http import Request, Response
+async def httptools(confdir: str) -> None:
+    """The smallest protocol that httptools can have, none of our code in it."""
+    from httptools import HttpRequestParser
 
-    async def never(request: Request) -> Response:
-        raise NotImplementedError
+    fields = [f"{name}: {value}\r\n" for name, value in (*HEADERS, ("Content-Length", str(len(BODY))))]
+    answer = f"HTTP/1.1 200 OK\r\n{''.join(fields)}\r\n".encode() + BODY
 
-    fields = [(name.encode(), value.encode()) for name, value in (*HEADERS, ("Content-Length", str(len(BODY))))]
+    class Constant(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            self.transport, self.parser = transport, HttpRequestParser(self)
 
-    class Constant(DirectDoor):
-        async def _app(self, scope: Any, receive: Any, send: Any) -> None:
-            await send({"type": "http.response.start", "status": 200, "headers": fields})
-            await send({"type": "http.response.body", "body": BODY})
+        def data_received(self, data: bytes) -> None:
+            self.parser.feed_data(data)
 
-    door = Constant(never, host="127.0.0.1", port=0, tell=tell_nobody, connections=Connections(USUAL))
-    await door.start()
-    report(direct=door.port)
+        def on_message_complete(self) -> None:
+            self.transport.write(answer)
+
+    server = await asyncio.get_running_loop().create_server(Constant, "127.0.0.1", 0)
+    report(direct=server.sockets[0].getsockname()[1])
     await asyncio.Event().wait()
 
 
@@ -144,7 +143,7 @@ def command(*arguments: str) -> None:
     main()
 
 
-KINDS: dict[str, Kind] = {"bare": bare, "constant": constant, "asgi": asgi, "sandbox": sandbox}
+KINDS: dict[str, Kind] = {"bare": bare, "constant": constant, "httptools": httptools, "sandbox": sandbox}
 
 if __name__ == "__main__":
     threading.Thread(target=answer_questions, daemon=True).start()

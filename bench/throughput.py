@@ -37,12 +37,12 @@ MEASURES = (
     Measure("proxy door, CONNECT and TLS", "sandbox", "constant", "proxy", "tunnel"),
     Measure("TLS door", "sandbox", "constant", "tls", "tls"),
     Measure("proxy door", "sandbox", "bare", "proxy", "forward"),
-    Measure("direct door", "sandbox", "asgi", "direct", "plain"),
+    Measure("direct door", "sandbox", "httptools", "direct", "plain"),
 )
 NAMES = {
     "constant": "our mitmproxy master, constant answer",
     "bare": "mitmproxy's own smallest master",
-    "asgi": "uvicorn, constant answer",
+    "httptools": "the smallest protocol on httptools, constant answer",
 }
 
 
@@ -54,7 +54,7 @@ def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
     with ExitStack() as stack:
         started = {
             kind: stack.enter_context(server(kind, *_arguments(kind, confdir), constant=constant, directory=confdir))
-            for kind in ("bare", "constant", "asgi", "sandbox", "command")
+            for kind in ("bare", "constant", "httptools", "sandbox", "command")
         }
         for running in started.values():
             # The wait for a port is part of no figure.

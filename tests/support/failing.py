@@ -30,10 +30,10 @@ async def _engine(self: engine.Engine, request: Request) -> Response:
     return await _answer(self, request)
 
 
-def _direct(scope: Any, body: bytes) -> Request:
-    if (b"x-break", b"door") in scope["headers"]:
+def _direct(turn: Any) -> Request:
+    if ("X-Break", "door") in turn.pairs:
         raise LookupError("the door is broken")
-    return _request(scope, body)
+    return _request(turn)
 
 
 def _proxy(self: mitmproxy_addon.SandboxAddon, flow: Any) -> Any:

@@ -60,7 +60,7 @@ def test_using_it_imports_no_mitmproxy_and_leaves_no_files(pytester: pytest.Pyte
                 client.get("/v1/accounts")
             xs2a.session().get("https://bank.example/v1/accounts")
             assert "mitmproxy" not in sys.modules
-            assert "uvicorn" not in sys.modules
+            assert "httptools" not in sys.modules
     """)
     run_apart(pytester).assert_outcomes(passed=1)
     assert not (pytester.path / "home").exists()

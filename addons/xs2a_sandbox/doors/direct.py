@@ -1,20 +1,17 @@
-"""The direct door: plain HTTP on the base URL, with uvicorn in the running loop."""
+"""The direct door: HTTP/1.1 on the base URL, read by httptools in the running loop."""
 
 import asyncio
-import contextlib
 import logging
-import math
 import socket
-from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from email.utils import formatdate
-from functools import partial
-from typing import Any, cast
+from functools import lru_cache
+from time import time
 
 import httptools
-import uvicorn
-from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Scope
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection, Connections
@@ -27,8 +24,7 @@ from xs2a_sandbox.journal import reason
 
 PLACE = "the port of --port, which speaks HTTP/1.1 without TLS: use http://, or the port of --tls-port for https://"
 
-_TRANSPORT = "transport"
-_CONNECTION = "connection"
+_CHUNKED = ("Transfer-Encoding", "chunked")
 
 logger = logging.getLogger(__name__)
 
@@ -41,140 +37,53 @@ class DirectDoor:
         self.tell = tell
         self.host = host
         self.port = port
-        self._waiting: Waiting = set()
-        self._connections = connections
-        self._limits = connections.limits
+        self.connections = connections
+        self.waiting: Waiting = set()
+        self.draining = False
+        self.clients: set[_Client] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Answers that did not come at once."""
 
     async def start(self) -> None:
         """Raises ConfigError for a port that cannot be had."""
         try:
             family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-            self._socket = socket.create_server((self.host, self.port), family=family, backlog=2048)
-            # uvicorn writes head and body apart: with Nagle's algorithm the body waits 40 ms for the client's ACK.
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            listening = socket.create_server((self.host, self.port), family=family, backlog=2048)
         except OSError as error:
             raise door.no_port(self.host, self.port, "--port", error) from None
-        self.port = self._socket.getsockname()[1]
-        self._server = _Server(
-            uvicorn.Config(
-                self._app,
-                http=cast("type[_Protocol]", partial(_Protocol, self.tell, self._connections)),
-                ws="none",
-                lifespan="off",
-                interface="asgi3",
-                log_config=None,
-                log_level="error",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                date_header=False,
-                timeout_keep_alive=int(self._limits.idle_time),
-            )
-        )
-        self._serving = asyncio.create_task(self._server.serve([self._socket]))
-        await self._server.up.wait()
+        self.port = listening.getsockname()[1]
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Client(self), sock=listening, backlog=2048)
 
     async def drain(self, grace: float = 10.0) -> None:
         """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
-        # After its grace uvicorn would answer with a bare 500: ours comes before.
-        self._server.config.timeout_graceful_shutdown = math.ceil(grace) + 1
-        end = asyncio.get_running_loop().call_later(grace, door.stop, self._waiting)
-        self._server.should_exit = True
-        await self._serving
+        self.draining = True
+        self._server.close()
+        for client in list(self.clients):
+            client.close_unless_busy()
+        end = asyncio.get_running_loop().call_later(grace, door.stop, self.waiting)
+        with suppress(TimeoutError):
+            # A second more, for what the last answers take on their way.
+            async with asyncio.timeout(grace + 1):
+                while self.clients or self.tasks:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
         end.cancel()
-        for connection in list(self._server.server_state.connections):
-            connection.transport.abort()
-
-    async def _app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        if scope["type"] != "http":
-            return
-        body, more = bytearray(), True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                return
-            body += message["body"]
-            more = message["more_body"]
-        with scope["state"][_CONNECTION]:
-            await self._answer(scope, bytes(body), receive, send)
-
-    async def _answer(
-        self, scope: HTTPScope, body: bytes, receive: ASGIReceiveCallable, send: ASGISendCallable
-    ) -> None:
-        try:
-            request, seconds = _request(scope, body), self._limits.answer_time
-            response = await door.ask(self.answer, request, seconds, self.tell, self._waiting)
-            fields = _fields(response, scope["method"])
-        except Exception as error:
-            response = door.answer_failure(Request(scope["method"], scope["path"], door="direct"), error, self.tell)
-            fields = _fields(response, scope["method"])
-        if response.fault:
-            await _fail(response, fields, scope, receive, send)
-            return
-        await send({"type": "http.response.start", "status": response.status, "headers": fields})
-        await send({"type": "http.response.body", "body": response.body, "more_body": response.rest is not None})
-        if response.rest is not None:
-            await _send_rest(response.rest, scope, send)
+        for task in list(self.tasks):
+            task.cancel()
+        for client in list(self.clients):
+            client.transport.abort()
 
 
-def _request(scope: HTTPScope, body: bytes) -> Request:
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    host, port = asked_for("", headers)
-    query = b"?" + scope["query_string"] if scope["query_string"] else b""
-    return Request(
-        method=scope["method"],
-        target=(scope["raw_path"] + query).decode("latin-1"),
-        headers=Headers(headers),
-        body=body,
-        host=host,
-        port=port,
-        scheme=scope["scheme"],
-        door="direct",
-    )
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A request as it was read. After its answer the connection `goes_on` or is closed; HTTP/1.0 knows no chunks."""
 
-
-def _fields(response: Response, method: str) -> list[tuple[bytes, bytes]]:
-    fields = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in door.framed_headers(response, method)]
-    # A real bank has said its own.
-    if not any(name.lower() == b"date" for name, _ in fields):
-        fields.append((b"Date", formatdate(usegmt=True).encode()))
-    return fields
-
-
-async def _send_rest(rest: AsyncGenerator[bytes], scope: HTTPScope, send: ASGISendCallable) -> None:
-    """Sends no faster than the client reads; an answer that breaks off is cut where it broke off."""
-    try:
-        async with aclosing(rest):
-            async for piece in rest:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-    except SandboxError as error:
-        logger.warning("an answer broke off: %s", reason.of_failure(error))
-        transport: asyncio.Transport = scope["state"][_TRANSPORT]
-        transport.abort()
-        return
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _fail(
-    response: Response,
-    fields: list[tuple[bytes, bytes]],
-    scope: HTTPScope,
-    receive: ASGIReceiveCallable,
-    send: ASGISendCallable,
-) -> None:
-    """Does to the connection what `response.fault` says."""
-    transport: asyncio.Transport = scope["state"][_TRANSPORT]
-    if response.fault == "reset":
-        door.reset(transport)
-    elif response.fault == "truncate":
-        await send({"type": "http.response.start", "status": response.status, "headers": fields})
-        await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
-    elif response.fault == "malformed":
-        transport.write(b"This is not HTTP\r\n\r\n")
-    transport.close()
-    # uvicorn would answer 500 in our place if the application ended before the connection is gone.
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    method: str
+    target: str
+    pairs: list[tuple[str, str]]
+    body: bytes
+    goes_on: bool
+    takes_chunks: bool
 
 
 class _Refused(Exception):
@@ -184,59 +93,100 @@ class _Refused(Exception):
         self.refusal = refusal
 
 
-class _Protocol(HttpToolsProtocol):
+class _Client(asyncio.Protocol):
     """Reads HTTP/1 with an end to what is kept of a request, without trailers and upgrades.
 
-    It shows the application its connection, which a fault needs.
+    Answers come one by one, in the order of their requests.
     """
 
-    def __init__(self, tell: Tell, connections: Connections, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self._tell = tell
-        self._connections = connections
-        self._limits = connections.limits
+    transport: asyncio.Transport
+
+    def __init__(self, direct: DirectDoor) -> None:
+        self._door = direct
+        self._limits = direct.connections.limits
+        self._loop = asyncio.get_running_loop()
         self._connection = Connection(self._limits)
-        self._in_body = False
-        self._length = 0
-        """Bytes of the body so far."""
+        self._turns: deque[_Turn] = deque()
+        self._task: asyncio.Task[None] | None = None
+        """The answer that is waited for."""
+        self._can_take = asyncio.Event()
+        """Set while the client takes what is written."""
+        self._can_take.set()
+        self._last: bytes | None = None
+        """The end of the conversation, which is read no further once this is here."""
         self._silent = 0
         """Bytes since the parser last came to the end of anything."""
-        self._refused = False
-        self._heard = False
+        self._has_begun = self._heard = False
         self._lingers = 0
+        self._read_anew()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        if connection := self._connections.open(transport):
+    def _read_anew(self) -> None:
+        self._parser = httptools.HttpRequestParser(self)
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._wishes: list[tuple[str, str]] = []
+        """The fields of an upgrade that stays a wish."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._url, self._target = b"", ""
+        self._pairs: list[tuple[str, str]] = []
+        self._body = bytearray()
+        self._length = 0
+        """Bytes of the body so far."""
+        self._in_body = self._expects_100 = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]
+        self._door.clients.add(self)
+        if (connection := self._door.connections.open(self.transport)) and not self._door.draining:
             self._connection = connection
         else:
-            transport.abort()
+            self.transport.abort()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._connections.close(self._connection)
+    def connection_lost(self, error: Exception | None) -> None:
+        self._door.clients.discard(self)
+        self._door.connections.close(self._connection)
+        self._turns.clear()
+        self._can_take.set()
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope["state"] |= {_TRANSPORT: self.transport, _CONNECTION: self._connection}
-        self._in_body, self._length = False, 0
+    def pause_writing(self) -> None:
+        self._can_take.clear()
+
+    def resume_writing(self) -> None:
+        self._can_take.set()
+
+    def close_unless_busy(self) -> None:
+        if not (self._task or self._turns or self._in_body):
+            self.transport.close()
+
+    # The parser calls these.
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # What comes after the body is dropped, as RFC 9110 allows (section 6.5.1).
         if not self._in_body:
-            super().on_header(name, value)
+            self._pairs.append((name.decode("latin-1"), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        self._in_body, self._silent = True, 0
+        self._has_begun = self._in_body = True
+        self._silent = 0
         self._connection.reads()
         if self._connection.crowded:
             raise _Refused(door.CROWDED)
-        if len(self.pipeline) > (most := self._limits.pipelined):
+        if len(self._turns) > (most := self._limits.pipelined):
             raise _Refused(door.malformed(f"more than {most} others are before it on its connection"))
-        super().on_headers_complete()
-        length = next((value for name, value in self.headers if name == b"content-length"), b"0")
-        if int(length) > self._limits.swallowed:
-            raise _Refused(door.body_too_large(self._limits))
+        if self._parser.should_upgrade():
+            return
+        url = httptools.parse_url(self._url)
+        self._target = ((url.path or b"/") + (b"?" + url.query if url.query else b"")).decode("ascii")
+        for name, value in self._pairs:
+            match name.lower():
+                case "content-length" if int(value) > self._limits.swallowed:
+                    raise _Refused(door.body_too_large(self._limits))
+                case "expect" if value.lower() == "100-continue":
+                    self._expects_100 = True
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
@@ -244,99 +194,189 @@ class _Protocol(HttpToolsProtocol):
         self._length += len(body)
         if self._length > self._limits.swallowed:
             raise _Refused(door.body_too_large(self._limits))
-        super().on_body(body[:room])
+        self._body += body[:room]
 
     def on_message_complete(self) -> None:
         self._silent = 0
-        super().on_message_complete()
-
-    def _should_upgrade(self) -> bool:
-        """Leaves a request that asks for an upgrade to `data_received`."""
-        return True
+        if self._parser.should_upgrade():
+            return
+        is_1_1 = self._parser.get_http_version() == "1.1"
+        turn = _Turn(
+            self._parser.get_method().decode("latin-1"),
+            self._target,
+            self._pairs + self._wishes,
+            bytes(self._body),
+            goes_on=is_1_1 and self._parser.should_keep_alive(),
+            takes_chunks=is_1_1,
+        )
+        self._turns.append(turn)
+        self._wishes = []
+        self._begin()
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
-        if self._refused:
+        if self._last is not None:
             self._heard = True
             return
+        self._feed(data)
+        self._take_turns()
+
+    def _feed(self, data: bytes) -> None:
         self._silent += len(data)
         try:
-            self.parser.feed_data(data)
+            self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._stay(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             if isinstance(error.__context__, _Refused):
                 self._refuse(error.__context__.refusal)
-            elif self.cycle is None and (wrong := recognise(data)):
-                logger.warning("%s speaks %s to %s", door.client_at(self.client), wrong.name, PLACE)
-                self._end(wrong.answer)
+            elif not self._has_begun and (wrong := recognise(data)):
+                peer = self.transport.get_extra_info("peername")
+                logger.warning("%s speaks %s to %s", door.client_at(peer), wrong.name, PLACE)
+                self._last = wrong.answer
             else:
                 self._refuse(door.malformed(str(error)))
         else:
             if self._silent > self._limits.head:
-                line_is_open = not self._in_body and not self.headers
+                line_is_open = not self._in_body and not self._pairs
                 self._refuse(door.head_too_large(self._limits, line_is_open=line_is_open))
 
     def _stay(self, rest: bytes) -> None:
         """Reads a request that asks for an upgrade again, as one that does not: it is answered over HTTP/1.1."""
-        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        method, version, url = self._parser.get_method(), self._parser.get_http_version(), self._url
         if method == b"CONNECT":
             self._refuse(door.NO_PROXY)
             return
-        wishes = [field for field in self.headers if field[0] == b"upgrade"]
-        lines = [b"%s %s HTTP/%s" % (method, self.url, version)]
-        lines += [b"%s: %s" % field for field in self.headers if field not in wishes]
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        self.data_received(b"\r\n".join([*lines, b"", b""]))
-        self.headers += wishes
-        if rest:
-            self.data_received(rest)
+        wishes = [pair for pair in self._pairs if pair[0].lower() == "upgrade"]
+        lines = [b"%s %s HTTP/%s" % (method, url, version.encode())]
+        lines += [f"{name}: {value}".encode("latin-1") for name, value in self._pairs if (name, value) not in wishes]
+        self._read_anew()
+        self._wishes = wishes
+        self._feed(b"\r\n".join([*lines, b"", b""]) + rest)
 
     def _refuse(self, refusal: Response) -> None:
         request = door.unread_request("direct")
         if self._in_body:
-            request = Request(self.parser.get_method().decode(), self.url.decode("latin-1"), door="direct")
-        self._tell(request, refusal, 0.0, None)
-        self._end(door.as_http1(refusal))
+            method = self._parser.get_method().decode("latin-1")
+            request = Request(method, self._url.decode("latin-1"), door="direct")
+        self._door.tell(request, refusal, 0.0, None)
+        self._last = door.as_http1(refusal)
+
+    def _take_turns(self) -> None:
+        """Answers what is whole, until there is an answer that has to be waited for."""
+        while self._turns and not self._task and not self.transport.is_closing():
+            # Most answers need no wait: a task that begins at once has ended here.
+            task = asyncio.Task(self._answer(self._turns.popleft()), loop=self._loop, eager_start=True)
+            if not task.done():
+                self._task = task
+                self._door.tasks.add(task)
+                task.add_done_callback(self._answered)
+        if self._turns:
+            self.transport.pause_reading()
+        elif self._last is not None and not self._task and not self.transport.is_closing():
+            self._end(self._last)
+        elif self._expects_100 and not self._task:
+            self._expects_100 = False
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        self._door.tasks.discard(task)
+        self._take_turns()
+        if not self._turns:
+            self.transport.resume_reading()
+
+    async def _answer(self, turn: _Turn) -> None:
+        direct, seconds = self._door, self._limits.answer_time
+        with self._connection:
+            try:
+                response = await door.ask(direct.answer, _request(turn), seconds, direct.tell, direct.waiting)
+                fields = _fields(response, turn)
+            except Exception as error:
+                response = door.answer_failure(Request(turn.method, turn.target, door="direct"), error, direct.tell)
+                fields = _fields(response, turn)
+            goes_on = turn.goes_on and not direct.draining
+            if not goes_on:
+                fields.append(("Connection", "close"))
+            head = door.head(response.status, fields)
+            if response.fault:
+                self._fail(response, head)
+            elif turn.method == "HEAD":
+                self.transport.write(head)
+                if response.rest is not None:
+                    await response.rest.aclose()
+            elif response.rest is not None:
+                await self._send_in_pieces(head, response.body, response.rest, chunked=_CHUNKED in fields)
+            else:
+                self.transport.write(head + response.body)
+            if not goes_on:
+                self.transport.close()
+            elif not self._can_take.is_set():
+                await self._can_take.wait()
+
+    async def _send_in_pieces(self, head: bytes, body: bytes, rest: AsyncGenerator[bytes], *, chunked: bool) -> None:
+        """Sends no faster than the client reads; an answer that breaks off is cut where it broke off."""
+        self.transport.write(head)
+        try:
+            async with aclosing(rest):
+                self._send_piece(body, chunked)
+                async for piece in rest:
+                    await self._can_take.wait()
+                    if self.transport.is_closing():
+                        return
+                    self._send_piece(piece, chunked)
+        except SandboxError as error:
+            logger.warning("an answer broke off: %s", reason.of_failure(error))
+            self.transport.abort()
+            return
+        if chunked:
+            self.transport.write(b"0\r\n\r\n")
+
+    def _send_piece(self, piece: bytes, chunked: bool) -> None:
+        if piece:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
+
+    def _fail(self, response: Response, head: bytes) -> None:
+        """Does to the connection what `response.fault` says."""
+        match response.fault:
+            case "reset":
+                door.reset(self.transport)
+            case "truncate":
+                self.transport.write(head + response.body[: len(response.body) // 2])
+            case "malformed":
+                self.transport.write(b"This is not HTTP\r\n\r\n")
+        self.transport.close()
 
     def _end(self, last: bytes) -> None:
         """Says one last thing, and drops what still comes: closed at once, a connection may lose what was said."""
-        self._refused = True
-        self.flow.resume_reading()
-        if self.pipeline:
-            self.transport.close()
-            return
-        if self.cycle and not self.cycle.response_complete:
-            if not self.cycle.more_body:
-                # What is refused came behind a request that is being answered.
-                self.cycle.keep_alive = False
-                return
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self.transport.resume_reading()
         self.transport.write(last)
         self.transport.write_eof()
-        self.loop.call_later(door.LINGER, self._linger)
+        self._loop.call_later(door.LINGER, self._linger)
 
     def _linger(self) -> None:
         if self._heard and self._lingers < door.LINGERS:
             self._heard, self._lingers = False, self._lingers + 1
-            self.loop.call_later(door.LINGER, self._linger)
+            self._loop.call_later(door.LINGER, self._linger)
         else:
             self.transport.close()
 
 
-class _Server(uvicorn.Server):
-    """Leaves the signals to the process, and says when it listens."""
+def _request(turn: _Turn) -> Request:
+    host, port = asked_for("", turn.pairs)
+    return Request(turn.method, turn.target, Headers(turn.pairs), turn.body, host, "http", "direct", port=port)
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.up = asyncio.Event()
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
+def _fields(response: Response, turn: _Turn) -> list[tuple[str, str]]:
+    fields = door.framed_headers(response, turn.method)
+    names = {name.lower() for name, _ in fields}
+    # A real bank has said its own.
+    if "date" not in names:
+        fields.append(("Date", _date(int(time()))))
+    if response.rest is not None and turn.takes_chunks and "content-length" not in names:
+        fields.append(_CHUNKED)
+    return fields
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.up.set()
+
+@lru_cache(1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)

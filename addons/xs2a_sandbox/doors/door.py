@@ -9,7 +9,7 @@ import re
 import socket
 import struct
 from base64 import b64decode
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import aclosing
 from dataclasses import replace
 from http import HTTPStatus
@@ -25,13 +25,15 @@ from xs2a_sandbox.http.origin import address
 from xs2a_sandbox.http.target import outline
 from xs2a_sandbox.journal import reason
 
-type Answer = Callable[[Request], Awaitable[Response]]
+type Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 type Waiting = set[asyncio.Timeout]
 """The time limits of what the engine has not answered yet."""
 
 type Tell = Callable[[Request, Response, float, BaseException | None], None]
 """Told of every answer that a door gives itself, after how many seconds, and what broke, if something did."""
+
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 _SET_BY_DOORS = HOP_BY_HOP | {"content-length"}
 
@@ -95,9 +97,13 @@ NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
 
 def as_http1(response: Response) -> bytes:
     """The whole message, the last one of its connection."""
-    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in (*framed_headers(response, "GET"), ("Connection", "close"))]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
+    return head(response.status, [*framed_headers(response, "GET"), ("Connection", "close")]) + response.body
+
+
+def head(status: int, fields: Iterable[tuple[str, str]]) -> bytes:
+    """The status line and the headers."""
+    lines = [f"{name}: {value}\r\n" for name, value in fields]
+    return f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n{''.join(lines)}\r\n".encode("latin-1")
 
 
 def unread_request(door: Door) -> Request:
@@ -110,13 +116,18 @@ async def ask(answer: Answer, request: Request, seconds: float, tell: Tell, wait
     started = perf_counter()
     if wish := request.headers.first.get("upgrade"):
         _note_upgrade(request, wish)
+    limit = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as limit:
-            waiting.add(limit)
-            try:
-                response = await answer(request)
-            finally:
-                waiting.discard(limit)
+        # Most answers need no wait, and no limit: a task that begins at once has ended here.
+        work = asyncio.Task(answer(request), loop=asyncio.get_running_loop(), eager_start=True)
+        if not work.done():
+            async with limit:
+                waiting.add(limit)
+                try:
+                    await work
+                finally:
+                    waiting.discard(limit)
+        response = work.result()
         if not isinstance(response, Response):
             raise TypeError(f"the engine answered with {type(response).__name__}, not with a Response")
     except BaseException as error:
