@@ -8,7 +8,7 @@ import pytest
 from tests.contract import facts
 from tests.support.engine_client import Client
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.engine.build import build, check, read
+from xs2a_sandbox.engine.build import build, check, data_files, read
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
 
 STATUS = f"/v1/consents/{facts.consent()}/status"
@@ -58,6 +58,19 @@ def test_test_data_of_ones_own(tmp_path: Path) -> None:
     file = write(tmp_path / "mine.yaml", f"testdata: 1\nconsents: {{{facts.consent()}: null}}\n")
 
     assert Client(build(settings(tmp_path, testdata=file))).get(STATUS).status == 403
+
+
+def test_the_test_data_of_the_dialect_come_before_those_beside_it(tmp_path: Path) -> None:
+    empty = "testdata: 1\nreplace: true\n"
+    beside = write(Path("cassettes/testdata.yaml"), empty)
+    assert data_files(settings(tmp_path)) == [beside.resolve()]
+
+    own = write(Path("cassettes/xs2a-1.84/testdata.yaml"), empty)
+    assert data_files(settings(tmp_path)) == [own.resolve()]
+    assert data_files(settings(tmp_path, dialect="berlin-group-1.3")) == [beside.resolve()]
+
+    beside.unlink()
+    assert data_files(settings(tmp_path, dialect="berlin-group-1.3"))[0].parent.name == "berlin-group-1.3"
 
 
 def test_a_dialect_that_is_none(tmp_path: Path) -> None:

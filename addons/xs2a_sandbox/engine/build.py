@@ -187,9 +187,10 @@ def load_testdata(settings: Settings) -> TestData:
 def data_files(settings: Settings, more: Sequence[Path] = (), foundation: Sequence[Path] = ()) -> list[Path]:
     """Each is laid over those before it; `foundation` are the dialects that the dialect extends."""
     named = [settings.testdata] if settings.testdata else []
-    own = Path.cwd() / OWN / TESTDATA
     (dialect,), *_ = layers(settings)
-    return [own if own.exists() else testdata_of(dialect, foundation), *named, *more]
+    files = (Path.cwd() / OWN / dialect.name / TESTDATA, Path.cwd() / OWN / TESTDATA)
+    own = next((file for file in files if file.exists()), None)
+    return [own or testdata_of(dialect, foundation), *named, *more]
 
 
 def testdata_of(dialect: Path, foundation: Sequence[Path]) -> Path:
