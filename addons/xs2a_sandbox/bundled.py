@@ -15,6 +15,24 @@ def bundled(name: Literal["cassettes", "schemas"]) -> Path:
 SCENARIOS = "scenarios"
 """The folder of the cassettes to start from, each in a folder of its own; also how they are named: scenarios/outage."""
 
+QUIRKS = "quirks"
+"""The folder of what banks do otherwise, one file for each."""
+
+NO_DIALECTS = ("cases", SCENARIOS, QUIRKS)
+"""Folders beside those of dialects."""
+
+
+def dialects(*folders: Path) -> list[str]:
+    """The names of the dialects in these folders, else of those that are bundled."""
+    places = [place for place in folders or [bundled("cassettes")] if place.is_dir()]
+    return sorted({one.name for place in places for one in place.iterdir() if one.is_dir()} - {*NO_DIALECTS})
+
+
+def quirks(*folders: Path) -> dict[str, Path]:
+    """The file of each quirk by its name, from these folders, of which later ones win; else those that are bundled."""
+    places = folders or [bundled("cassettes") / QUIRKS]
+    return {file.stem: file for place in places for file in sorted(place.glob("*.yaml"))}
+
 
 def scenarios() -> dict[str, Path]:
     return {folder.name: folder for folder in sorted((bundled("cassettes") / SCENARIOS).iterdir()) if folder.is_dir()}

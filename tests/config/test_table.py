@@ -40,7 +40,9 @@ def test_defaults_agree():
 
 
 def test_the_files_keys_are_the_design():
-    flags = "host proxy-port port tls-port dialect cassettes testdata state reset frozen-at seed confdir public-url"
+    flags = (
+        "host proxy-port port tls-port dialect cassettes quirk testdata state reset frozen-at seed confdir public-url"
+    )
     flags += " proxy-auth no-debug-headers log-format mode bank forward-host allow-origin to answer-from allow-writes"
     flags += " noise-reads ignore report coverage checks"
     assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]

@@ -6,14 +6,11 @@ import pytest
 
 from tests.support.tried_example import run
 from xs2a_sandbox.authoring.examples import Example, examples
-from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.bundled import dialects
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build
 
-FOLDERS = {d.name for d in bundled("cassettes").iterdir() if d.is_dir()}
-DIALECTS = sorted(FOLDERS - {build.CASES, SCENARIOS})
-
-
+DIALECTS = dialects()
 ENGINES = {
     dialect: build.build(Settings(dialect=dialect, state="memory:", confdir=Path("unused"))) for dialect in DIALECTS
 }

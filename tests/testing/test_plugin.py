@@ -183,6 +183,30 @@ def test_own(xs2a):
     run(pytester, "--strict-markers").assert_outcomes(passed=2)
 
 
+def test_quirks_of_ini_file_and_markers_add_up(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nxs2a_quirk = ids-zero")
+    pytester.makepyfile(
+        """
+        import pytest
+
+        PATH = "/v1/accounts/AT459880000010204711/transactions?bookingStatus=booked"
+
+        @pytest.mark.xs2a(quirk="dates-null")
+        def test_both(xs2a):
+            answer = xs2a.request("GET", PATH, headers={"Consent-ID": "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"})
+            entry = answer.json()["transactions"]["booked"][0]
+            assert (entry["transactionId"], entry["bookingDate"]) == ("0", None)
+
+        @pytest.mark.xs2a(quirk=["dates-nul"])
+        def test_unknown(xs2a):
+            pass
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["xs2a: quirk must be names of quirks; did you mean dates-null?*"])
+
+
 def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
     for name in ("all", "own"):
         (pytester.path / f"{name}.yaml").write_text(
@@ -233,7 +257,7 @@ def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
-        ("cassete=['x']", "the marker xs2a takes no cassete; it takes cassettes, testdata, dialect, frozen_at"),
+        ("cassete=['x']", "the marker xs2a takes no cassete; it takes cassettes, quirk, testdata, dialect, frozen_at"),
         ("['x']", "the marker xs2a takes no positional arguments"),
         ("frozen_at='soon'", "xs2a: frozen_at must be an ISO 8601 time such as 2026-11-21T09:00:00"),
         ("frozen_at=2027", "xs2a: frozen_at must be an ISO 8601 time"),
@@ -290,10 +314,10 @@ def test_it_works_inside_a_running_loop(pytester: pytest.Pytester) -> None:
 
 def test_the_marker_and_the_options_explain_themselves(pytester: pytest.Pytester) -> None:
     run(pytester, "--markers").stdout.fnmatch_lines(
-        ["@pytest.mark.xs2a(cassettes=*testdata=*dialect=*): more cassettes*"]
+        ["@pytest.mark.xs2a(cassettes=*quirk=*testdata=*dialect=*): more cassettes*"]
     )
     run(pytester, "--help").stdout.fnmatch_lines(["*xs2a_cassettes*", "*xs2a_testdata*", "*xs2a_dialect*"])
-    run(pytester, "--fixtures").stdout.fnmatch_lines(["xs2a -- *", "xs2a_server -- *"])
+    run(pytester, "--fixtures").stdout.fnmatch_lines_random(["xs2a -- *", "xs2a_server -- *"])
 
 
 @pytest.mark.slow

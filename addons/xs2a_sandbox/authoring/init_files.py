@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from xs2a_sandbox.bundled import SCENARIOS, bundled, scenarios
+from xs2a_sandbox.bundled import NO_DIALECTS, bundled, scenarios
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents import own_file
@@ -22,7 +22,7 @@ def write(directory: Path, scenario: str | None = None) -> list[Path]:
         for file in sorted(source.rglob("*")):
             below = file.relative_to(source)
             # In a checkout there may be cases of whoever works there.
-            ours = below.parts[0] not in (SCENARIOS, "cases") or below == Path("cases/example.yaml")
+            ours = below.parts[0] not in NO_DIALECTS or below == Path("cases/example.yaml")
             if file.is_file() and not file.name.startswith(".") and ours:
                 files[directory / name / below] = _content(file, source)
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):

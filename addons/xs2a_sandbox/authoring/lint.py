@@ -12,7 +12,7 @@ from xs2a_sandbox.authoring.lint_members import Members, expressions
 from xs2a_sandbox.bank import TestData, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.testdata import Overlay, overlay
-from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.expressions import chains
 from xs2a_sandbox.cassette.index import Index
@@ -197,12 +197,14 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
 def _testdata(files: build.LoadedFiles, data: TestData) -> Iterator[tuple[TestData, Callable[[Example], bool]]]:
     """Test data, and which examples are made for them: the dialect's own for those of the dialect.
 
-    The examples of bundled scenarios are made for the bundled ones, and left out where there are others.
+    The examples of bundled scenarios and quirks are made for the bundled ones, and left out where there are others.
     """
     (folder,), *_ = files.layers
     dialect = build.testdata_of(folder, files.interface.foundation if files.interface else ())
     is_usual = _same(files.data, [bundled("cassettes") / TESTDATA])
-    yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_scenario(entry.owner))
+    yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_bundled(entry.owner))
+    if files.interface and files.interface.quirks:  # which are there for the dialect not to answer as it says
+        return
     theirs = data if _same(files.data, [dialect]) else testdata.load([dialect])
     yield theirs, lambda entry: _layer(entry.owner, files) <= 0
 
@@ -234,12 +236,16 @@ def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface) -> I
         return
     for complaint in trial.complaints:
         yield owner.origin.problem("example", complaint, place)
+    if interface.quirks:  # what banks say then is not what their schemas say
+        return
     if by and trial.response and (wrong := lint_answers.complaint(trial.response, by, interface, files.schemas)):
         yield owner.origin.problem("answer-schema", f"in the answer to this, {wrong}", place)
 
 
-def _is_scenario(owner: Operation | Rule) -> bool:
-    return owner.origin.document.file.is_relative_to(bundled("cassettes") / SCENARIOS)
+def _is_bundled(owner: Operation | Rule) -> bool:
+    """Tells if it is of a scenario or quirk that is bundled."""
+    file = owner.origin.document.file
+    return any(file.is_relative_to(bundled("cassettes") / folder) for folder in (SCENARIOS, QUIRKS))
 
 
 def _layer(by: Operation | Rule, files: build.LoadedFiles) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
 from xs2a_sandbox.cassette.model import Cassette, Extension, Pointer, SourcePlace
 from xs2a_sandbox.cassette.values import merged
 from xs2a_sandbox.documents.schema_errors import did_you_mean
@@ -13,7 +13,6 @@ from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem
 
 _SECTIONS = {"operations": "operation", "rules": "rule", "errors": "error", "options": "handler"}
-_NO_DIALECTS = ("cases", SCENARIOS)
 
 type Read = Callable[[Path, Callable[[Document], Document]], list[Cassette]]
 """Reads the cassettes of a folder, each document as something makes it first."""
@@ -70,7 +69,7 @@ def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Ex
 
 def _folder(name: str, above: Path) -> Path | None:
     """The dialect beside the one that extends it, else the bundled one."""
-    if name in (*_NO_DIALECTS, ".", "..") or "/" in name:
+    if name in (*NO_DIALECTS, ".", "..") or "/" in name:
         return None
     places = (folder / name for folder in (above.parent, bundled("cassettes")))
     return next((place for place in places if place.is_dir()), None)
@@ -81,10 +80,7 @@ def _unusable(extension: Extension, base: Path | None, above: Sequence[Path]) ->
         names = [path.name for path in above[above.index(base.resolve()) :]]
         way = f", by way of {', '.join(names[1:])}" if names[1:] else ""
         return extension.origin.problem("extends", f"the dialect {names[0]} extends itself{way}", ("extends",))
-    folders = [
-        folder for place in (above[-1].parent, bundled("cassettes")) if place.is_dir() for folder in place.iterdir()
-    ]
-    names = sorted({one.name for one in folders if one.is_dir()} - {*_NO_DIALECTS, above[-1].name})
+    names = [name for name in dialects(above[-1].parent, bundled("cassettes")) if name != above[-1].name]
     hint = did_you_mean(extension.dialect, names) or f"; there are {', '.join(names)}"
     return extension.origin.problem("extends", f"there is no dialect {extension.dialect!r}{hint}", ("extends",))
 

@@ -12,7 +12,7 @@ from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule, answers
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents.json_schema import Schema
-from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
 from xs2a_sandbox.errors import Problem
 
 type Parts = frozenset[RequestPart]
@@ -138,6 +138,15 @@ def action(name: str, *, shares: str | None = None, **declaration: Any) -> Calla
     return lambda run: replace(handler(name, **declaration)(run), is_action=True, shares=shares)
 
 
+def complaints(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
+    """Finds what no such option can be."""
+    schema = {
+        "additionalProperties": False,
+        "properties": {name: option.schema for name, option in own.options.items()},
+    }
+    return iter(Schema(own.name, schema, lambda uri: {}).complaints(options))
+
+
 def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str, Any]:
     """The options that its handler is told: its own `with`, else that of the operation."""
     default = operation.behaviour if operation else Behaviour()
@@ -163,11 +172,7 @@ def check(
     pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
     options = options_of(by, operation)
     if by.behaviour.options is not None:
-        schema = {
-            "additionalProperties": False,
-            "properties": {name: option.schema for name, option in own.options.items()},
-        }
-        for complaint in Schema(own.name, schema, lambda uri: {}).complaints(by.behaviour.options):
+        for complaint in complaints(own, by.behaviour.options):
             yield by.origin.problem(complaint.code, complaint.text, ("with", *complaint.pointer), key=complaint.key)
     at: Pointer = ("with",) if by.behaviour.options is not None else ("handler",)
     usual = {} if isinstance(by, Operation) else _usual(own, options, operations)
@@ -200,12 +205,8 @@ def check_actions(
             hint = did_you_mean(effect.name, actions) or f"; there are {', '.join(actions)}"
             yield by.origin.problem("unknown-action", f"there is no action {effect.name!r}{hint}", (*at, "do"))
             continue
-        schema = {
-            "additionalProperties": False,
-            "properties": {name: option.schema for name, option in own.options.items()},
-        }
         written = effect.written
-        for complaint in Schema(own.name, schema, lambda uri: {}).complaints(written):
+        for complaint in complaints(own, written):
             if not is_computed(written, complaint.pointer):
                 pointer = (*at, "with", *complaint.pointer)
                 yield by.origin.problem(complaint.code, complaint.text, pointer, key=complaint.key)

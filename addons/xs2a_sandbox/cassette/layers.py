@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import handler, reader
+from xs2a_sandbox.cassette import handler, quirks, reader
 from xs2a_sandbox.cassette.answers import Action, Answer
 from xs2a_sandbox.cassette.dialect import Foundation, foundation
 from xs2a_sandbox.cassette.handler import Handler
@@ -91,6 +91,8 @@ class Interface:
     dialect: str = ""
     replaced: tuple[tuple[Rule, Rule], ...] = ()
     foundation: tuple[Path, ...] = ()
+    quirks: tuple[str, ...] = ()
+    """Their names, in the order of their layers."""
 
     def named(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -131,6 +133,7 @@ def check(
     rules: dict[str, Layered] = {}
     errors: dict[str, ErrorAnswer] = {}
     replaced: list[tuple[Rule, Rule]] = []
+    mistaken: list[Problem] = []
     every_request, every_answer, every_error = Requirement(), Answer(), None
     parsed = [*map(list, below.layers), *parsed]
     for number, layer in enumerate(parsed, -len(below.layers)):
@@ -154,6 +157,15 @@ def check(
             every_request = one.every_request or every_request
             every_answer = one.every_answer or every_answer
             every_error = one.every_error or every_error
+        for one in layer:
+            if wrong := list(quirks.check_options(one, operations, handlers)):
+                mistaken += wrong
+            elif one.options:
+                operations = {id: quirks.with_options(entry, one.options) for id, entry in operations.items()}
+                rules = {id: replace(r, rule=quirks.with_options(r.rule, one.options)) for id, r in rules.items()}
+    switched_on = [one for layer in parsed for one in layer if one.is_quirk]
+    for rule in [rule for one in switched_on for rule in one.rules if quirks.is_elsewhere(rule, operations)]:
+        rules.pop(rule.id, None)
     own_errors, errors = errors, {**_default_errors(), **errors}
     operations = {
         id: replace(operation, require=operation.require.with_every(every_request))
@@ -162,6 +174,8 @@ def check(
     dangling = list(
         _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank, below.gone)
     )
+    mistaken += [p for one in switched_on if not mistaken for p in quirks.check_use(one, operations)]
+    dangling += mistaken
     dangling += _errors(own_errors, operations, [r.rule for r in rules.values()], handlers, below.gone)
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]
@@ -200,6 +214,7 @@ def check(
         dialect,
         tuple(sorted(replaced, key=lambda pair: pair[0].id)),
         below.folders,
+        tuple(one.file.stem for one in switched_on),
     )
     return read, problems
 

@@ -1,7 +1,7 @@
 """One cassette: operations, errors and rules as they were written."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import reduce
 from operator import getitem
@@ -203,7 +203,17 @@ class Cassette:
     dialect: str | None = None
     """The dialect that answers what was not recorded."""
     extends: Extension | None = None
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What handlers of the layers below are told, by name, in a cassette that extends no dialect."""
+    is_quirk: bool = False
     origin: SourcePlace | None = None
+
+    @property
+    def place(self) -> SourcePlace:
+        """Where it was written. Raises ValueError for one that could not be read."""
+        if self.origin is None:
+            raise ValueError(f"{self.file} could not be read as a cassette")
+        return self.origin
 
 
 def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, Answer]]:

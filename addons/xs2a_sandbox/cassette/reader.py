@@ -85,8 +85,17 @@ class _Reader:
             self.tape,
             value["dialect"]["name"] if "dialect" in value else None,
             self.extension(value) if "extends" in value else None,
+            self.options(value) if "extends" not in value else {},
+            value.get("quirk", False),
             SourcePlace(self.document, ()),
         )
+
+    def options(self, value: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        changes: Mapping[str, Mapping[str, Any]] = value.get("changes", {})
+        for section in changes.keys() - {"options"}:
+            text = "without extends, changes are of options alone; what is to replace something has its id"
+            self.note(("changes", section), "extends", text, key=True)
+        return changes.get("options", {})
 
     def extension(self, value: Mapping[str, Any]) -> Extension:
         origin = SourcePlace(self.document, ())

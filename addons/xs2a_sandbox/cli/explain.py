@@ -37,6 +37,8 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrapped(f"  by the handler {handler['name']}{told}", "    ")
     for rule in explanation["amended"]:
         yield from _wrapped(f"  amended by the rule {rule['rule']} ({rule['place']})", "    ")
+    if quirks := explanation["quirks"]:
+        yield from _wrapped(f"  the bank has the quirks {', '.join(quirks)}", "    ")
     if explanation["hints"]:
         yield ""
         for hint in explanation["hints"]:

@@ -41,6 +41,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
                 "ca_file": str(addresses.ca_file),
                 "state": state,
                 "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
+                "quirks": [file.stem for file in settings.quirk],
                 "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
                 "try": command,
             }
@@ -52,6 +53,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
         *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
+        *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
         *(["", "Try it:", f"  {command}"] if command else []),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.bundled import SCENARIOS, scenarios
+from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled, quirks, scenarios
 from xs2a_sandbox.clock import TOO_FAR, read_time
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Misspelled
@@ -122,6 +122,16 @@ def directories(written: Any, directory: Path) -> tuple[Path, ...]:
             raise Misspelled(f"; did you mean {bare}?" if bare in bundled else did_you_mean(name, bundled))
         folders.append(folder)
     return tuple(folders)
+
+
+def quirk_files(written: Any, directory: Path) -> tuple[Path, ...]:
+    """The files of quirks that are named: those in ./cassettes come before the bundled ones."""
+    files = quirks(bundled("cassettes") / QUIRKS, directory.absolute() / "cassettes" / QUIRKS)
+    names = [str(name) for name in _listed(written, ",")]
+    for name in names:
+        if name not in files:
+            raise Misspelled(f"{did_you_mean(name, files)}; there are {', '.join(sorted(files))}")
+    return tuple(files[name] for name in dict.fromkeys(names))
 
 
 def possible_directory(written: Any, directory: Path) -> Path:

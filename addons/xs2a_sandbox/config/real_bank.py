@@ -115,6 +115,9 @@ class RealBank:
     cassettes: tuple[Path, ...] = setting(
         kinds.CASSETTES, (), "More folders of cassettes, laid over those of the settings."
     )
+    quirk: tuple[Path, ...] = setting(
+        kinds.QUIRKS, (), "What it does otherwise, by name, beside the quirks of the settings."
+    )
     client_cert: Path | None = setting(kinds.FILE, None, "The client certificate (QWAC) shown to it, a PEM file.")
     client_key: Path | None = setting(kinds.FILE, None, "The certificate's key, where it is in a file of its own.")
     client_key_password: str | None = setting(

@@ -36,6 +36,9 @@ class Settings:
     cassettes: tuple[Path, ...] = setting(
         kinds.CASSETTES, (), "More folders of cassettes, or scenarios/NAME; later ones win. May be repeated."
     )
+    quirk: tuple[Path, ...] = setting(
+        kinds.QUIRKS, (), "What the bank does otherwise, by name, such as pending-ids-change. May be repeated."
+    )
     testdata: Path | None = setting(
         kinds.FILE,
         None,

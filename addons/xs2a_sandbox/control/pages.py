@@ -68,6 +68,7 @@ def status(files: FilesStatus, banks: Banks, recording: Recording | None, clock:
         "frozen_at": clock.frozen.isoformat() if clock.frozen else None,
         "banks": [
             {"url": b.real.url, "hosts": list(b.real.host_names), "mode": b.real.mode}
+            | {"dialect": b.interface.dialect, "quirks": list(b.interface.quirks)}
             | {"operations": len(b.interface.operations), "rules": len(b.interface.rules)}
             for b in banks.all
         ],

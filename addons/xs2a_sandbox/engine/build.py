@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from xs2a_sandbox.bank import Bank, Banks, TestData, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
-from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette import layers as interface
 from xs2a_sandbox.cassette.layers import TESTDATA
@@ -20,6 +20,7 @@ from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.documents import Schemas, own_file, schema_files
+from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.engine.live_comparison import LiveComparison
@@ -152,7 +153,7 @@ def interface_and_schemas(settings: Settings) -> tuple[Interface, Schemas]:
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:
-    """The dialect, the cases, then each `--cassettes`, then the bank's own; a dialect not in ./cassettes is bundled.
+    """The dialect, the cases, each `--cassettes`, the bank's own, the quirks; a dialect not in ./cassettes is bundled.
 
     Raises:
         ConfigError: there is no such dialect.
@@ -161,13 +162,13 @@ def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]
     name = real.dialect or settings.dialect
     dialect = _own_or_bundled(name)
     if not dialect.is_dir():
-        others = (CASES, SCENARIOS)
-        dialects = sorted(d.name for d in bundled("cassettes").iterdir() if d.is_dir() and d.name not in others)
-        raise ConfigError(f"there is no dialect {name!r}; there are {', '.join(dialects)}")
+        names = dialects(Path.cwd() / OWN, bundled("cassettes"))
+        raise ConfigError(f"there is no dialect {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
     # Nobody's but the user's: in a checkout those beside the bundled dialect are for this folder alone.
     cases = Path.cwd() / OWN / CASES
     own = [cases] if cases.exists() else []
-    return [[path] for path in (dialect, *own, *settings.cassettes, *real.cassettes)]
+    quirks = dict.fromkeys((*settings.quirk, *real.quirk))
+    return [[path] for path in (dialect, *own, *settings.cassettes, *real.cassettes, *quirks)]
 
 
 def places(settings: Settings) -> list[Path]:

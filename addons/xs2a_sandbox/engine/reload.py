@@ -21,7 +21,7 @@ from xs2a_sandbox.recording.derive import counted
 
 log = logging.getLogger("xs2a_sandbox")
 
-LIVE = frozenset({"base_path", "cassettes", "dialect", "hosts", "shift_dates", "testdata"})
+LIVE = frozenset({"base_path", "cassettes", "dialect", "hosts", "quirk", "shift_dates", "testdata"})
 """Settings that take effect while the sandbox runs; the others wait for the next start."""
 
 _PAUSE = 0.25

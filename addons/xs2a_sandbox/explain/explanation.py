@@ -56,7 +56,7 @@ class Explanation:
     """`by` is who answers, or whose requirement or condition it is; `nearest` are others, best first.
 
     `options` is what `by` tells its `handler`, if it has one. `amended` are the rules that change the answer, in their
-    order.
+    order; `quirks` are those of the bank.
     """
 
     method: str
@@ -72,6 +72,7 @@ class Explanation:
     handler: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     amended: tuple[Rule, ...] = ()
+    quirks: tuple[str, ...] = ()
 
 
 def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, decision: Decision) -> Explanation:
@@ -103,6 +104,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         handler=entry.behaviour.handler,
         options=options_of(entry, owner(entry, interface)),
         amended=tuple(reversed(amending)),
+        quirks=interface.quirks,
     )
 
 
@@ -144,6 +146,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "by": one.by and _described(one.by),
         "handler": one.handler and {"name": one.handler, "with": one.options},
         "amended": [{"rule": rule.id, "place": place_of(rule)} for rule in one.amended],
+        "quirks": list(one.quirks),
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
         "nearest": [_described(shown) for shown in one.nearest],
         "suggestion": one.suggestion and {"file": one.suggestion.file, "yaml": one.suggestion.yaml},
@@ -193,6 +196,7 @@ def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Looku
         tuple(told),
         tuple(hints(call, interface, meant)),
         None if by else suggest(interface, call),
+        quirks=interface.quirks,
     )
 
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from xs2a_sandbox.testing.server_process import Served
 
 MARKER = "xs2a"
-_MEMBERS = ("cassettes", "testdata", "dialect", "frozen_at", "seed")
+_MEMBERS = ("cassettes", "quirk", "testdata", "dialect", "frozen_at", "seed")
 _SANDBOX = pytest.StashKey["Sandbox"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("xs2a_cassettes", "folders of cassettes laid over the bundled ones, later ones win", "paths")
+    parser.addini("xs2a_quirk", "what the bank does otherwise, by name, such as pending-ids-change", "args")
     parser.addini("xs2a_testdata", "a YAML file laid over the bundled customers, accounts, consents and payments")
     parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
     parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
@@ -32,8 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    text = "more cassettes, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
-    config.addinivalue_line("markers", f"{MARKER}(cassettes=[…], testdata=…, dialect=…, frozen_at=…, seed=…): {text}")
+    text = "more cassettes, quirks, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
+    members = "cassettes=[…], quirk=[…], testdata=…, dialect=…, frozen_at=…, seed=…"
+    config.addinivalue_line("markers", f"{MARKER}({members}): {text}")
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +84,8 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
             key = (Path.cwd(), *sorted(settings.items()))
             if key not in processes:
                 flags = [flag for folder in settings.get("cassettes", ()) for flag in ("--cassettes", str(folder))]
-                named = [name for name in _MEMBERS[1:] if name in settings]
+                flags += [flag for name in settings["quirk"] for flag in ("--quirk", name)]
+                named = [name for name in _MEMBERS[2:] if name in settings]
                 flags += [word for name in named for word in (f"--{name.replace('_', '-')}", str(settings[name]))]
                 process = Process(tmp_path_factory.mktemp("xs2a-server"), flags)
                 try:
@@ -113,20 +116,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """All that ini file and markers say, the nearest marker last: cassettes add up, of the others the last counts.
+    """All that ini file and markers say, the nearest last: cassettes and quirks add up, of the others the last counts.
 
     Relative paths begin at the folder of the ini file, or at the root folder.
     """
     config = request.config
-    settings: dict[str, Any] = {"cassettes": tuple(config.getini("xs2a_cassettes"))}
-    settings |= {name: value for name in _MEMBERS[1:] if (value := config.getini(f"xs2a_{name}"))}
+    settings: dict[str, Any] = {name: tuple(config.getini(f"xs2a_{name}")) for name in _MEMBERS[:2]}
+    settings |= {name: value for name in _MEMBERS[2:] if (value := config.getini(f"xs2a_{name}"))}
     for marker in reversed(list(request.node.iter_markers(MARKER))):
         if marker.args or (unknown := sorted(marker.kwargs.keys() - set(_MEMBERS))):
             what = "no positional arguments" if marker.args else f"no {unknown[0]}"
             pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(_MEMBERS)}", pytrace=False)
-        more = marker.kwargs.get("cassettes", ())
-        folders = [more] if isinstance(more, str | Path) else more
-        settings = {**settings, **marker.kwargs, "cassettes": (*settings["cassettes"], *folders)}
+        lists = {name: settings[name] for name in _MEMBERS[:2]}
+        for name in lists:
+            more = marker.kwargs.get(name, ())
+            lists[name] += (more,) if isinstance(more, str | Path) else tuple(more)
+        settings = {**settings, **marker.kwargs, **lists}
     root = config.inipath.parent if config.inipath else config.rootpath
     settings["cassettes"] = tuple(root / folder for folder in settings["cassettes"])
     if "testdata" in settings:
@@ -146,10 +151,10 @@ def _settings(settings: dict[str, Any], confdir: Path) -> "Settings":
     from xs2a_sandbox.errors import UserMistake
     from xs2a_sandbox.testing.sandbox import BASE_URL
 
-    if "frozen_at" in settings:
-        setting = BY_NAME["frozen_at"]
+    for name in settings.keys() & {"frozen_at", "quirk"}:
+        setting = BY_NAME[name]
         try:
-            settings = {**settings, "frozen_at": setting.kind.read(settings["frozen_at"], confdir)}
+            settings = {**settings, name: setting.kind.read(settings[name], Path.cwd())}
         except (TypeError, ValueError) as error:
-            raise UserMistake(f"xs2a: frozen_at must be {setting.kind.expected}{hint(error)}") from None
+            raise UserMistake(f"xs2a: {name} must be {setting.kind.expected}{hint(error)}") from None
     return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **settings)

@@ -50,7 +50,18 @@ RIGHTS = {
         {"type": "boolean"},
         default=False,
     ),
+    "frequency": Option(
+        "The consent is used up after frequencyPerDay accesses to a path without the customer; else the setting "
+        "`checks` alone says so.",
+        {"type": "boolean"},
+        default=False,
+    ),
 }
+HOLDS = Option(
+    "The list that pending entries are shown in: their own, or that of the booked ones.",
+    {"enum": ["pending", "booked"]},
+    default="pending",
+)
 IDENTIFIED_BY = {
     "identified_by": Option(
         "What an account is called in paths, and in `resourceId`: its IBAN, or the `resourceId` of the test data, else "
@@ -138,6 +149,7 @@ def balances(call: Call) -> dict[str, Any]:
     options={
         "lists": shown_lists("booked", "pending", "information"),
         "page_size": PAGE_SIZE,
+        "holds": HOLDS,
         **IDENTIFIED_BY,
         **RIGHTS,
     },
@@ -146,7 +158,10 @@ def transactions(call: Call) -> dict[str, Any]:
     """An account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
     is_further = call.options.get("page_size") is not None and call.query.get("page", "1") != "1"
     consent, iban, account = _covered(call, "transactions", counts=not is_further)
-    filled = lists(call, _entries(call, iban, account))
+    entries = _entries(call, iban, account)
+    if call.options["holds"] == "booked":
+        entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
+    filled = lists(call, entries)
     following = None
     if (size := call.options.get("page_size")) is not None and filled["booked"] is not None:
         filled["booked"], following = _page(call, filled["booked"], size)
@@ -238,7 +253,8 @@ def usable_consent(call: Call, counts: bool = True) -> Document:
         raise BankError("consent-expired", id=consent_id)
     if status != "valid":
         raise BankError("consent-invalid", id=consent_id, status=status)
-    if counts and "frequency" in call.checks and not call.headers.get("psu-ip-address"):
+    is_counted = "frequency" in call.checks or call.options.get("frequency")
+    if counts and is_counted and not call.headers.get("psu-ip-address"):
         _count(call, consent_id, consent["frequencyPerDay"])
     if counts and call.options["one_off"] and not consent["recurringIndicator"]:
         _use_up(call, consent_id)

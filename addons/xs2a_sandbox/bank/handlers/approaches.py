@@ -43,6 +43,12 @@ APPROACH_OPTIONS = {
 }
 """Options of the operation that starts an authorisation; another handler's own are stronger."""
 HABITS = {
+    "approaches": Option(
+        "The approaches that there are, whatever anybody wishes.",
+        {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": list(APPROACHES)}},
+        shared=True,
+        default=APPROACHES,
+    ),
     "attempts": Option(
         "How many wrong passwords and codes there may be, the last of which fails the authorisation.",
         {"type": "integer", "minimum": 1},
@@ -189,12 +195,13 @@ def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] |
         approach = DECOUPLED
     elif redirect == "false":
         approach = EMBEDDED
-    return offered(psu, approach)
+    return offered(psu, approach, options)
 
 
-def offered(psu: Mapping[str, Any] | None, approach: str) -> str:
-    """The approach, if the customer can do it, else the first that they can."""
-    able = (psu or {}).get("approaches") or APPROACHES
+def offered(psu: Mapping[str, Any] | None, approach: str, options: Mapping[str, Any]) -> str:
+    """The approach, if bank and customer can do it, else the first that both can, or the bank's first."""
+    ours = options.get("approaches", HABITS["approaches"].default)
+    able = [one for one in (psu or {}).get("approaches") or ours if one in ours] or ours
     return approach if approach in able else str(able[0])
 
 

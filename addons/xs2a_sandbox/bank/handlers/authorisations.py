@@ -20,6 +20,7 @@ from xs2a_sandbox.bank.handlers.approaches import (
     habit,
     methods_of,
     offered,
+    options_of,
     push,
     result,
 )
@@ -232,7 +233,8 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
         raise BankError("format-error", expected="the header PSU-ID is missing; it must say whose password this is")
     if SCA.after(authorisation["scaStatus"], "authenticate, one method") is None:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
-    if (approach := offered(call.state.get("psus", psu_id), EMBEDDED)) != EMBEDDED:
+    psu, options = call.state.get("psus", psu_id), options_of(call, FAMILIES[authorisation["family"]])
+    if (approach := offered(psu, EMBEDDED, options)) != EMBEDDED:
         raise BankError("service-invalid", path="/psuData", approach=approach, step="psuData")
     password = body["psuData"].get("password")
     if password is not None:
@@ -252,8 +254,9 @@ def _identify(call: Call, id: str, authorisation: Document) -> Document:
     if not psu_id:
         text = f"an update needs one of {', '.join(_STEPS)} or the header PSU-ID"
         raise BankError("format-error", expected=text)
-    psu = customer(call, FAMILIES[authorisation["family"]], authorisation["resource"], psu_id)
-    approach = offered(psu, authorisation["approach"])
+    family = FAMILIES[authorisation["family"]]
+    psu = customer(call, family, authorisation["resource"], psu_id)
+    approach = offered(psu, authorisation["approach"], options_of(call, family))
     authorisation = moved(call, id, authorisation, "identify", psuId=psu_id, approach=approach, used=True)
     return push(call, id, authorisation) if authorisation["approach"] == DECOUPLED else authorisation
 

@@ -1,0 +1,297 @@
+"""What banks do otherwise, as an app that reads and pays over HTTP sees it: one `serve`, and a bank for each quirk."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import requests
+
+from tests.contract import facts
+from tests.support.serving import Serving, served
+from xs2a_sandbox.authoring.lint import check
+from xs2a_sandbox.bundled import quirks
+from xs2a_sandbox.config import settings as config
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.errors import ConfigError, Unreadable
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+CONSENT, IBAN = next((id, consent["accounts"][0]) for id, consent in facts.consents("valid"))
+TWO = ["AT459880000010204711", "AT449880000010204729"]
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    banks = [{"url": f"https://{name}.example", "hosts": [f"{name}.example"], "quirk": [name]} for name in quirks()]
+    with served(tmp_path_factory.mktemp("quirks"), settings={"banks": banks}) as serving:
+        yield serving
+
+
+@dataclass
+class App:
+    """Asks the bank of one quirk, or one without, in a session of its own."""
+
+    url: str
+    host: str
+    session: str
+
+    def ask(self, method: str, path: str, **more: Any) -> requests.Response:
+        headers = {
+            "Host": self.host,
+            "X-Sandbox-Session": self.session,
+            "X-Request-ID": str(uuid4()),
+            "PSU-IP-Address": "192.0.2.1",
+            **more.pop("headers", {}),
+        }
+        return requests.request(
+            method, self.url + path, headers={k: v for k, v in headers.items() if v}, timeout=20, **more
+        )
+
+    def entries(self, status: str = "booked", **query: str) -> Any:
+        answer = self.read(f"/v1/accounts/{IBAN}/transactions", bookingStatus=status, **query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["transactions"][status]
+
+    def read(self, path: str, consent: str = CONSENT, **query: str) -> requests.Response:
+        return self.ask("GET", path, params=query, headers={"Consent-ID": consent})
+
+    def consent(self, *ibans: str, until: str = "9999-12-31") -> str:
+        """The id of a new consent for the accounts, valid once the customer has approved."""
+        access = {"balances": [{"iban": iban} for iban in ibans]}
+        body = {"access": access, "recurringIndicator": True, "validUntil": until, "frequencyPerDay": 4}
+        made = self.ask("POST", "/v1/consents", json=body)
+        assert made.status_code in (200, 201), made.text
+        link = made.json()["_links"].get("scaRedirect")
+        if link:
+            path = link["href"].partition("/sca/")[2]
+            prefix = f"/s/{self.session}/sca/"
+            assert requests.get(f"{self.url}{prefix}{path}&decide=approve", timeout=20).status_code == 200
+        return str(made.json()["consentId"])
+
+
+@pytest.fixture
+def app(serving: Serving, request: pytest.FixtureRequest) -> App:
+    """The app of the bank whose quirk the test is called after."""
+    name = request.node.originalname.removeprefix("test_").replace("_", "-")
+    assert name in quirks()
+    return App(serving.direct, f"{name}.example", uuid4().hex)
+
+
+@pytest.fixture
+def usual(serving: Serving) -> App:
+    return App(serving.direct, "usual.example", uuid4().hex)
+
+
+def test_pending_ids_change(app: App, usual: App) -> None:
+    there = [entry["transactionId"] for entry in usual.entries("pending")]
+    assert there
+    assert [entry["transactionId"] for entry in app.entries("pending")] == [f"PDNG-{id}" for id in there]
+    assert app.entries() == usual.entries()
+
+
+@pytest.mark.parametrize("status", ["pending", "both"])
+def test_pending_refused(app: App, status: str) -> None:
+    answer = app.read(f"/v1/accounts/{IBAN}/transactions", bookingStatus=status)
+    assert answer.status_code == 400
+    assert answer.json()["tppMessages"][0]["code"] == "FORMAT_ERROR"
+    assert app.entries()
+
+
+def test_holds_as_booked(app: App, usual: App) -> None:
+    holds = [entry["transactionId"] for entry in usual.entries("pending")]
+    booked = [entry["transactionId"] for entry in usual.entries()]
+    assert [entry["transactionId"] for entry in app.entries()] == [*holds, *booked]
+    assert app.entries("pending") == []
+
+
+@pytest.mark.parametrize("status", ["booked", "pending"])
+def test_ids_null(app: App, usual: App, status: str) -> None:
+    assert {(entry["transactionId"], entry["entryReference"]) for entry in app.entries(status)} == {(None, None)}
+    assert len(app.entries(status)) == len(usual.entries(status))
+
+
+@pytest.mark.parametrize("status", ["booked", "pending"])
+def test_ids_zero(app: App, usual: App, status: str) -> None:
+    assert {(entry["transactionId"], entry["entryReference"]) for entry in app.entries(status)} == {("0", "0")}
+    assert len(app.entries(status)) == len(usual.entries(status))
+
+
+@pytest.mark.parametrize("status", ["booked", "pending"])
+def test_dates_null(app: App, status: str) -> None:
+    assert {(entry["bookingDate"], entry["valueDate"]) for entry in app.entries(status)} == {(None, None)}
+
+
+def test_history_90_days(app: App, usual: App) -> None:
+    refused = app.read(f"/v1/accounts/{IBAN}/transactions", bookingStatus="booked", dateFrom="2020-01-01")
+    assert refused.status_code == 400
+    assert refused.json()["tppMessages"][0]["code"] == "PERIOD_INVALID"
+    recent = max(entry["bookingDate"] for entry in usual.entries())
+    assert app.entries(dateFrom=recent) == usual.entries(dateFrom=recent)
+    assert app.entries() == usual.entries()
+
+
+def test_valid_until_shortened(app: App, usual: App) -> None:
+    asked = app.read(f"/v1/consents/{app.consent(*TWO)}").json()
+    assert facts.today(29) <= asked["validUntil"] <= facts.today(30)
+    assert usual.read(f"/v1/consents/{usual.consent(*TWO)}").json()["validUntil"] == "9999-12-31"
+
+
+def test_valid_until_shortened_leaves_a_sooner_end(serving: Serving) -> None:
+    app = App(serving.direct, "valid-until-shortened.example", uuid4().hex)
+    soon = facts.today(2)
+    assert app.read(f"/v1/consents/{app.consent(*TWO, until=soon)}").json()["validUntil"] == soon
+
+
+def test_closed_account_fails_list(app: App, usual: App) -> None:
+    assert app.read("/v1/accounts").status_code == 200
+    several = app.consent(*TWO)
+    refused = app.read("/v1/accounts", several)
+    assert refused.status_code == 404
+    assert refused.json()["tppMessages"][0]["code"] == "RESOURCE_UNKNOWN"
+    assert app.read(f"/v1/accounts/{TWO[0]}/balances", several).status_code == 200
+    assert usual.read("/v1/accounts", usual.consent(*TWO)).status_code == 200
+
+
+def test_three_decimals(app: App, usual: App) -> None:
+    for status in ("booked", "pending"):
+        amounts = [entry["transactionAmount"]["amount"] for entry in usual.entries(status)]
+        assert [entry["transactionAmount"]["amount"] for entry in app.entries(status)] == [f"{a}0" for a in amounts]
+        assert all(re.fullmatch(r"-?\d+\.\d{2}", amount) for amount in amounts)
+
+
+def test_no_retry_after(app: App, usual: App) -> None:
+    alone = {"Consent-ID": CONSENT, "PSU-IP-Address": None}
+    path = f"/v1/accounts/{IBAN}/balances"
+    answers = [app.ask("GET", path, headers=alone) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 429]
+    assert answers[-1].json()["tppMessages"][0]["code"] == "ACCESS_EXCEEDED"
+    assert "Retry-After" not in answers[-1].headers
+    assert app.read(path).status_code == 200
+    assert [usual.ask("GET", path, headers=alone).status_code for _ in range(5)] == [200] * 5
+
+
+PAYMENT = {
+    "debtorAccount": {"iban": IBAN},
+    "instructedAmount": {"amount": "1.00", "currency": "EUR"},
+    "creditorAccount": {"iban": "AT049880000030577001"},
+    "creditorName": "Zuzana",
+}
+PAYMENTS = "/v1/payments/sepa-credit-transfers"
+
+
+def begun(app: App, **headers: str) -> tuple[str, requests.Response]:
+    """The path of a payment's new authorisation, and the answer that made it."""
+    made = app.ask("POST", PAYMENTS, json=PAYMENT, headers={"TPP-Explicit-Authorisation-Preferred": "true"})
+    path = f"{PAYMENTS}/{made.json()['paymentId']}/authorisations"
+    answer = app.ask("POST", path, headers={"PSU-ID": "anna", **headers}, json={})
+    assert answer.status_code in (200, 201), answer.text
+    return f"{path}/{answer.json()['authorisationId']}", answer
+
+
+@pytest.mark.parametrize("preferred", ["true", "false"])
+def test_decoupled_only(app: App, usual: App, preferred: str) -> None:
+    wish = {"TPP-Redirect-Preferred": preferred}
+    assert begun(usual, **wish)[1].headers["ASPSP-SCA-Approach"] == ("REDIRECT" if preferred == "true" else "EMBEDDED")
+    path, answer = begun(app, **wish)
+    assert answer.headers["ASPSP-SCA-Approach"] == "DECOUPLED"
+    refused = app.ask("PUT", path, json={"psuData": {"password": "geheim"}})
+    assert refused.status_code == 400
+
+
+def test_wrong_tan_final(app: App, usual: App) -> None:
+    for one, status in ((usual, "psuIdentified"), (app, "failed")):
+        path, _ = begun(one, **{"TPP-Redirect-Preferred": "false"})
+        wrong = one.ask("PUT", path, json={"psuData": {"password": "wrong"}})
+        assert wrong.status_code == 401
+        assert one.ask("GET", path).json()["scaStatus"] == status
+
+
+def test_several_are_laid_over_each_other(tmp_path: Path) -> None:
+    with served(tmp_path, "--quirk", "ids-zero", "--quirk", "three-decimals") as serving:
+        assert "quirks    ids-zero, three-decimals\n" in serving.said
+        (entry, *_) = App(serving.direct, "bank.example", uuid4().hex).entries()
+        assert entry["transactionId"] == "0"
+        assert re.fullmatch(r"-?\d+\.\d{2}0", entry["transactionAmount"]["amount"])
+        answer = requests.get(
+            f"{serving.direct}/_sandbox/status", headers={"Authorization": f"Bearer {serving.token}"}, timeout=20
+        )
+        (bank,) = answer.json()["banks"]
+        assert (bank["dialect"], bank["quirks"]) == ("xs2a-1.84", ["ids-zero", "three-decimals"])
+
+
+@pytest.mark.parametrize("name", quirks())
+def test_each_lints_clean_and_is_told_of(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = config.load({"quirk": (name,), "state": "memory:"}, {}, tmp_path)
+    assert [str(problem) for problem in check(settings)] == []
+    file = quirks()[name]
+    content = yaml_reader.read(file).value
+    assert content["title"]
+    assert content["doc"]
+    assert f"| `{name}` |" in (DOCS / "quirks.md").read_text()
+    (bank,) = build(settings).banks.all
+    assert bank.interface.quirks == (name,)
+
+
+def test_an_unknown_name_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config.load({"quirk": ("pending-id-change",)}, {}, tmp_path)
+    text = str(raised.value)
+    assert text.startswith('--quirk: must be names of quirks, not ["pending-id-change"]; did you mean')
+    assert "pending-ids-change?; there are closed-account-fails-list, dates-null, " in text
+
+
+def test_ones_own_come_from_the_folder_and_before_the_bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "cassettes" / "quirks"
+    folder.mkdir(parents=True)
+    rule = "rules: [{id: mine, match: {operation: account-list}, amend: {status: 418}}]\n"
+    for name in ("mine", "ids-zero"):
+        (folder / f"{name}.yaml").write_text(f"cassette: 1\nquirk: true\n{rule}")
+    settings = config.load({}, {"XS2A_SANDBOX_QUIRK": "mine,ids-zero"}, tmp_path)
+    assert [file.parent for file in settings.quirk] == [folder, folder]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "part"),
+    [
+        ("rules: [{id: a, match: {operation: acount-list}, amend: {status: 418}}]", 3, "did you mean 'account-list'"),
+        ("changes: {options: {accounts.lsit: {frequency: true}}}", 3, "did you mean accounts.list"),
+        ("changes: {options: {accounts.list: {frequncy: true}}}", 3, "frequncy"),
+        ("changes: {options: {accounts.list: {frequency: often}}}", 3, "true or false"),
+        ("changes: {errors: {format-error: {status: 422}}}", 3, "without extends, changes are of options alone"),
+        ("title: nothing", 2, "this quirk does nothing here"),
+    ],
+)
+def test_mistakes_have_their_place(
+    text: str, line: int, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "cassettes" / "quirks"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(f"cassette: 1\nquirk: true\n{text}\n")
+    with pytest.raises(Unreadable) as raised:
+        build(config.load({"quirk": ("mine",), "state": "memory:"}, {}, tmp_path))
+    (problem,) = raised.value.problems
+    assert (problem.file, problem.line) == (folder / "mine.yaml", line)
+    assert part in problem.text
+
+
+def test_rules_for_operations_of_other_dialects_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("bank", "quirks"):
+        (tmp_path / "cassettes" / name).mkdir(parents=True)
+    dialect = "cassette: 1\nextends: xs2a-1.84\nwithout: [card-account-list]\n"
+    (tmp_path / "cassettes" / "bank" / "dialect.yaml").write_text(dialect)
+    rules = "".join(
+        f"  - {{id: {id}, match: {{operation: {id}}}, amend: {{status: 418}}}}\n"
+        for id in ("card-account-list", "account-list")
+    )
+    (tmp_path / "cassettes" / "quirks" / "mine.yaml").write_text(f"cassette: 1\nquirk: true\nrules:\n{rules}")
+    engine = build(config.load({"quirk": ("mine",), "dialect": "bank", "state": "memory:"}, {}, tmp_path))
+    assert "account-list" in [rule.id for rule in engine.interface.rules]
+    assert "card-account-list" not in [rule.id for rule in engine.interface.rules]
