@@ -40,8 +40,9 @@ test test-slow test-lowest test-newest: export PYTHONDONTWRITEBYTECODE =
 
 # By file, so that what the tests of a file share is made once, and in order: mitmproxy knows one proxy in a process, so that
 # the sandbox of tests/contract is of no use once those of tests/doors have begun.
+# Three processes for two cores: a third of their time the tests wait, for processes, banks and limits of time.
 test: $(STAMP) browser clients
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
 test-slow: $(STAMP) browser clients
 	$(BIN)/python -m pytest -n 2 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.engine_client import an_engine
+from tests.support.turns import few
 from xs2a_sandbox import __version__
 from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.bundled import scenarios
@@ -336,7 +337,7 @@ class TestInit:
         assert "new/place" in result.stdout
         assert config.load({}, {}, home / "new/place") == Settings()
 
-    @pytest.mark.parametrize("name", scenarios())
+    @pytest.mark.parametrize("name", few(scenarios(), list(scenarios())[:2]))
     def test_with_a_scenario_among_the_cases(self, home, monkeypatch, name):
         assert run("init", "new", "--scenario", name).exit_code == 0
         monkeypatch.chdir(home / "new")

@@ -13,7 +13,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 
 CASES = int(os.environ.get("XS2A_TEST_CASES", "5000"))
 SEED = os.environ.get("XS2A_TEST_SEED")
-FEW = 8
+FEW = 4
 ENOUGH = 30
 """Cases from which on an operation must have succeeded at least once."""
 _CHECKED = (

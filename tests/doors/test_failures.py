@@ -38,7 +38,7 @@ rules:
 """
 
 
-@pytest.fixture(scope="module", params=["text", "json"])
+@pytest.fixture(scope="module", params=["text", pytest.param("json", marks=pytest.mark.slow)])
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     home = tmp_path_factory.mktemp(request.param)
     (home / "cassettes" / "cases").mkdir(parents=True)

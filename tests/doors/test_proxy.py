@@ -439,6 +439,7 @@ def test_the_ca_is_ours_and_stays(tmp_path: Path) -> None:
     assert b"PRIVATE" not in ca_file.read_bytes()
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_share_one_ca(tmp_path: Path) -> None:
     code = f"""
 import pathlib

@@ -97,6 +97,7 @@ def test_a_session_needs_a_name(process: Process) -> None:
         Served(process, "a b")
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_reads_stops_nothing(process: Process) -> None:
     served = Served(process, "many")
     with httpx.Client(trust_env=False, headers={**HEADERS, "X-Long": "x" * 1000}) as client:

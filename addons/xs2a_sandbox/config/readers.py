@@ -59,7 +59,7 @@ def seconds(text: str) -> float:
 
 
 CHECKS = ("frequency",)
-"""What a real bank refuses and the documented interface lets pass, unless the user wants it checked."""
+"""Checks of real banks that the documented interface does without, until the user wants them."""
 REPORTS = (".json", ".xml", ".html")
 """Endings of the file of a report."""
 

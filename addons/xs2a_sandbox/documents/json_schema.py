@@ -193,7 +193,7 @@ def _visit_of(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
 
 SUFFIX = ".schema.json"
 SCHEMAS = "https://xs2a-sandbox.invalid/schemas/"
-"""What the names of schemas stand below, for references between them; nothing is ever fetched."""
+"""The base of the names of schemas, for references between them; nothing is ever fetched."""
 
 
 class Breach(NamedTuple):

@@ -1,4 +1,4 @@
-"""The files of schemas checked before anybody is judged by them: valid 2020-12, and no reference that leads nowhere."""
+"""Checks the files of schemas before anybody is judged by them: valid 2020-12, and no reference that leads nowhere."""
 
 from collections.abc import Iterator
 from typing import Any

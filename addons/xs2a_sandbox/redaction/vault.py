@@ -33,7 +33,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
 _CHECK = b"xs2a-sandbox vault"
 _SALT = 16
 _COST, _BLOCK = 2**16, 8
-"""Of scrypt: 64 MiB and some tenths of a second for each passphrase that is tried."""
+"""The price of scrypt: 64 MiB and some tenths of a second for each passphrase that is tried."""
 _CHUNK = 64 * 1024
 
 
@@ -51,8 +51,8 @@ class RealRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenVault:
-    """What a vault holds: the keys of pseudonyms, by their fingerprints; the real requests, by `digest` of the recorded
-    ones; and what each pseudonym stands for, by the fingerprint of its key.
+    """The content of a vault: the keys of pseudonyms, by their fingerprints; the real requests, by `digest` of the
+    recorded ones; and what each pseudonym stands for, by the fingerprint of its key.
     """
 
     file: Path
@@ -188,7 +188,7 @@ def _line(cipher: Fernet, record: Mapping[str, Any]) -> bytes:
 
 
 def _cut_unfinished(descriptor: int) -> None:
-    """What a crash has left of a line would be part of the next one."""
+    """Cuts off what a crash has left of a line: it would be part of the next one."""
     size = end = os.fstat(descriptor).st_size
     while end:
         start = max(0, end - _CHUNK)
