@@ -1,8 +1,10 @@
-"""A real `serve` that speaks NextGenPSD2 1.3, and a TPP that asks it over HTTP, in a session for each test."""
+"""A bank that speaks NextGenPSD2 1.3, and a TPP that asks it through each door, in a session for each test."""
 
+import ssl
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,6 +12,11 @@ import pytest
 
 from tests.support import serving
 from tests.support.berlin_group import HAS_OPENAPI, validate_answer
+from tests.support.turns import take_turns
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.testing.in_process import LoopThread
+from xs2a_sandbox.testing.sandbox import httpx_transport
 
 OSKAR, SAVINGS, PETRA = "DE47999888770000200002", "DE25999888770000200010", "DE15999888770000300003"
 JOINT = "DE16999888770000600006"
@@ -74,16 +81,43 @@ class Tpp:
         return str(made.json()["consentId"])
 
 
+DIALECT = "berlin-group-1.3"
+DOORS = ("direct", "tls", "proxy", "tls-proxy", "process")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    take_turns((item for item in items if here in item.path.parents), "tpp")
+
+
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Serving]:
-    with serving.served(tmp_path_factory.mktemp("bank"), "--dialect", "berlin-group-1.3") as one:
+    with serving.served(tmp_path_factory.mktemp("bank"), "--dialect", DIALECT) as one:
         yield one
 
 
-@pytest.fixture
-def tpp(served: serving.Serving) -> Iterator[Tpp]:
-    with httpx.Client(base_url=served.direct, trust_env=False, timeout=20) as client:
+@pytest.fixture(scope="session")
+def in_process() -> Iterator[httpx.BaseTransport]:
+    engine, loop = build(Settings(state="memory:", dialect=DIALECT)), LoopThread()
+    engine.public_url = "http://bank.example"
+    yield httpx_transport(engine.answer, loop)
+    loop.close()
+
+
+@pytest.fixture(params=DOORS)
+def tpp(request: pytest.FixtureRequest) -> Iterator[Tpp]:
+    with _client(request.param, request.getfixturevalue) as client:
         yield Tpp(client, f"/s/test-{uuid.uuid4().hex}")
+
+
+def _client(door: str, fixture: Callable[[str], Any]) -> httpx.Client:
+    if door == "process":
+        return httpx.Client(base_url="http://bank.example", transport=fixture("in_process"))
+    bank = fixture("served")
+    urls = {"direct": bank.direct, "tls": bank.tls, "proxy": "http://bank.example", "tls-proxy": "https://bank.example"}
+    trust = ssl.create_default_context(cafile=bank.ca_file)
+    proxy = bank.proxy if "proxy" in door else None
+    return httpx.Client(base_url=urls[door], proxy=proxy, verify=trust, trust_env=False, timeout=20)
 
 
 def said(answer: httpx.Response) -> tuple[int, str]:
