@@ -2,7 +2,7 @@
 
 import pytest
 
-from xs2a_sandbox.http.media_type import is_json, media_type, split_parameters
+from xs2a_sandbox.http.media_type import is_json, media_type, preferred, split_parameters
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,20 @@ def test_types_of_something_else(media: str) -> None:
 )
 def test_a_word_and_its_parameters(text: str, word: str, parameters: dict[str, str]) -> None:
     assert split_parameters(text) == (word, parameters)
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        ("application/json", "application/json"),
+        ("*/*", "application/json"),
+        ("text/plain;q=0.5, application/xml", "application/xml"),
+        ("application/pdf, TEXT/*", "text/plain"),
+        ("application/xml;q=0, application/*;q=0.1", "application/json"),
+        ("application/json;q=much", None),
+        ("text/html", None),
+        ("", None),
+    ],
+)
+def test_the_type_that_is_liked_best_is_chosen(accept: str, chosen: str | None) -> None:
+    assert preferred(accept, ("application/json", "application/xml", "text/plain")) == chosen

@@ -1,5 +1,7 @@
 """Media types, and other words with parameters behind a semicolon, as header fields write them."""
 
+from collections.abc import Sequence
+
 
 def split_parameters(text: str) -> tuple[str, dict[str, str]]:
     """The word and its parameters, of `gzip;q=0.5` or `application/json; charset="utf-8"`; without quotes."""
@@ -15,3 +17,19 @@ def media_type(field: str | None) -> str:
 
 def is_json(media: str) -> bool:
     return media.endswith(("/json", "+json"))
+
+
+def preferred(accept: str, offered: Sequence[str]) -> str | None:
+    """The media type that an Accept field likes best, the first of those offered where it likes several; or None."""
+    wishes = []
+    for position, wish in enumerate(accept.split(",")):
+        kind, parameters = split_parameters(wish)
+        try:
+            weight = float(parameters.get("q", "1"))
+        except ValueError:
+            weight = 0.0
+        if weight > 0:
+            wishes.append((-weight, position, kind))
+    kinds = [kind for _, _, kind in sorted(wishes)]
+    fitting = (one for kind in kinds for one in offered if kind in (one, "*/*", f"{one.partition('/')[0]}/*"))
+    return next(fitting, None)

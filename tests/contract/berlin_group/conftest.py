@@ -20,7 +20,7 @@ from xs2a_sandbox.testing.sandbox import httpx_transport
 
 OSKAR, SAVINGS, PETRA = "DE47999888770000200002", "DE25999888770000200010", "DE15999888770000300003"
 JOINT = "DE16999888770000600006"
-PASSWORDS = {"nora": "nordlicht", "oskar": "ostwind", "petra": "pusteblume"}
+PASSWORDS = {"oskar": "ostwind", "petra": "pusteblume"}
 CODES = {"oskar": "222222", "petra": "333333"}
 
 
@@ -77,7 +77,7 @@ class Tpp:
         made = self.consents(access, headers={"PSU-ID": psu, "TPP-Redirect-Preferred": "false"}, **more)
         assert made.status_code == 201, made.text
         path = made.json()["_links"]["updatePsuAuthentication"]["href"]
-        assert self.authorise(path, psu) in ("finalised", "exempted")
+        assert self.authorise(path, psu) == "finalised"
         return str(made.json()["consentId"])
 
 

@@ -6,16 +6,17 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import NAMESPACE_URL, uuid5
 
-from xs2a_sandbox.bank.handlers import bookings, signing
+from xs2a_sandbox.bank.handlers import bookings, signing, statements
 from xs2a_sandbox.bank.handlers.access import LISTS, may
 from xs2a_sandbox.bank.handlers.consents import reference, registered, status_of
+from xs2a_sandbox.bank.handlers.statements import JSON
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option, deeds, handler
+from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
-_PAGED = ("bookingStatus", "dateFrom", "dateTo")
+_PAGED = ("bookingStatus", "dateFrom", "dateTo", "withBalance", "itemsPerPage")
 """The parameters of the request that the address of another page repeats."""
 
 
@@ -78,6 +79,26 @@ MEMBERS = {
     )
 }
 _SHOWN = ("currency", "name", "product", "bic")
+ITEMS_PER_PAGE = Option(
+    "A TPP may ask for pages, with `itemsPerPage` and `pageIndex`, which begins at 1, instead of `page`.",
+    {"type": "boolean"},
+    default=False,
+    deeds=deeds("query.itemsPerPage query.pageIndex"),
+    instead=places("query.page"),
+)
+DELTA = Option(
+    "A TPP may ask for what is newer than an entry (`entryReferenceFrom`), or than the newest entry that it was last "
+    "shown of the account (`deltaList=true`).",
+    {"type": "boolean"},
+    default=False,
+    deeds=deeds("query.deltaList query.entryReferenceFrom"),
+)
+FORMATS = Option(
+    "By media type, what else a TPP may ask for with `Accept`: `camt` (camt.053, or camt.052 where pending entries "
+    "are shown) or `mt940`. The result is then the `statement` in this `media` type.",
+    {"type": "object", "additionalProperties": {"enum": list(statements.FORMATS)}},
+    deeds=deeds("headers.accept", "format-not-offered"),
+)
 CONSENT_READS = "headers.consent-id headers.psu-ip-address"
 UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown format-error"
 """The errors of `usable_consent`; above what it reads."""
@@ -145,32 +166,44 @@ def balances(call: Call) -> dict[str, Any]:
     "accounts.transactions",
     reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
     raises=f"{UNUSABLE} period-invalid resource-not-covered",
-    returns="iban account self next booked pending information balances",
+    returns="iban account self next pages pages.first pages.previous pages.next pages.last booked pending information "
+    "balances statement media",
     options={
         "lists": shown_lists("booked", "pending", "information"),
         "page_size": PAGE_SIZE,
         "holds": HOLDS,
+        "items_per_page": ITEMS_PER_PAGE,
+        "delta": DELTA,
+        "formats": FORMATS,
         **IDENTIFIED_BY,
         **RIGHTS,
     },
 )
 def transactions(call: Call) -> dict[str, Any]:
     """An account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
-    is_further = call.options.get("page_size") is not None and call.query.get("page", "1") != "1"
-    consent, iban, account = _covered(call, "transactions", counts=not is_further)
+    media = statements.media_of(call, call.options.get("formats") or {})
+    consent, iban, account = _covered(call, "transactions", counts=not _is_further(call))
     entries = _entries(call, iban, account)
     if call.options["holds"] == "booked":
         entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
-    filled = lists(call, entries)
-    following = None
-    if (size := call.options.get("page_size")) is not None and filled["booked"] is not None:
-        filled["booked"], following = _page(call, filled["booked"], size)
+    filled = lists(call, _newer(call, iban, entries) if call.options["delta"] else entries)
+    pages: dict[str, str | None] = dict.fromkeys(("first", "previous", "next", "last"))
+    statement = None
+    if media != JSON:
+        whole = statements.Account(iban, account, _owner(call, account), _balances(call, iban, account))
+        kind = call.options["formats"][media]
+        statement = statements.written(call, kind, whole, entries["booked"], filled)
+    elif (size := _page_size(call)) is not None and filled["booked"] is not None:
+        filled["booked"], pages = _page(call, filled["booked"], size)
     return {
         "iban": iban,
         "account": reference(call, iban),
         "self": call.self_path.removesuffix("/transactions"),
-        "next": following,
+        "next": pages["next"],
+        "pages": pages,
         "balances": _asked_balances(call, consent, iban, account),
+        "statement": statement,
+        "media": media,
         **filled,
     }
 
@@ -215,17 +248,62 @@ def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, li
     }
 
 
-def _page(call: Call, entries: list[Document], size: int) -> tuple[list[Document], str | None]:
-    """The page that is asked for, the first is 1, and the address of the next. There is nothing after the last."""
-    page = call.query.get("page", "1")
-    if not _PAGE.fullmatch(page):
-        raise BankError("format-error", expected="the query parameter page must be a whole number from 1 on")
-    number = int(page)
-    following = None
-    if number * size < len(entries):
-        query = {name: call.query[name] for name in _PAGED if name in call.query}
-        following = f"{call.self_path}?{urlencode({**query, 'page': number + 1})}"
-    return entries[(number - 1) * size : number * size], following
+def _newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
+    """The entries of which the booked ones are newer than the TPP says. Raises BankError."""
+    booked, since = entries["booked"], call.query.get("entryReferenceFrom")
+    names = [{one["transactionId"], one.get("entryReference")} for one in booked]
+    last = call.state.get("reports", iban)
+    if booked:
+        call.state.put("reports", iban, {"newest": booked[0]["transactionId"]})
+    if since is not None and not any(since in name for name in names):
+        raise BankError("format-error", expected=f"entryReferenceFrom must be that of an entry; there is none {since}")
+    if since is None and call.query.get("deltaList") == "true" and last:
+        since = last["newest"]
+    known = next((position for position, name in enumerate(names) if since in name), len(booked)) if since else None
+    return {**entries, "booked": booked[:known]}
+
+
+def _index(call: Call) -> str:
+    return "pageIndex" if call.options.get("items_per_page") else "page"
+
+
+def _is_further(call: Call) -> bool:
+    """Tells if it is a further page of what was asked for before, which is no access of its own."""
+    return _page_size(call) is not None and call.query.get(_index(call), "1") != "1"
+
+
+def _page_size(call: Call) -> int | None:
+    """How many entries a page has; None for all. Raises BankError."""
+    size: int | None = call.options.get("page_size")
+    if call.options.get("items_per_page") and "itemsPerPage" in call.query:
+        return _whole_number(call, "itemsPerPage")
+    return size
+
+
+def _page(call: Call, entries: list[Document], size: int) -> tuple[list[Document], dict[str, str | None]]:
+    """The page that is asked for, the first is 1, and the addresses of others. There is nothing after the last."""
+    index = _index(call)
+    number, last = _whole_number(call, index), max(-(-len(entries) // size), 1)
+    query = {name: call.query[name] for name in _PAGED if name in call.query}
+
+    def address(page: int, is_there: bool) -> str | None:
+        return f"{call.self_path}?{urlencode({**query, index: page})}" if is_there else None
+
+    pages = {
+        "first": address(1, number > 1),
+        "previous": address(number - 1, 1 < number <= last),
+        "next": address(number + 1, number < last),
+        "last": address(last, number < last),
+    }
+    return entries[(number - 1) * size : number * size], pages
+
+
+def _whole_number(call: Call, name: str) -> int:
+    """Raises BankError `format-error`."""
+    text = call.query.get(name, "1")
+    if not _PAGE.fullmatch(text):
+        raise BankError("format-error", expected=f"the query parameter {name} must be a whole number from 1 on")
+    return int(text)
 
 
 def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Document]]:
@@ -335,9 +413,13 @@ def shown(
     names = call.options.get("members", usual)
     if "ownerName" in names:
         allowed = granted(call, consent, "ownerName", account)
-        owner = account.get("ownerName") or (call.state.get("psus", psu) or {}).get("name")
-        account = {**account, "ownerName": owner if allowed else None}
+        account = {**account, "ownerName": _owner(call, {"psuId": psu, **account}) if allowed else None}
     return {name: account[name] for name in names if account.get(name) is not None}
+
+
+def _owner(call: Call, account: Mapping[str, Any]) -> str | None:
+    """The name of the holder."""
+    return account.get("ownerName") or (call.state.get("psus", account["psuId"]) or {}).get("name")
 
 
 def linked(call: Call, path: str, consent: Document, account: Mapping[str, Any]) -> dict[str, Any]:
