@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from click.testing import CliRunner, Result
@@ -200,6 +200,40 @@ def test_deriving_again_keeps_what_was_edited(home: Path) -> None:
 
     assert "\n1 rule in 1 file, 1 rule of yours kept:\n" in done("derive", "tape")
     assert "body: 2" in file.read_text()
+
+
+def test_a_dialect_is_derived_into_the_working_directory(home: Path) -> None:
+    gone = {"tppMessages": [{"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "weg"}]}
+    tape(
+        home / "tape",
+        taped("/x/v1/consents/c-1/status", gone, status=404, headers=[("X-Request-ID", str(UUID(int=1)))]),
+    )
+    said = done("derive", "--dialect", "mine", "tape")
+    assert "1 of the recording's 1 requests are answered alike" in said
+    assert "It answers with: xs2a-sandbox serve --dialect mine" in said
+    assert (home / "cassettes" / "mine" / "dialect.yaml").read_text().startswith("# Derived from 1 exchange")
+    assert not (home / "tape" / "cassettes").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--dialect", "xs2a-1.84", "tape"], "there is a dialect xs2a-1.84 already"),
+        (["--dialect", "../mine", "tape"], "cannot be the name of a dialect"),
+        (["--dialect", "mine", "empty"], "there is no recording in empty"),
+        (["--dialect", "mine", "text"], "text is no recording"),
+        (["--dialect", "mine", "--by", "xs2a-1.84", "tape"], "--dialect NAME derives none"),
+        (["text"], "text is no folder"),
+        (["--by", "other", "tape"], "there is no dialect 'other'"),
+    ],
+)
+def test_what_no_dialect_can_be_derived_from_changes_nothing(words: list[str], complaint: str, home: Path) -> None:
+    tape(home / "tape", taped("/v1/accounts", {"accounts": []}))
+    (home / "empty").mkdir()
+    (home / "text").write_text("something")
+    result = run("derive", *words)
+    assert (result.exit_code, complaint in result.stderr) == (2, True), result.stderr
+    assert not (home / "cassettes").exists()
 
 
 def test_an_export_is_a_har_file(home: Path) -> None:

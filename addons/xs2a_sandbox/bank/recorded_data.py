@@ -110,7 +110,7 @@ class _Shown:
             self._account({"iban": one.get("iban"), "currency": one.get("currency")})
 
     def _take_methods(self, body: Mapping[str, Any]) -> None:
-        for one in _mappings(body.get("scaMethods")):
+        for one in _mappings([*(body.get("scaMethods") or ()), body.get("chosenScaMethod")]):
             method = {name: one.get(name) for name in ("authenticationMethodId", "authenticationType", "name")}
             if all(isinstance(value, str) for value in method.values()) and method not in self.methods:
                 self.methods.append(method)

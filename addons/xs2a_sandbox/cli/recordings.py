@@ -56,11 +56,25 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
 
 
 @click.command("derive")
-@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@_where
-def derive_(directory: Path, **flags: Any) -> None:
-    """Make cassettes of the recording in DIR, anew: rules that were edited by hand are kept."""
-    _derive(directory, load_settings(flags))
+@click.argument("tape", metavar="TAPE", type=click.Path(exists=True, path_type=Path))
+@click.option("--dialect", "name", metavar="NAME", help="Write a dialect of that name, and no rules.")
+@click.option("--by", metavar="DIALECT", help="The dialect that rules are derived by. [that of the settings]")
+@setting_flags("confdir")
+def derive_(tape: Path, name: str | None, by: str | None, **flags: Any) -> None:
+    """Make cassettes of the recording in the folder TAPE, anew: rules that were edited by hand are kept.
+
+    With --dialect the folder cassettes/NAME is written: a dialect that answers as the recorded bank, and goes on where
+    the recording ends. TAPE may be a file of a recording, or a HAR document, too.
+    """
+    settings = load_settings({**flags, "dialect": by})
+    if name is not None:
+        if by is not None:
+            raise click.UsageError("--by says by which dialect rules are derived; --dialect NAME derives none")
+        _derive_dialect(name, tape)
+    elif tape.is_dir():
+        _derive(tape, settings)
+    else:
+        raise click.UsageError(f"{tape} is no folder: rules are derived from a recording's folder")
 
 
 @click.command("export")
@@ -151,6 +165,20 @@ async def _write(directory: Path, entries: Sequence["Exchange"], head: dict[str,
         raise UserMistake(str(failed)) from None
     finally:
         recording.close()
+
+
+def _derive_dialect(name: str, path: Path) -> None:
+    from xs2a_sandbox.authoring import derived_dialect
+    from xs2a_sandbox.bundled import bundled
+    from xs2a_sandbox.documents import Schemas
+    from xs2a_sandbox.engine.build import OWN
+    from xs2a_sandbox.recording.tape import read_tape
+
+    derived_dialect.check_name(name, (OWN, bundled("cassettes")))
+    derived = derived_dialect.derived_dialect(name, read_tape(path), Schemas([bundled("schemas")]))
+    folder = derived_dialect.write(derived, OWN)
+    for line in derived_dialect.told(derived, folder):
+        click.echo(line)
 
 
 def _derive(directory: Path, settings: Settings) -> None:

@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """The exchanges of a recording; `keys` has for each the fingerprint of its pseudonyms' key, None without any."""
+    """The exchanges of a recording; `keys` has for each the fingerprint of its pseudonyms' key, None without any.
+
+    `places` says of each where it stands.
+    """
 
     path: Path
     entries: tuple[Exchange, ...]
     keys: tuple[str | None, ...]
+    places: tuple[str, ...] = ()
 
     @property
     def is_redacted(self) -> bool:
@@ -46,7 +50,8 @@ def read_tape(path: Path) -> Tape:
     """
     if path.suffix == ".har":
         document = read_har(read_json(path), path)
-        return Tape(path, document.entries, (document.redacted,) * len(document.entries))
+        numbered = tuple(f"{path.name}, exchange {number}" for number in range(1, len(document.entries) + 1))
+        return Tape(path, document.entries, (document.redacted,) * len(document.entries), numbered)
     files = har_log.raw_files(path) if path.is_dir() else [path]
     if not files:
         raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
@@ -55,11 +60,14 @@ def read_tape(path: Path) -> Tape:
         raise ConfigError(f"{path} is no recording: {form}")
     entries: list[Exchange] = []
     keys: list[str | None] = []
+    places: list[str] = []
     for file in files:
         key = har_log.read_head(file).get("redacted")
-        entries += har_log.read_raw(file)
-        keys += [str(key) if key else None] * (len(entries) - len(keys))
-    return Tape(path, tuple(entries), tuple(keys))
+        recorded = har_log.read_raw(file)
+        entries += recorded
+        keys += [str(key) if key else None] * len(recorded)
+        places += [f"{file.name}, exchange {number}" for number in range(1, len(recorded) + 1)]
+    return Tape(path, tuple(entries), tuple(keys), tuple(places))
 
 
 def as_sent(tape: Tape, vault: "OpenVault", restorer: "Restorer") -> RealTape:

@@ -1,0 +1,522 @@
+"""A dialect made of a recording: what the bank does otherwise than the documented dialect that is nearest to it."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import indent, wrap
+from typing import Any
+
+from xs2a_sandbox.authoring.rehearsal import Rehearsed, rehearse
+from xs2a_sandbox.bank import TestData, testdata
+from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bank.recorded_data import recorded_data
+from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.cassette import Interface, layers
+from xs2a_sandbox.cassette.layers import TESTDATA
+from xs2a_sandbox.compare.schema_drift import answer_schemas
+from xs2a_sandbox.compare.states import Thing
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.documents.json_schema import bundled_schema
+from xs2a_sandbox.documents.yaml_reader import parse
+from xs2a_sandbox.documents.yaml_writer import yaml_text
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import body
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.recording.learning.as_recorded import RecordedRule, as_recorded
+from xs2a_sandbox.recording.learning.asked import Asked, asked
+from xs2a_sandbox.recording.learning.changes import Change, change
+from xs2a_sandbox.recording.learning.courses import Courses, courses
+from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
+from xs2a_sandbox.recording.tape import Tape
+
+DIALECT = "dialect.yaml"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_NO_DIALECTS = ("cases", SCENARIOS)
+_MACHINES: Mapping[Thing, Any] = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
+_BEGINNINGS: Mapping[Thing, str] = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
+_WIDTH = 116
+_MOST_PLACES = 8
+_SAID = ("respond", "answers")
+"""The keys of an operation that say how it answers."""
+_MISSING = re.compile(r"the key (\S+) is missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How much of a recording a documented dialect says: exchanges of its operations, with its statuses and shapes."""
+
+    dialect: str
+    operations: int
+    statuses: int
+    shapes: int
+
+    @property
+    def score(self) -> int:
+        return self.operations + self.statuses + self.shapes
+
+    def __str__(self) -> str:
+        return (
+            f"{self.dialect} has the operations of {self.operations} exchanges, "
+            f"the statuses of {self.statuses} and the bodies of {self.shapes}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedDialect:
+    """The files of a dialect by their names; `unknown` is what could not be learned; `rehearsed` how it answers."""
+
+    name: str
+    files: Mapping[str, str]
+    base: str
+    nearness: tuple[Nearness, ...]
+    unknown: tuple[str, ...]
+    rehearsed: tuple[Rehearsed, ...]
+
+    @property
+    def alike(self) -> int:
+        return sum(not one.unlike for one in self.rehearsed)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What is changed so far, and why."""
+
+    base: str
+    options: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
+    operations: dict[str, Change] = field(default_factory=dict)
+    errors: LearnedErrors = field(default_factory=LearnedErrors)
+    data: TestData | None = None
+    rules: list[RecordedRule] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
+    """Raises ConfigError: nothing can be learned from the recording."""
+    if not tape.entries:
+        raise ConfigError(f"{tape.path}: there is no exchange in this recording")
+    nearness, interfaces = [], {}
+    for folder in documented():
+        interfaces[folder.name] = interface = _read(folder, schemas)
+        nearness.append(_nearness(folder.name, interface, tape, schemas))
+    nearness.sort(key=lambda one: one.score, reverse=True)
+    if not nearness[0].operations:
+        dialects = ", ".join(one.dialect for one in nearness)
+        raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({dialects})")
+    base = nearness[0].dialect
+    documented_interface = interfaces[base]
+    exchanges = asked(tape.places, tape.entries, documented_interface.operations.values())
+    _check_one_bank(tape, exchanges)
+    draft = _draft(base, documented_interface, exchanges, schemas)
+    told = courses(exchanges, {thing: one.arrows for thing, one in _MACHINES.items()}, _BEGINNINGS)
+    draft.data = _data(tape, draft)
+    _learn_operations(draft, documented_interface, exchanges, told, schemas)
+    learned = {id: one.value for id, one in draft.operations.items()}
+    for made in draft.operations.values():
+        made.value = {key: value for key, value in made.value.items() if key not in _SAID}
+    usual = _rehearsed(draft, tape, schemas, told)
+    for id, made in draft.operations.items():
+        outcomes = [two for one, two in zip(exchanges, usual, strict=True) if one.succeeded and _is(one, id)]
+        if not all(one.is_same for one in outcomes):
+            made.value = learned[id]
+        else:
+            made.unknown = []
+    _learn_errors(draft, documented_interface, exchanges, _rehearsed(draft, tape, schemas, told))
+    rehearsed = _rehearsed(draft, tape, schemas, told)
+    draft.rules = list(as_recorded(_unsaid(exchanges, rehearsed), _consents(exchanges)))
+    if draft.rules:
+        rehearsed = _rehearsed(draft, tape, schemas, told)
+    draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
+    draft.unknown += told.unknown
+    draft.unknown += _unlike(exchanges, rehearsed)
+    files = _files(name, draft, documented_interface, tape, exchanges, nearness)
+    return DerivedDialect(name, files, base, tuple(nearness), tuple(draft.unknown), tuple(rehearsed))
+
+
+def check_name(name: str, places: Iterable[Path]) -> None:
+    """Raises ConfigError for a name that no folder of a dialect can have, or that one of these places has already."""
+    if not _NAME.fullmatch(name) or name in _NO_DIALECTS:
+        raise ConfigError(
+            f"{name!r} cannot be the name of a dialect: it is a folder's, of small letters, digits, '.', '_' and '-'"
+        )
+    for place in places:
+        if (place / name).exists():
+            raise ConfigError(
+                f"there is a dialect {name} already, in {place / name}: name another one. To derive rules by it, "
+                f"say `xs2a-sandbox derive --by {name} DIR`"
+            )
+
+
+def told(derived: DerivedDialect, folder: Path) -> Iterator[str]:
+    """The outcome, in lines for a terminal."""
+    yield from (f"{'nearest: ' if one.dialect == derived.base else '         '}{one}" for one in derived.nearness)
+    yield from (f"not learned: {one}" for one in dict.fromkeys(derived.unknown))
+    yield from (f"  {folder / name}" for name in derived.files)
+    number = len(derived.rehearsed)
+    yield f"{derived.alike} of the recording's {number} requests are answered alike by the dialect {derived.name}"
+    if (own := folder.parent / TESTDATA).exists() and TESTDATA in derived.files:
+        yield f"note: {own} is used in place of the dialect's own test data"
+    yield f"It answers with: xs2a-sandbox serve --dialect {derived.name}"
+
+
+def write(derived: DerivedDialect, cassettes: Path) -> Path:
+    """The folder of the dialect, with all of its files or not at all. Raises ConfigError."""
+    folder, is_new = cassettes / derived.name, not cassettes.exists()
+    try:
+        cassettes.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=cassettes, prefix=f".{derived.name}.", ignore_cleanup_errors=True) as made:
+            for name, text in derived.files.items():
+                replace_file(Path(made) / derived.name / name, text.encode())
+            os.rename(Path(made) / derived.name, folder)
+    except OSError as error:
+        if is_new:
+            with suppress(OSError):
+                cassettes.rmdir()
+        raise ConfigError(f"cannot write {folder}: {error.strerror or error}") from None
+    return folder
+
+
+def documented() -> list[Path]:
+    """The folders of the bundled dialects."""
+    return sorted(
+        folder
+        for folder in bundled("cassettes").iterdir()
+        if folder.is_dir() and folder.name not in _NO_DIALECTS and any(folder.rglob("*.yaml"))
+    )
+
+
+def _read(folder: Path, schemas: Schemas) -> Interface:
+    return layers.read([[folder]], schemas, NAMED)
+
+
+def _check_one_bank(tape: Tape, exchanges: Sequence[Asked]) -> None:
+    banks = sorted({str(Origin.parse(one.entry.bank)) for one in exchanges if one.operation and one.entry.bank})
+    if len(banks) > 1:
+        raise ConfigError(
+            f"{tape.path} is of several banks ({', '.join(banks)}): derive a dialect from each on its own"
+        )
+
+
+def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> Nearness:
+    counted: Counter[str] = Counter()
+    for one in asked(tape.places, tape.entries, interface.operations.values()):
+        if one.operation is None:
+            continue
+        status = one.entry.status
+        statuses = {answer.status for answer in one.operation.behaviour.respond}
+        fitting = [schemas[name] for name in answer_schemas(one.operation, status) if name in schemas]
+        counted["operations"] += 1
+        counted["statuses"] += status in statuses
+        counted["shapes"] += any(schema.accepts(one.answer) for schema in fitting)
+    return Nearness(name, counted["operations"], counted["statuses"], counted["shapes"])
+
+
+# Learning
+
+
+def _draft(base: str, interface: Interface, exchanges: Sequence[Asked], schemas: Schemas) -> _Draft:
+    draft = _Draft(base)
+    starts = [one for one in interface.operations.values() if one.behaviour.handler == "authorisations.start"]
+    usual = {(one.behaviour.options or {}).get("sca") for one in starts}
+    approaches = [(approach, one.place) for one in exchanges if (approach := _approach(one))]
+    if approaches:
+        (most, _), *others = Counter(approach for approach, _ in approaches).most_common()
+        if usual - {most, None}:
+            draft.options["authorisations.start"] = {"sca": most}, [at for one, at in approaches if one == most]
+        draft.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
+    makers = [one for one in interface.operations.values() if one.behaviour.handler == "consents.create"]
+    if any((one.behaviour.options or {}).get("reuse") for one in makers):
+        # What is recorded is one bank's own: no consent stands ready for requests that name an account.
+        draft.options["consents.create"] = {"reuse": False}, []
+    return draft
+
+
+_STEPS = {
+    "redirect": ("scaRedirect", "scaOAuth"),
+    "embedded": (
+        *("updatePsuAuthentication", "startAuthorisationWithPsuAuthentication", "selectAuthenticationMethod"),
+        *("startAuthorisationWithAuthenticationMethodSelection", "authoriseTransaction"),
+    ),
+    "decoupled": (),
+}
+
+
+def _approach(one: Asked) -> str | None:
+    """The approach that an answer shows, where the request has no wish of its own."""
+    if not one.succeeded or one.entry.method != "POST" or one.entry.headers.get("TPP-Redirect-Preferred"):
+        return None
+    header = (one.entry.answer_headers.get("ASPSP-SCA-Approach") or "").lower()
+    if header in _STEPS:
+        return header
+    links = one.answer.get("_links") if isinstance(one.answer, dict) else None
+    names = links if isinstance(links, dict) else {}
+    return next((approach for approach, steps in _STEPS.items() if any(step in names for step in steps)), None)
+
+
+def _learn_operations(
+    draft: _Draft, interface: Interface, exchanges: Sequence[Asked], told: Courses, schemas: Schemas
+) -> None:
+    makers = {id: one for one in exchanges for id in one.made.values()}
+    for operation in interface.operations.values():
+        own = [one for one in exchanges if one.operation is operation]
+        if own:
+            draft.operations[operation.id] = change(operation, own, makers, NAMED, told, schemas)
+
+
+def _is(one: Asked, id: str) -> bool:
+    return one.operation is not None and one.operation.id == id
+
+
+def _unsaid(exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]) -> list[Asked]:
+    """What was answered and changes nothing, where the dialect answers otherwise."""
+    pairs = zip(exchanges, rehearsed, strict=True)
+    changes = [one for one in exchanges if one.operation and one.entry.method != "GET"]
+    return [one for one, outcome in pairs if one.succeeded and outcome.unlike and one not in changes]
+
+
+def _consents(exchanges: Sequence[Asked]) -> set[str]:
+    return {one.made["consentId"] for one in exchanges if "consentId" in one.made}
+
+
+def _learn_errors(
+    draft: _Draft, interface: Interface, exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]
+) -> None:
+    raised: list[tuple[str, Asked]] = []
+    for one, outcome in zip(exchanges, rehearsed, strict=True):
+        if one.succeeded or one.operation is None:
+            continue
+        if outcome.error and outcome.error in interface.errors:
+            raised.append((outcome.error, one))
+    draft.errors = learn_errors(raised, interface.errors, _every_error(interface))
+    draft.unknown += draft.errors.unknown
+
+
+def _every_error(interface: Interface) -> Any:
+    """The body in which a dialect says its errors, as it is written."""
+    for folder in (*interface.foundation, bundled("cassettes") / interface.dialect):
+        for file in sorted(folder.rglob("*.yaml")):
+            value = parse(file.read_text(encoding="utf-8"), file).value
+            if isinstance(value, dict) and "every_error" in value:
+                return value["every_error"].get("body")
+    return None
+
+
+def _unlike(exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]) -> Iterator[str]:
+    for one, outcome in zip(exchanges, rehearsed, strict=True):
+        if outcome.unlike:
+            yield f"{one.request} ({one.place}): {'; '.join(outcome.unlike[:3])}"
+
+
+_FILLED = {
+    "bic": "NOTKNOWNXXX",
+    "referenceDate": "{{ today() }}",
+    "creditorAccount": {"bban": "-"},
+    "debtorAccount": {"bban": "-"},
+}
+"""What stands for members that test data must have, and the bank does not show."""
+_MOST_TRIES = 1000
+
+
+def _data(tape: Tape, draft: _Draft) -> TestData | None:
+    """The customers and accounts that the recording shows, as far as test data can say them."""
+    shown = recorded_data(tape.entries, TestData({}, ()))
+    collections: dict[str, dict[str, Any]] = {}
+    for name, entries in shown.collections.items():
+        for id, entry in entries.items():
+            if (fitting := _as_test_data(name, id, entry)) is None:
+                draft.unknown.append(f"{name} {id} of the recording cannot stand in test data")
+            else:
+                collections.setdefault(name, {})[id] = fitting
+    if not any(tape.keys):
+        credentials = _credentials(tape.entries)
+        for psu in collections.get("psus", {}).values():
+            psu |= credentials
+    accounts = collections.get("accounts", {})
+    for consent in collections.get("consents", {}).values():
+        consent["accounts"] = [iban for iban in consent["accounts"] if iban in accounts]
+    return TestData(collections, ()) if accounts else None
+
+
+def _credentials(entries: Sequence[Exchange]) -> dict[str, str]:
+    """The password and the one-time password that were taken, of a recording that hides none."""
+    credentials: dict[str, str] = {}
+    for entry in entries:
+        sent = body.read(entry.body).value if entry.status < 300 else None
+        if isinstance(sent, dict):
+            data = sent.get("psuData")
+            if isinstance(data, dict) and isinstance(data.get("password"), str):
+                credentials["password"] = data["password"]
+            if isinstance(sent.get("scaAuthenticationData"), str):
+                credentials["otp"] = sent["scaAuthenticationData"]
+    return credentials
+
+
+def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The entry with all that test data must have, and without what they cannot hold; None if it is itself that."""
+    schema = bundled_schema("testdata")
+    document: Any = {"testdata": 1, name: {id: deepcopy(_without_nulls(entry))}}
+    for _ in range(_MOST_TRIES):
+        complaint = next(iter(schema.complaints(document)), None)
+        if complaint is None:
+            fitting: dict[str, Any] | None = document[name].get(id)
+            return fitting
+        missing = _MISSING.search(complaint.text) if complaint.code == "missing-key" else None
+        pointer = (*complaint.pointer, missing[1]) if missing else complaint.pointer
+        *above, last = pointer
+        holder: Any = reduce(getitem, above, document)
+        if missing and last not in holder:
+            holder[last] = deepcopy(_FILLED.get(str(last), "-"))
+        elif len(pointer) <= len((name, id)):
+            return None
+        else:
+            del holder[last]
+    return None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+    return list(value) if isinstance(value, list) else value
+
+
+def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> list[Rehearsed]:
+    with TemporaryDirectory() as directory:
+        folder = Path(directory) / "derived"
+        folder.mkdir()
+        (folder / DIALECT).write_text(yaml_text(_cassette(draft)), encoding="utf-8")
+        interface = _read(folder, schemas)
+        data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
+        return rehearse(tape.entries, interface, schemas, data, told)
+
+
+# Writing
+
+
+def _cassette(draft: _Draft) -> dict[str, Any]:
+    changes = {
+        "options": {name: value for name, (value, _) in draft.options.items()},
+        "operations": {id: one.value for id, one in draft.operations.items() if one.value},
+        "errors": {name: value for name, (value, _) in draft.errors.errors.items()},
+    }
+    cassette: dict[str, Any] = {"cassette": 1, "extends": draft.base}
+    if changes := {name: value for name, value in changes.items() if value}:
+        cassette["changes"] = changes
+    if draft.errors.every is not None:
+        cassette["every_error"] = {"body": draft.errors.every}
+    if draft.rules:
+        cassette["rules"] = [one.value for one in draft.rules]
+    return cassette
+
+
+def _files(
+    name: str,
+    draft: _Draft,
+    interface: Interface,
+    tape: Tape,
+    exchanges: Sequence[Asked],
+    nearness: Sequence[Nearness],
+) -> dict[str, str]:
+    text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape, nearness))
+    bank = str(Origin.parse(tape.entries[0].bank)) if tape.entries[0].bank else "the bank"
+    text += yaml_text({"cassette": 1, "title": f"{name}, as {bank} was recorded", "extends": draft.base})
+    sections = {
+        "options": {id: (value, "", places) for id, (value, places) in draft.options.items()},
+        "operations": dict(_operations(draft, interface, exchanges)),
+        "errors": {id: (value, "", places) for id, (value, places) in draft.errors.errors.items()},
+    }
+    written = "".join(_section(key, entries) for key, entries in sections.items() if entries)
+    text += f"\nchanges:\n{written}" if written else ""
+    if draft.errors.every is not None:
+        text += f"\n{_comment(draft.errors.places, '')}{yaml_text({'every_error': {'body': draft.errors.every}})}"
+    if draft.rules:
+        entries = (_comment(one.places, "") + yaml_text([one.value]) for one in draft.rules)
+        text += f"\nrules:\n{indent(''.join(entries), '  ')}"
+    files = {DIALECT: text}
+    if draft.data:
+        head = "# What the recording shows of the bank's customers and accounts.\n"
+        files[TESTDATA] = head + yaml_text({"testdata": 1, **_plain(draft.data.collections)})
+    return files
+
+
+def _head(name: str, draft: _Draft, tape: Tape, nearness: Sequence[Nearness]) -> Iterator[str]:
+    days = sorted(f"{one.time:%Y-%m-%d}" for one in tape.entries)
+    number = len(tape.entries)
+    yield f"Derived from {number} exchange{'s' * (number != 1)} of {days[0]} to {days[-1]}:"
+    yield f"xs2a-sandbox derive --dialect {name}"
+    yield f"The nearest documented dialect: {nearness[0]}."
+    if draft.unknown:
+        yield ""
+        yield "Not learned:"
+        for one in dict.fromkeys(draft.unknown):
+            first, *rest = wrap(one, _WIDTH - 4) or [""]
+            yield f"- {first}"
+            yield from (f"  {line}" for line in rest)
+
+
+def _operations(
+    draft: _Draft, interface: Interface, exchanges: Sequence[Asked]
+) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[str]]]]:
+    """Every operation with what it rests on."""
+    days: dict[str, str] = {}
+    for one in exchanges:
+        if one.operation:
+            days[one.operation.id] = max(days.get(one.operation.id, ""), f"{one.entry.time:%Y-%m-%d}")
+    for id, operation in interface.operations.items():
+        made = draft.operations.get(id)
+        doc = str(operation.origin.written.get("doc", ""))
+        if made is None:
+            rests = f"Written: as {draft.base} has it, not recorded."
+            yield id, ({"doc": f"{rests} {doc}".strip()}, "", [])
+            continue
+        number = len(made.places)
+        rests = f"Recorded {days[id]}, {number} exchange{'s' * (number != 1)}; "
+        rests += "derived from these." if made.value else f"as {draft.base} has it."
+        yield (
+            id,
+            (
+                {"doc": f"{rests} {doc}".strip(), **made.value},
+                f"{operation.method} {operation.pattern.text}",
+                made.places,
+            ),
+        )
+
+
+def _section(key: str, entries: Mapping[str, tuple[Mapping[str, Any], str, Sequence[str]]]) -> str:
+    text = ""
+    for id, (value, title, places) in entries.items():
+        text += _comment(places, title) + yaml_text({id: value})
+    return f"  {key}:\n{indent(text, '    ')}"
+
+
+def _comment(places: Sequence[str], title: str) -> str:
+    line = ": ".join(filter(None, (title, _listed(places))))
+    return "".join(f"# {one}\n" for one in wrap(line, _WIDTH)) if line else ""
+
+
+def _listed(places: Sequence[str]) -> str:
+    """Places of one file together: `x.har.jsonl, exchanges 2, 3`."""
+    by_file: dict[str, list[str]] = {}
+    for place in dict.fromkeys(places):
+        file, _, number = place.rpartition(" ")
+        by_file.setdefault(file, []).append(number)
+    shown = []
+    for file, numbers in by_file.items():
+        more = f" and {len(numbers) - _MOST_PLACES} more" if numbers[_MOST_PLACES:] else ""
+        shown.append(f"{file}{'s' * (len(numbers) > 1)} {', '.join(numbers[:_MOST_PLACES])}{more}")
+    return "; ".join(shown)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

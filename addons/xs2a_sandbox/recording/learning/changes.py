@@ -1,0 +1,274 @@
+"""What an operation of a documented dialect has to be changed in to answer as the recorded bank."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.compare.states import STATES, told
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
+from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.http.body import Content
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, learned_text, named
+from xs2a_sandbox.recording.learning.asked import MADE, Asked
+from xs2a_sandbox.recording.learning.courses import Courses
+from xs2a_sandbox.recording.recorded_answer import taped_answer
+
+READS = ("accounts.", "cards.")
+"""Handlers whose results are data of the bank, not of the request: their answers keep the documented shape."""
+_WHOLE = re.compile(r"\{\{ (result(?:\.\w+)*) \}\}")
+_COLLECTIONS = {"paymentId": "payments"}
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(slots=True)
+class Change:
+    """A change of an operation, with the exchanges that show it, and what of them could not be learned."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    places: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def change(
+    operation: Operation,
+    exchanges: Sequence[Asked],
+    makers: Mapping[str, Asked],
+    handlers: Mapping[str, Handler],
+    courses: Courses,
+    schemas: Schemas,
+) -> Change:
+    """`exchanges` are those of the operation, `makers` are those that made ids, by the id."""
+    made = Change(places=[one.place for one in exchanges])
+    succeeded = [one for one in exchanges if one.succeeded]
+    paths = Counter(one.path for one in exchanges)
+    (path, _), *others = paths.most_common()
+    if path != operation.pattern.text:
+        made.value["path"] = path
+    made.unknown += [f"{operation.id} has the path {other} as well; only {path} is answered" for other, _ in others]
+    if products := _products(operation, succeeded):
+        made.value["where"] = products
+    if require := _require(operation, succeeded, schemas):
+        made.value["require"] = require
+    if succeeded and (respond := _respond(operation, succeeded, makers, handlers, courses, made.unknown)):
+        made.value["respond"] = respond
+        made.value["answers"] = None
+    return made
+
+
+def _products(operation: Operation, exchanges: Sequence[Asked]) -> Any:
+    """The path parameters with the products that the documented dialect does not have; {} if there is none."""
+    written = deepcopy(operation.origin.written.get("where", {}))
+    alternatives = written if isinstance(written, list) else [written]
+    changed = False
+    for one in exchanges:
+        product = one.parameters.get("product")
+        fitting = [
+            spec
+            for spec, constraints in zip(alternatives, operation.where, strict=True)
+            if all(c.fits((one.parameters[c.place.name],)) for c in constraints if c.place.name != "product")
+        ]
+        for spec in fitting[:1]:
+            offered = spec.get("product")
+            listed = offered if isinstance(offered, list) else [offered]
+            if product and isinstance(offered, list | str) and product not in listed:
+                spec["product"] = [*listed, product]
+                changed = True
+    return written if changed else {}
+
+
+def _require(operation: Operation, exchanges: Sequence[Asked], schemas: Schemas) -> Any:
+    """The requirements without what answered requests did not meet; {} if they meet all."""
+    written = deepcopy(operation.origin.written.get("require", {}))
+    steps = written if isinstance(written, list) else [written]
+    lifted = False
+    for spec, step in zip(steps, operation.require.steps, strict=False):
+        for constraint in step.constraints:
+            part, name = constraint.place.part, constraint.place.name
+            if part in spec and not all(constraint.fits(_values(one, part, name)) for one in exchanges):
+                key = next((key for key in spec[part] if key.lower() == name.lower()), None)
+                if key is not None:
+                    spec[part][key] = None
+                    lifted = True
+        named = step.schema if "schema" in (spec.get("body") or {}) else None
+        if named and not all(_accepts(named, one, step.optional, schemas) for one in exchanges):
+            spec["body"] = None
+            lifted = True
+    if not lifted:
+        return {}
+    if isinstance(written, list):
+        # A list is given whole, so that what is lifted just goes.
+        return [{key: _without_nulls(value) for key, value in spec.items() if value is not None} for spec in written]
+    return {key: value for key, value in written.items() if value is None or _has_null(value)}
+
+
+def _without_nulls(value: Any) -> Any:
+    return {key: one for key, one in value.items() if one is not None} if isinstance(value, dict) else value
+
+
+def _has_null(value: Any) -> bool:
+    return isinstance(value, dict) and None in value.values()
+
+
+def _values(one: Asked, part: str, name: str) -> Sequence[Any]:
+    if part == "headers":
+        return one.entry.headers.all(name)
+    if part == "query":
+        return [value for key, value in split_target(one.entry.target).query if key == name]
+    return at_pointer(one.body, parse_pointer(name)) if one.entry.body else ()
+
+
+def _accepts(name: str, one: Asked, optional: bool, schemas: Schemas) -> bool:
+    if not one.entry.body:
+        return optional
+    for parameter, value in one.parameters.items():
+        name = name.replace(f"{{{parameter}}}", value)
+    return name in schemas and one.body is not None and schemas[name].accepts(one.body)
+
+
+# Answers
+
+
+def _respond(
+    operation: Operation,
+    exchanges: Sequence[Asked],
+    makers: Mapping[str, Asked],
+    handlers: Mapping[str, Handler],
+    courses: Courses,
+    unknown: list[str],
+) -> list[dict[str, Any]]:
+    written = deepcopy(operation.origin.written.get("respond", {}))
+    usual_answers = written if isinstance(written, list) else [written]
+    by_status: defaultdict[int, list[Asked]] = defaultdict(list)
+    for one in exchanges:
+        by_status[one.entry.status].append(one)
+    if (operation.behaviour.handler or "").startswith(READS):
+        return _of_data(usual_answers, by_status, operation, unknown)
+    answers = []
+    for number, spec in enumerate(usual_answers):
+        status = spec.get("status", 200)
+        left = [one for one in by_status if one not in {other.get("status", 200) for other in usual_answers}]
+        if status not in by_status and left and (len(usual_answers) == 1 or number == len(usual_answers) - 1):
+            status = max(left, key=lambda one: len(by_status[one]))
+        if (group := by_status.pop(status, None)) is None:
+            answers.append(spec)
+            continue
+        learned = _answer(operation, spec, group, makers, handlers, courses, unknown)
+        answers.append({**({"when": spec["when"]} if "when" in spec else {}), **learned})
+    unknown += [
+        f"{operation.id} answered {status} as well ({group[0].place}); it is not known when"
+        for status, group in by_status.items()
+    ]
+    return answers
+
+
+def _of_data(
+    usual: Sequence[dict[str, Any]], by_status: Mapping[int, Sequence[Asked]], operation: Operation, unknown: list[str]
+) -> list[dict[str, Any]]:
+    """The documented shape of a bank's data, with its habit of nulls."""
+    if any(_shows_null(one.answer) for group in by_status.values() for one in group):
+        if not any(spec.get("nulls") == "fill" for spec in usual):
+            unknown.append(f"{operation.id} shows members that are null; which ones it always shows is not known")
+        return []
+    return [{**spec, "nulls": "drop"} for spec in usual]
+
+
+def _shows_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(one is None or _shows_null(one) for one in value.values())
+    return isinstance(value, list) and any(map(_shows_null, value))
+
+
+def _answer(
+    operation: Operation,
+    spec: Mapping[str, Any],
+    exchanges: Sequence[Asked],
+    makers: Mapping[str, Asked],
+    handlers: Mapping[str, Handler],
+    courses: Courses,
+    unknown: list[str],
+) -> dict[str, Any]:
+    handler = handlers.get(operation.behaviour.handler or "")
+    returns = handler.result if handler else {}
+    samples = [_sample(one, operation, makers, returns, courses) for one in exchanges]
+    answer: dict[str, Any] = {"status": exchanges[0].entry.status}
+    if headers := _headers(spec.get("headers", {}), exchanges, samples):
+        answer["headers"] = headers
+    readable = [sample for one, sample in zip(exchanges, samples, strict=True) if one.answer is not None]
+    if readable:
+        usual = Usual(spec.get("body"), _members(spec.get("body"), returns), courses.words(operation.id))
+        template = Template(readable, usual)
+        answer["body"] = template.value
+        unknown += [f"{operation.id}: {one}" for one in template.unknown]
+    elif exchanges[0].entry.answer_body:
+        unknown.append(f"{operation.id} is answered with another thing than JSON ({exchanges[0].place})")
+    return answer
+
+
+def _members(body: Any, returns: Mapping[str, Any]) -> dict[str, str]:
+    """The members of the handler's result by name, where it is given as a whole."""
+    whole = _WHOLE.fullmatch(body) if isinstance(body, str) else None
+    if whole is None:
+        return {}
+    inner = returns.get(whole[1].removeprefix("result").strip("."), returns) or {}
+    return {name: f"{whole[1]}.{name}" for name in inner}
+
+
+def _sample(
+    one: Asked, operation: Operation, makers: Mapping[str, Asked], returns: Mapping[str, Any], courses: Courses
+) -> Sample:
+    ids = {value: f"path{_step(name)}" for name, value in one.parameters.items()}
+    for name, id in one.made.items():
+        if name in returns:
+            ids[id] = f"result.{name}"
+    for name in ("Consent-ID", "X-Request-ID"):
+        if value := one.entry.headers.get(name):
+            ids.setdefault(value, f"headers['{name.lower()}']")
+    echoes: dict[tuple[str, str], str] = {}
+    for name, collection in _COLLECTIONS.items():
+        maker = makers.get(one.parameters.get(name, ""))
+        if maker is not None:
+            echoes |= dict(_echoes(maker.body, f"state.{collection}[path.{name}].request"))
+    echoes |= dict(_echoes(one.body, "body"))
+    state = told(Lookup((), dict(one.parameters), operation, ()), Content("json", one.answer))
+    meaning = courses.meaning(state.thing, state.state) if state else None
+    return Sample(one.place, one.answer, ids, echoes, meaning)
+
+
+def _echoes(value: Any, expression: str, place: str = "") -> Iterator[tuple[tuple[str, str], str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _echoes(inner, expression + _step(key), f"{place}/{key}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _echoes(inner, f"{expression}[{number}]", f"{place}/{number}")
+    elif value is not None and not isinstance(value, bool) and place.rpartition("/")[2] not in STATES | MADE.keys():
+        yield (named(place), exactly(value)), expression
+        yield ("", exactly(value)), expression
+
+
+def _step(name: str) -> str:
+    return f".{name}" if _NAME.fullmatch(name) else "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
+
+
+def _headers(usual: Mapping[str, Any], exchanges: Sequence[Asked], samples: Sequence[Sample]) -> dict[str, Any]:
+    """The headers that all of the answers have, with the same text or the same names in it."""
+    kept = [taped_answer(one.entry, {}).get("headers", {}) for one in exchanges]
+    known = {name.lower(): text for name, text in usual.items()}
+    headers = {}
+    for name in kept[0]:
+        texts = {learned_text(own[name], sample) for own, sample in zip(kept, samples, strict=True) if name in own}
+        if name.lower() == "content-type" and texts == {"application/json"}:
+            continue
+        if name.lower() in known and "result." in str(known[name.lower()]):
+            headers[name] = known[name.lower()]
+        elif len(texts) == 1 and all(name in own for own in kept):
+            headers[name] = texts.pop()
+    return headers

@@ -1,0 +1,151 @@
+"""The states that a bank's things went through, counted by the operations that told them, and what its words mean in a
+documented state machine.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.compare.states import Thing, told
+from xs2a_sandbox.http.body import Content
+from xs2a_sandbox.recording.learning.asked import Asked
+
+type Arrows = Collection[tuple[str, str]]
+
+_SETTLED = "AC"
+"""Begins the words of ISO 20022 for payments that go on."""
+_NOTHING = "none"
+
+
+class Telling(NamedTuple):
+    """A word for the state of a thing, and who told it; `deleted` says that the thing had been deleted before."""
+
+    word: str
+    operation: str
+    place: str
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Courses:
+    """`lives` are the words told of each thing, in their order; `meanings` the documented states that they stand for.
+
+    `after_delete` are words that are told of what has been deleted, and where.
+    """
+
+    lives: Mapping[tuple[Thing, str], Sequence[Telling]]
+    meanings: Mapping[tuple[Thing, str], str]
+    after_delete: Mapping[Thing, Telling]
+    unknown: tuple[str, ...]
+
+    def meaning(self, thing: Thing, word: str) -> str:
+        return self.meanings.get((thing, word), word)
+
+    def words(self, operation: str) -> dict[str, str]:
+        """The bank's words by the documented states, where this operation tells them otherwise."""
+        counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for (thing, _), tellings in self.lives.items():
+            for one in tellings:
+                if one.operation == operation and (thing, one.word) in self.meanings:
+                    counted[self.meanings[thing, one.word]][one.word] += 1
+        most = {state: words.most_common(1)[0][0] for state, words in counted.items()}
+        return {state: word for state, word in most.items() if word != state}
+
+    @property
+    def transitions(self) -> Counter[tuple[Thing, str, str, str]]:
+        """How often a thing was told to have moved from one word to another, by the operation that told it."""
+        counted: Counter[tuple[Thing, str, str, str]] = Counter()
+        for (thing, _), tellings in self.lives.items():
+            before = _NOTHING
+            for one in tellings:
+                if one.word != before:
+                    counted[thing, before, one.operation, one.word] += 1
+                before = one.word
+        return counted
+
+
+def courses(exchanges: Iterable[Asked], arrows: Mapping[Thing, Arrows], beginnings: Mapping[Thing, str]) -> Courses:
+    """`arrows` are the documented machines', and `beginnings` the states that everything of a kind begins in."""
+    lives: dict[tuple[Thing, str], list[Telling]] = {}
+    deleted: set[tuple[Thing, str]] = set()
+    for one in exchanges:
+        if one.operation is None or not one.succeeded:
+            continue
+        lookup = Lookup((), dict(one.parameters), one.operation, ())
+        if now := told(lookup, Content("json", one.answer)):
+            key = now.thing, now.id
+            lives.setdefault(key, []).append(Telling(now.state, one.operation.id, one.place, key in deleted))
+        if one.entry.method == "DELETE":
+            deleted |= {key for key in lives if key[1] in one.parameters.values()}
+    meanings: dict[tuple[Thing, str], str] = {}
+    unknown: list[str] = []
+    after_delete = {key[0]: one for key, ones in lives.items() for one in ones if one.deleted}
+    for (thing, _), tellings in lives.items():
+        words = [one for one in tellings if not one.deleted]
+        for telling, state in zip(words, _states(words, arrows[thing], beginnings.get(thing)), strict=True):
+            if state is None:
+                text = f"{telling.word!r} ({telling.place}) is no state that the documented {thing} can come to"
+                unknown.append(text)
+            elif meanings.setdefault((thing, telling.word), state) != state:
+                unknown.append(
+                    f"{telling.word!r} of a {thing} is told as {meanings[thing, telling.word]} and ({telling.place}) "
+                    f"as {state}; it is taken for the former"
+                )
+    learned = Courses(lives, meanings, after_delete, tuple(dict.fromkeys(unknown)))
+    return replace(learned, unknown=(*learned.unknown, *_ambiguous(learned)))
+
+
+def _states(words: Sequence[Telling], arrows: Arrows, beginning: str | None) -> list[str | None]:
+    """The documented state behind each word: the same word if it can be come to, else what lies on the way."""
+    states: list[str | None] = []
+    now = _NOTHING
+    for position, telling in enumerate(words):
+        if position and telling.word == words[position - 1].word:
+            states.append(states[-1])
+            continue
+        later = [one.word for one in words[position + 1 :] if one.word != telling.word]
+        state = _state(telling.word, now, later, arrows, beginning)
+        states.append(state)
+        now = state or now
+    return states
+
+
+def _state(word: str, now: str, later: Sequence[str], arrows: Arrows, beginning: str | None) -> str | None:
+    if now == _NOTHING:
+        starts = {to for before, to in arrows if before == _NOTHING}
+        return word if word in starts or (beginning is None and word in reached(now, arrows)) else beginning
+    if word == now or word in reached(now, arrows):
+        return word
+    ahead = reached(now, arrows)
+    settled = [one for one in ahead if one.startswith(_SETTLED)]
+    if any(one in ahead or (settled and one.startswith(_SETTLED)) for one in later):
+        return now  # one more word on the way to where the documented states lead as well
+    if word.startswith(_SETTLED) and (settled or now.startswith(_SETTLED)):
+        # The last of them is that of a payment that has been executed.
+        return max(settled, key=lambda one: -len(reached(one, arrows))) if settled else now
+    return None
+
+
+def reached(state: str, arrows: Arrows) -> set[str]:
+    """All states that lie ahead."""
+    ahead: set[str] = set()
+    near = {state}
+    while near:
+        near = {to for before, to in arrows if before in near} - ahead
+        ahead |= near
+    return ahead
+
+
+def _ambiguous(courses: Courses) -> Iterable[str]:
+    for operation in sorted({one.operation for ones in courses.lives.values() for one in ones}):
+        counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for (thing, _), tellings in courses.lives.items():
+            for one in tellings:
+                if one.operation == operation and (thing, one.word) in courses.meanings:
+                    counted[courses.meanings[thing, one.word]][one.word] += 1
+        for state, words in counted.items():
+            if len(words) > 1:
+                told_words = ", ".join(f"{word} ({number} ×)" for word, number in words.most_common())
+                yield f"{operation} tells {told_words} for {state}: when which of them, the requests do not show"

@@ -1,0 +1,173 @@
+"""A dialect derived from a recording answers what was recorded, with other ids and amounts, and what was not."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+import pytest
+
+from tests.support import differing_bank
+from tests.support.differing_bank import CREDITOR, IBAN, App, states
+from tests.support.taping import tape, taped
+from tests.support.writing import SCHEMAS
+from xs2a_sandbox.authoring import derived_dialect as derived_dialects
+from xs2a_sandbox.authoring.derived_dialect import DerivedDialect, check_name, derived_dialect
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.tape import read_tape
+
+
+@cache
+def recorded() -> tuple[Exchange, ...]:
+    """What an app and the differing bank have said to each other."""
+    with TemporaryDirectory() as directory:
+        app = App(differing_bank.engine(differing_bank.write(Path(directory))))
+    app.reads_accounts()
+    app.pays()
+    app.errs()
+    return tuple(app.entries)
+
+
+def learn(directory: Path, entries: Sequence[Exchange]) -> DerivedDialect:
+    tape(directory / "tape", *entries, redacted=False)
+    return derived_dialect("mine", read_tape(directory / "tape"), SCHEMAS)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    """An app at a sandbox that speaks the derived dialect."""
+    folder = derived_dialects.write(learn(tmp_path, recorded()), tmp_path / "cassettes")
+    return App(differing_bank.engine(folder))
+
+
+def test_all_that_was_recorded_is_answered_alike(tmp_path: Path) -> None:
+    made = learn(tmp_path, recorded())
+    assert (made.alike, len(made.rehearsed), made.unknown) == (len(recorded()), len(recorded()), ())
+
+
+def test_a_second_journey_has_the_same_states(app: App, tmp_path: Path) -> None:
+    bank = App(differing_bank.engine(differing_bank.write(tmp_path / "second")))
+    for one in (bank, app):
+        one.reads_accounts(until="2027-03-31")
+        one.pays("1999.95")
+        one.pays("0.07", "sepa-credit-transfers")
+        one.errs()
+    assert states(app.entries) == states(bank.entries)
+    assert [entry.status for entry in app.entries] == [entry.status for entry in bank.entries]
+
+
+def test_ids_are_new_and_amounts_are_those_of_the_request(app: App) -> None:
+    first, second = app.pays("1.11"), app.pays("2.22")
+    assert first != second
+    assert not {first, second} & {str(json.loads(e.answer_body or b"{}").get("paymentId")) for e in recorded()}
+    own = f"/v1/payments/giro-transfers/{second}"
+    assert app.ask("GET", own)["instructedAmount"] == {"currency": "EUR", "amount": "2.22"}
+    assert app.ask("GET", own)["purpose"] == "GDDS"
+
+
+def test_an_ending_that_was_not_recorded_is_told_with_state(app: App) -> None:
+    wish = {"access": {"balances": [{"iban": IBAN}]}, "recurringIndicator": False, "validUntil": "2027-05-05"}
+    id = app.ask("POST", "/v1/consents", {**wish, "frequencyPerDay": 1}, PSU_ID="petra")["consentId"]
+    app.decide("consent", id, "rejected")
+    assert app.ask("GET", f"/v1/consents/{id}/status")["consentStatus"] == "rejected"
+    refused = app.ask("GET", "/v1/accounts", Consent_ID=id)
+    assert (app.entries[-1].status, refused["code"], refused["type"]) == (
+        401,
+        "CONSENT_INVALID",
+        "urn:differing:CONSENT_INVALID",
+    )
+    payment = {
+        "debtorAccount": {"iban": IBAN},
+        "creditorAccount": {"iban": CREDITOR},
+        "creditorName": "Kiosk",
+        "instructedAmount": {"currency": "EUR", "amount": "999999.00"},
+    }
+    id = app.ask("POST", "/v1/payments/giro-transfers", payment, PSU_ID="petra")["paymentId"]
+    assert app.ask("GET", f"/v1/payments/giro-transfers/{id}/status") == {"transactionStatus": "RJCT"}
+
+
+def test_errors_are_the_banks(app: App) -> None:
+    id = str(uuid4())
+    assert app.ask("GET", f"/v1/consents/{id}/status")["title"] == f"Der Consent {id} ist unbekannt"
+    assert app.entries[-1].status == 403
+    app.ask("GET", "/v1/accounts", Consent_ID=id)
+    assert app.entries[-1].status == 400
+
+
+def test_an_endpoint_of_the_banks_own_answers_as_recorded(app: App) -> None:
+    assert app.ask("GET", "/v1/branches") == {"branches": [{"city": "Bonn"}, {"city": "Ulm"}]}
+
+
+def test_every_operation_says_what_it_rests_on(tmp_path: Path) -> None:
+    folder = derived_dialects.write(learn(tmp_path, recorded()), tmp_path / "cassettes")
+    interface = layers.read([[folder]], SCHEMAS, NAMED)
+    docs = {operation.id: operation.origin.written["doc"] for operation in interface.operations.values()}
+    assert docs["create-consent"].startswith("Recorded 2026-11-02, 1 exchange; derived from these.")
+    assert docs["confirm-funds"].startswith("Written: as xs2a-1.84 has it, not recorded.")
+    assert all(doc.startswith(("Recorded 2026-11-02, ", "Written: ")) for doc in docs.values())
+
+
+def test_deviations_name_the_exchanges_that_show_them(tmp_path: Path) -> None:
+    text = learn(tmp_path, recorded()).files["dialect.yaml"]
+    assert "# POST /v1/consents: 20261121T101112Z.har.jsonl, exchange 1\n    create-consent:\n" in text
+    assert "    # 20261121T101112Z.har.jsonl, exchange 21\n    payment-unknown: {status: 403" in text
+
+
+def test_the_documented_dialects_own_recording_changes_nothing_of_it(tmp_path: Path) -> None:
+    app = App(differing_bank.engine(bundled("cassettes") / "xs2a-1.84"))
+    app.ask("GET", "/v1/accounts", Consent_ID="9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911")
+    app.ask("GET", "/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911/status")
+    made = learn(tmp_path, app.entries)
+    changes = yaml_reader.parse(made.files["dialect.yaml"], Path("x")).value["changes"]
+    assert made.base == "xs2a-1.84"
+    assert {key for change in changes["operations"].values() for key in change} == {"doc"}
+
+
+# Bad input
+
+
+def test_a_recording_without_exchanges_teaches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no exchange in this recording"):
+        learn(tmp_path, [])
+
+
+def test_a_recording_of_no_such_bank_teaches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no request in it is one of a documented dialect"):
+        learn(tmp_path, [taped("/weather/today", {"sun": True})])
+
+
+def test_two_banks_are_two_dialects(tmp_path: Path) -> None:
+    banks = ("https://one.example", "https://two.example")
+    with pytest.raises(ConfigError, match=r"several banks \(https://one\.example, https://two\.example\)"):
+        learn(tmp_path, [taped("/v1/accounts", {"accounts": []}, bank=url) for url in banks])
+
+
+@pytest.mark.parametrize("name", ["", "Mine", "a/b", "..", "cases", "scenarios", "a b", ".hidden"])
+def test_a_name_is_that_of_a_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be the name of a dialect"):
+        check_name(name, [tmp_path])
+
+
+def test_a_dialect_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is a dialect xs2a-1\.84 already.*--by xs2a-1\.84"):
+        check_name("xs2a-1.84", [tmp_path, bundled("cassettes")])
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    made = learn(tmp_path, recorded())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot write"):
+        derived_dialects.write(made, tmp_path / "file" / "cassettes")
+    place = tmp_path / "cassettes" / "mine"
+    place.mkdir(parents=True)
+    (place / "mine.yaml").write_text("cassette: 1\n")
+    with pytest.raises(ConfigError, match="cannot write"):
+        derived_dialects.write(made, tmp_path / "cassettes")
+    assert [file.name for file in (tmp_path / "cassettes").rglob("*")] == ["mine", "mine.yaml"]

@@ -1,0 +1,59 @@
+"""Recorded requests find their operation wherever the bank has it."""
+
+import pytest
+
+from tests.support.taping import taped
+from tests.support.writing import SCHEMAS
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.learning.asked import Asked, asked
+
+OPERATIONS = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations.values()
+
+
+def one(entry: Exchange) -> Asked:
+    (only,) = asked(["a.har.jsonl, exchange 1"], [entry], OPERATIONS)
+    return only
+
+
+@pytest.mark.parametrize(
+    ("target", "operation", "path"),
+    [
+        ("/v1/accounts", "account-list", "/v1/accounts"),
+        ("/psd2/v1/accounts?withBalance=true", "account-list", "/v1/accounts"),
+        ("/v1/berlin-group/v1/accounts/1/balances", "account-balances", "/v1/accounts/{account-id}/balances"),
+        ("/bank/v3/accounts/a/balances", "account-balances", "/v3/accounts/{account-id}/balances"),
+        ("/bank/v1.3.4/consents/c/status", "consent-status", "/v1.3.4/consents/{consentId}/status"),
+        ("/open/consents/c/status", "consent-status", "/open/consents/{consentId}/status"),
+        ("/v2/payments/giro/p/status", "payment-status", "/v2/{service}/{product}/{paymentId}/status"),
+        ("/v1/payments/giro/p", "payment-record", "/v1/{service}/{product}/{paymentId}"),
+    ],
+)
+def test_an_operation_is_known_by_the_end_of_its_path(target: str, operation: str, path: str) -> None:
+    found = one(taped(target))
+    assert found.operation is not None
+    assert (found.operation.id, found.path) == (operation, path)
+
+
+@pytest.mark.parametrize("target", ["/v1/konten", "/branches", "/v1/loans/giro/p", "/v1/accounts/a/b/c"])
+def test_what_the_dialect_does_not_have_is_no_operation_of_it(target: str) -> None:
+    assert one(taped(target)).operation is None
+
+
+def test_parameters_are_those_of_the_operation() -> None:
+    assert one(taped("/x/v1/payments/giro/p-1/status")).parameters == {
+        "service": "payments",
+        "product": "giro",
+        "paymentId": "p-1",
+    }
+
+
+def test_ids_are_made_by_answers_that_give_them_out() -> None:
+    assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=201)).made == {"consentId": "c-1"}
+    assert one(taped("/v1/consents/c-1", {"consentId": "c-1"}, "PUT")).made == {}
+    assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=400)).made == {}
+    assert one(taped("/v1/consents/c-1/authorisations", {"consentId": "c-1", "authorisationId": "a"}, "POST")).made == {
+        "authorisationId": "a"
+    }

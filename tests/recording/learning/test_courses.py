@@ -1,0 +1,93 @@
+"""What a bank's words for states mean in the documented state machines."""
+
+import pytest
+
+from tests.recording.learning.test_asked import OPERATIONS
+from tests.support.taping import taped
+from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.learning.asked import asked
+from xs2a_sandbox.recording.learning.courses import Courses, courses
+
+MACHINES = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
+BEGINNINGS = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
+
+
+def learned(*entries: Exchange) -> Courses:
+    places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
+    arrows = {thing: machine.arrows for thing, machine in MACHINES.items()}
+    return courses(asked(places, entries, OPERATIONS), arrows, BEGINNINGS)  # type: ignore[arg-type]
+
+
+def consent(*words: str) -> list[Exchange]:
+    first, *others = words
+    made = taped("/v1/consents", {"consentId": "c", "consentStatus": first}, "POST", status=201)
+    return [made, *(taped("/v1/consents/c/status", {"consentStatus": word}) for word in others)]
+
+
+def payment(*words: str) -> list[Exchange]:
+    first, *others = words
+    made = taped("/v1/payments/giro", {"paymentId": "p", "transactionStatus": first}, "POST", status=201)
+    return [made, *(taped("/v1/payments/giro/p/status", {"transactionStatus": word}) for word in others)]
+
+
+@pytest.mark.parametrize(
+    ("words", "states"),
+    [
+        (("received", "valid"), ("received", "valid")),
+        (("received", "pending", "valid"), ("received", "received", "valid")),
+        (("received", "pending", "rejected"), ("received", "received", "rejected")),
+        (("valid", "expired"), ("valid", "expired")),
+    ],
+)
+def test_consents(words: tuple[str, ...], states: tuple[str, ...]) -> None:
+    made = learned(*consent(*words))
+    assert tuple(made.meaning("consent", word) for word in words) == states
+    assert not made.unknown
+
+
+@pytest.mark.parametrize(
+    ("words", "states"),
+    [
+        (("RCVD", "ACSC"), ("RCVD", "ACSP")),
+        (("RCVD", "ACSC", "ACSC"), ("RCVD", "ACSP", "ACSP")),
+        (("ACTC", "ACSC"), ("RCVD", "ACSP")),
+        (("RCVD", "PDNG", "ACSC"), ("RCVD", "RCVD", "ACSP")),
+        (("RCVD", "ACSP", "ACSC"), ("RCVD", "ACSP", "ACSP")),
+        (("RCVD", "RJCT"), ("RCVD", "RJCT")),
+        (("RCVD", "CANC"), ("RCVD", "CANC")),
+    ],
+)
+def test_payments(words: tuple[str, ...], states: tuple[str, ...]) -> None:
+    made = learned(*payment(*words))
+    assert tuple(made.meaning("payment", word) for word in words) == states
+
+
+def test_each_operation_has_its_own_words() -> None:
+    made = learned(*consent("received", "pending", "valid"))
+    assert (made.words("create-consent"), made.words("consent-status")) == ({}, {"received": "pending"})
+
+
+def test_a_word_that_leads_nowhere_is_not_learned() -> None:
+    made = learned(*consent("received", "frozen"))
+    assert made.unknown == ("'frozen' (tape, exchange 2) is no state that the documented consent can come to",)
+
+
+def test_two_words_for_one_state_are_told() -> None:
+    made = learned(*consent("received", "received", "pending", "valid"))
+    assert any("consent-status tells received (1 ×), pending (1 ×) for received" in text for text in made.unknown)
+
+
+def test_what_is_told_of_a_deleted_thing_is_no_state_of_its_own() -> None:
+    deleted = taped("/v1/consents/c", None, "DELETE", status=204)
+    made = learned(*consent("received", "valid"), deleted, taped("/v1/consents/c/status", {"consentStatus": "gone"}))
+    assert made.after_delete["consent"].word == "gone"
+    assert not made.unknown
+
+
+def test_transitions_are_counted_by_who_tells_them() -> None:
+    made = learned(*consent("received", "received", "valid", "valid"))
+    assert made.transitions == {
+        ("consent", "none", "create-consent", "received"): 1,
+        ("consent", "received", "consent-status", "valid"): 1,
+    }

@@ -1,0 +1,144 @@
+"""A bank that differs from the documented dialect in ten ways, the journeys of an app at it, and what they record."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tests.support.doors import limits
+from xs2a_sandbox.bank import Bank, Banks, testdata
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.compare.states import Thing, ToldState
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.state import MemoryStore
+
+URL = "https://api.differing.example"
+PREFIX = "/open-banking/berlingroup"
+IBAN = "DE02120300000000202051"
+CREDITOR = "DE89370400440532013000"
+START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
+
+FOLDER = Path(__file__).with_name("differing")
+"""The bank's dialect and test data."""
+
+
+def write(directory: Path) -> Path:
+    """The bank's dialect, in a folder of its own."""
+    return Path(shutil.copytree(FOLDER, directory / "differing"))
+
+
+def engine(folder: Path) -> Engine:
+    """A sandbox that speaks the dialect of a folder, with its test data."""
+    schemas = Schemas([bundled("schemas")])
+    data = folder / "testdata.yaml"
+    return Engine(
+        Banks(Bank(layers.read([[folder]], schemas, NAMED), schemas)),
+        MemoryStore(),
+        testdata.load([data if data.exists() else bundled("cassettes") / "testdata.yaml"]),
+        limits=limits(),
+    )
+
+
+@dataclass
+class App:
+    """Asks an engine, and writes down what went over the wire."""
+
+    engine: Engine
+    bank: str = URL
+    entries: list[Exchange] = field(default_factory=list)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The JSON that is answered."""
+        fields = [("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.7")]
+        fields += [(name.replace("_", "-"), value) for name, value in headers.items()]
+        content = b"" if body is None else json.dumps(body).encode()
+        if content:
+            fields.append(("Content-Type", "application/json"))
+        request = Request(method, PREFIX + path, Headers(fields), content)
+        response = asyncio.run(self.engine.answer(request))
+        time = START + timedelta(seconds=len(self.entries))
+        self.entries.append(Exchange.of(request, _as_of_a_bank(response), self.bank, time, 5.0))
+        return json.loads(response.body) if response.body else None
+
+    def decide(self, thing: Thing, id: str, state: str) -> None:
+        """Lets the customer, or the bank, do what leads to a state."""
+        request = Request("GET", f"{PREFIX}/v1/accounts", Headers([]), b"")
+        move = asyncio.run(self.engine.follow(request, ToldState(thing, id, state)))
+        assert move
+        assert move.done
+
+    # Journeys
+
+    def reads_accounts(self, until: str = "2027-01-31") -> str:
+        """A consent is given, used and deleted."""
+        access = {"balances": [{"iban": IBAN}], "transactions": [{"iban": IBAN}]}
+        wish = {"access": access, "recurringIndicator": False, "validUntil": until, "frequencyPerDay": 4}
+        made = self.ask("POST", "/v1/consents", wish, PSU_ID="petra")
+        id = str(made["consentId"])
+        self.ask("GET", f"/v1/consents/{id}/status")
+        first = {"psuData": {"password": "start12"}}
+        started = self.ask("POST", f"/v1/consents/{id}/authorisations", first, PSU_ID="petra")
+        authorisation = f"/v1/consents/{id}/authorisations/{started['authorisationId']}"
+        self.ask("GET", authorisation)
+        self.ask("PUT", authorisation, {"scaAuthenticationData": "123456"}, PSU_ID="petra")
+        self.ask("GET", f"/v1/consents/{id}/status")
+        self.ask("GET", f"/v1/consents/{id}")
+        self.ask("GET", "/v1/accounts", Consent_ID=id)
+        self.ask("GET", f"/v1/accounts/{IBAN}/balances", Consent_ID=id)
+        self.ask("GET", f"/v1/accounts/{IBAN}/transactions?bookingStatus=booked", Consent_ID=id)
+        self.ask("DELETE", f"/v1/consents/{id}")
+        self.ask("GET", f"/v1/consents/{id}/status")
+        self.ask("GET", "/v1/accounts", Consent_ID=id)
+        return id
+
+    def pays(self, amount: str = "12.50", product: str = "giro-transfers") -> str:
+        """A payment is initiated, signed and looked at."""
+        wish = {
+            "debtorAccount": {"iban": IBAN},
+            "creditorAccount": {"iban": CREDITOR},
+            "creditorName": "Bäckerei Ähre",
+            "instructedAmount": {"currency": "EUR", "amount": amount},
+            "purpose": "GDDS",
+        }
+        id = str(self.ask("POST", f"/v1/payments/{product}", wish, PSU_ID="petra")["paymentId"])
+        own = f"/v1/payments/{product}/{id}"
+        self.ask("GET", f"{own}/status")
+        self.ask("GET", own)
+        self.decide("payment", id, "ACSP")
+        self.ask("GET", f"{own}/status")
+        self.ask("GET", own)
+        return id
+
+    def errs(self) -> None:
+        """Ids that nobody knows."""
+        self.ask("GET", f"/v1/consents/{uuid4()}/status")
+        self.ask("GET", "/v1/accounts", Consent_ID=str(uuid4()))
+        self.ask("GET", f"/v1/payments/sepa-credit-transfers/{uuid4()}/status")
+        self.ask("GET", "/v1/branches")
+
+
+def _as_of_a_bank(response: Response) -> Response:
+    """The answer without what only a sandbox says."""
+    own = tuple(pair for pair in response.headers if not pair[0].lower().startswith("x-sandbox-"))
+    return Response(response.status, own, response.body)
+
+
+def states(entries: list[Exchange]) -> Mapping[str, list[str]]:
+    """The states that answers tell, one after the other, by the member that tells them."""
+    told: dict[str, list[str]] = {}
+    for entry in entries:
+        value = json.loads(entry.answer_body) if entry.answer_body else None
+        for name in ("consentStatus", "transactionStatus", "scaStatus"):
+            if isinstance(value, dict) and name in value:
+                told.setdefault(name, []).append(value[name])
+    return told
