@@ -93,54 +93,69 @@ class _Draft:
     """What is changed so far, and why."""
 
     base: str
+    nearness: Nearness
+    exchanges: Sequence[Asked]
     options: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
     operations: dict[str, Change] = field(default_factory=dict)
     errors: LearnedErrors = field(default_factory=LearnedErrors)
     data: TestData | None = None
     rules: list[RecordedRule] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    rehearsed: list[Rehearsed] = field(default_factory=list)
+
+    @property
+    def alike(self) -> int:
+        return sum(not one.unlike for one in self.rehearsed)
+
+    @property
+    def changed(self) -> int:
+        """How much of the documented dialect is otherwise: keys of operations, errors, and rules of its own."""
+        keys = sum(len(one.value) for one in self.operations.values())
+        return keys + len(self.errors.errors) + len(self.rules) + (self.errors.every is not None)
 
 
 def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
-    """Raises ConfigError: nothing can be learned from the recording."""
+    """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
     if not tape.entries:
         raise ConfigError(f"{tape.path}: there is no exchange in this recording")
-    nearness, interfaces = [], {}
-    for folder in documented():
-        interfaces[folder.name] = interface = _read(folder, schemas)
-        nearness.append(_nearness(folder.name, interface, tape, schemas))
-    nearness.sort(key=lambda one: one.score, reverse=True)
-    if not nearness[0].operations:
-        dialects = ", ".join(one.dialect for one in nearness)
-        raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({dialects})")
-    base = nearness[0].dialect
-    documented_interface = interfaces[base]
-    exchanges = asked(tape.places, tape.entries, documented_interface.operations.values())
+    interfaces = {folder.name: layers.read([[folder]], schemas, NAMED) for folder in documented()}
+    near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
+    if not any(one.operations for one in near):
+        raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
+    drafts = [_drafted(interfaces[one.dialect], one, tape, schemas) for one in near if one.operations]
+    drafts.sort(key=lambda one: (one.alike, -one.changed, one.nearness.score), reverse=True)
+    best = drafts[0]
+    files = _files(name, best, interfaces[best.base], tape)
+    unknown = tuple(dict.fromkeys(best.unknown))
+    return DerivedDialect(name, files, best.base, tuple(one.nearness for one in drafts), unknown, tuple(best.rehearsed))
+
+
+def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
+    exchanges = asked(tape.places, tape.entries, interface.operations.values())
     _check_one_bank(tape, exchanges)
-    draft = _draft(base, documented_interface, exchanges, schemas)
+    draft = _Draft(interface.dialect, nearness, exchanges)
     told = courses(exchanges, {thing: one.arrows for thing, one in _MACHINES.items()}, _BEGINNINGS)
+    _learn_options(draft, interface)
     draft.data = _data(tape, draft)
-    _learn_operations(draft, documented_interface, exchanges, told, schemas)
+    _learn_operations(draft, interface, told, schemas)
     learned = {id: one.value for id, one in draft.operations.items()}
     for made in draft.operations.values():
         made.value = {key: value for key, value in made.value.items() if key not in _SAID}
     usual = _rehearsed(draft, tape, schemas, told)
     for id, made in draft.operations.items():
         outcomes = [two for one, two in zip(exchanges, usual, strict=True) if one.succeeded and _is(one, id)]
-        if not all(one.is_same for one in outcomes):
-            made.value = learned[id]
-        else:
+        if all(one.is_same for one in outcomes):
             made.unknown = []
-    _learn_errors(draft, documented_interface, exchanges, _rehearsed(draft, tape, schemas, told))
-    rehearsed = _rehearsed(draft, tape, schemas, told)
-    draft.rules = list(as_recorded(_unsaid(exchanges, rehearsed), _consents(exchanges)))
+        else:
+            made.value = learned[id]
+    _learn_errors(draft, interface, _rehearsed(draft, tape, schemas, told))
+    draft.rehearsed = _rehearsed(draft, tape, schemas, told)
+    draft.rules = list(as_recorded(_unsaid(exchanges, draft.rehearsed), _consents(exchanges)))
     if draft.rules:
-        rehearsed = _rehearsed(draft, tape, schemas, told)
+        draft.rehearsed = _rehearsed(draft, tape, schemas, told)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
-    draft.unknown += told.unknown
-    draft.unknown += _unlike(exchanges, rehearsed)
-    files = _files(name, draft, documented_interface, tape, exchanges, nearness)
-    return DerivedDialect(name, files, base, tuple(nearness), tuple(draft.unknown), tuple(rehearsed))
+    draft.unknown += [*told.unknown, *_unlike(exchanges, draft.rehearsed)]
+    return draft
 
 
 def check_name(name: str, places: Iterable[Path]) -> None:
@@ -195,10 +210,6 @@ def documented() -> list[Path]:
     )
 
 
-def _read(folder: Path, schemas: Schemas) -> Interface:
-    return layers.read([[folder]], schemas, NAMED)
-
-
 def _check_one_bank(tape: Tape, exchanges: Sequence[Asked]) -> None:
     banks = sorted({str(Origin.parse(one.entry.bank)) for one in exchanges if one.operation and one.entry.bank})
     if len(banks) > 1:
@@ -224,11 +235,10 @@ def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> 
 # Learning
 
 
-def _draft(base: str, interface: Interface, exchanges: Sequence[Asked], schemas: Schemas) -> _Draft:
-    draft = _Draft(base)
+def _learn_options(draft: _Draft, interface: Interface) -> None:
     starts = [one for one in interface.operations.values() if one.behaviour.handler == "authorisations.start"]
     usual = {(one.behaviour.options or {}).get("sca") for one in starts}
-    approaches = [(approach, one.place) for one in exchanges if (approach := _approach(one))]
+    approaches = [(approach, one.place) for one in draft.exchanges if (approach := _approach(one))]
     if approaches:
         (most, _), *others = Counter(approach for approach, _ in approaches).most_common()
         if usual - {most, None}:
@@ -238,7 +248,6 @@ def _draft(base: str, interface: Interface, exchanges: Sequence[Asked], schemas:
     if any((one.behaviour.options or {}).get("reuse") for one in makers):
         # What is recorded is one bank's own: no consent stands ready for requests that name an account.
         draft.options["consents.create"] = {"reuse": False}, []
-    return draft
 
 
 _STEPS = {
@@ -263,12 +272,10 @@ def _approach(one: Asked) -> str | None:
     return next((approach for approach, steps in _STEPS.items() if any(step in names for step in steps)), None)
 
 
-def _learn_operations(
-    draft: _Draft, interface: Interface, exchanges: Sequence[Asked], told: Courses, schemas: Schemas
-) -> None:
-    makers = {id: one for one in exchanges for id in one.made.values()}
+def _learn_operations(draft: _Draft, interface: Interface, told: Courses, schemas: Schemas) -> None:
+    makers = {id: one for one in draft.exchanges for id in one.made.values()}
     for operation in interface.operations.values():
-        own = [one for one in exchanges if one.operation is operation]
+        own = [one for one in draft.exchanges if one.operation is operation]
         if own:
             draft.operations[operation.id] = change(operation, own, makers, NAMED, told, schemas)
 
@@ -288,11 +295,9 @@ def _consents(exchanges: Sequence[Asked]) -> set[str]:
     return {one.made["consentId"] for one in exchanges if "consentId" in one.made}
 
 
-def _learn_errors(
-    draft: _Draft, interface: Interface, exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]
-) -> None:
+def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
     raised: list[tuple[str, Asked]] = []
-    for one, outcome in zip(exchanges, rehearsed, strict=True):
+    for one, outcome in zip(draft.exchanges, rehearsed, strict=True):
         if one.succeeded or one.operation is None:
             continue
         if outcome.error and outcome.error in interface.errors:
@@ -303,7 +308,7 @@ def _learn_errors(
 
 def _every_error(interface: Interface) -> Any:
     """The body in which a dialect says its errors, as it is written."""
-    for folder in (*interface.foundation, bundled("cassettes") / interface.dialect):
+    for folder in (bundled("cassettes") / interface.dialect, *reversed(interface.foundation)):
         for file in sorted(folder.rglob("*.yaml")):
             value = parse(file.read_text(encoding="utf-8"), file).value
             if isinstance(value, dict) and "every_error" in value:
@@ -394,7 +399,7 @@ def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> li
         folder = Path(directory) / "derived"
         folder.mkdir()
         (folder / DIALECT).write_text(yaml_text(_cassette(draft)), encoding="utf-8")
-        interface = _read(folder, schemas)
+        interface = layers.read([[folder]], schemas, NAMED)
         data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
         return rehearse(tape.entries, interface, schemas, data, told)
 
@@ -418,20 +423,13 @@ def _cassette(draft: _Draft) -> dict[str, Any]:
     return cassette
 
 
-def _files(
-    name: str,
-    draft: _Draft,
-    interface: Interface,
-    tape: Tape,
-    exchanges: Sequence[Asked],
-    nearness: Sequence[Nearness],
-) -> dict[str, str]:
-    text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape, nearness))
+def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[str, str]:
+    text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape))
     bank = str(Origin.parse(tape.entries[0].bank)) if tape.entries[0].bank else "the bank"
     text += yaml_text({"cassette": 1, "title": f"{name}, as {bank} was recorded", "extends": draft.base})
     sections = {
         "options": {id: (value, "", places) for id, (value, places) in draft.options.items()},
-        "operations": dict(_operations(draft, interface, exchanges)),
+        "operations": dict(_operations(draft, interface)),
         "errors": {id: (value, "", places) for id, (value, places) in draft.errors.errors.items()},
     }
     written = "".join(_section(key, entries) for key, entries in sections.items() if entries)
@@ -448,12 +446,12 @@ def _files(
     return files
 
 
-def _head(name: str, draft: _Draft, tape: Tape, nearness: Sequence[Nearness]) -> Iterator[str]:
+def _head(name: str, draft: _Draft, tape: Tape) -> Iterator[str]:
     days = sorted(f"{one.time:%Y-%m-%d}" for one in tape.entries)
     number = len(tape.entries)
     yield f"Derived from {number} exchange{'s' * (number != 1)} of {days[0]} to {days[-1]}:"
     yield f"xs2a-sandbox derive --dialect {name}"
-    yield f"The nearest documented dialect: {nearness[0]}."
+    yield f"The nearest documented dialect: {draft.nearness}."
     if draft.unknown:
         yield ""
         yield "Not learned:"
@@ -463,12 +461,10 @@ def _head(name: str, draft: _Draft, tape: Tape, nearness: Sequence[Nearness]) ->
             yield from (f"  {line}" for line in rest)
 
 
-def _operations(
-    draft: _Draft, interface: Interface, exchanges: Sequence[Asked]
-) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[str]]]]:
+def _operations(draft: _Draft, interface: Interface) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[str]]]]:
     """Every operation with what it rests on."""
     days: dict[str, str] = {}
-    for one in exchanges:
+    for one in draft.exchanges:
         if one.operation:
             days[one.operation.id] = max(days.get(one.operation.id, ""), f"{one.entry.time:%Y-%m-%d}")
     for id, operation in interface.operations.items():

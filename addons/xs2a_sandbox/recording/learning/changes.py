@@ -267,7 +267,8 @@ def _headers(usual: Mapping[str, Any], exchanges: Sequence[Asked], samples: Sequ
         texts = {learned_text(own[name], sample) for own, sample in zip(kept, samples, strict=True) if name in own}
         if name.lower() == "content-type" and texts == {"application/json"}:
             continue
-        if name.lower() in known and "result." in str(known[name.lower()]):
+        is_named = len(texts) == 1 and "{{" in next(iter(texts))
+        if name.lower() in known and "result." in str(known[name.lower()]) and not is_named:
             headers[name] = known[name.lower()]
         elif len(texts) == 1 and all(name in own for own in kept):
             headers[name] = texts.pop()
