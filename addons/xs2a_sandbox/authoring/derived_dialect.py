@@ -35,7 +35,7 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.learning.as_recorded import RecordedRule, as_recorded
 from xs2a_sandbox.recording.learning.asked import Asked, asked
-from xs2a_sandbox.recording.learning.changes import Change, change
+from xs2a_sandbox.recording.learning.changes import OperationChange, change
 from xs2a_sandbox.recording.learning.courses import Courses, courses
 from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
 from xs2a_sandbox.recording.tape import Tape
@@ -96,7 +96,7 @@ class _Draft:
     nearness: Nearness
     exchanges: Sequence[Asked]
     options: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
-    operations: dict[str, Change] = field(default_factory=dict)
+    operations: dict[str, OperationChange] = field(default_factory=dict)
     errors: LearnedErrors = field(default_factory=LearnedErrors)
     data: TestData | None = None
     rules: list[RecordedRule] = field(default_factory=list)

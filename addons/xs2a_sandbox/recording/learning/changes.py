@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(slots=True)
-class Change:
+class OperationChange:
     """A change of an operation, with the exchanges that show it, and what of them could not be learned."""
 
     value: dict[str, Any] = field(default_factory=dict)
@@ -44,9 +44,9 @@ def change(
     handlers: Mapping[str, Handler],
     courses: Courses,
     schemas: Schemas,
-) -> Change:
+) -> OperationChange:
     """`exchanges` are those of the operation, `makers` are those that made ids, by the id."""
-    made = Change(places=[one.place for one in exchanges])
+    made = OperationChange(places=[one.place for one in exchanges])
     succeeded = [one for one in exchanges if one.succeeded]
     paths = Counter(one.path for one in exchanges)
     (path, _), *others = paths.most_common()
