@@ -19,7 +19,7 @@ from xs2a_sandbox.bank import TestData, testdata
 from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.recorded_data import recorded_data
-from xs2a_sandbox.bundled import SCENARIOS, bundled
+from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
 from xs2a_sandbox.cassette import Interface, layers
 from xs2a_sandbox.cassette.layers import TESTDATA
 from xs2a_sandbox.compare.schema_drift import answer_schemas
@@ -42,7 +42,6 @@ from xs2a_sandbox.recording.tape import Tape
 
 DIALECT = "dialect.yaml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_NO_DIALECTS = ("cases", SCENARIOS)
 _MACHINES: Mapping[Thing, Any] = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
 _BEGINNINGS: Mapping[Thing, str] = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
 _WIDTH = 116
@@ -118,7 +117,7 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
     """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
     if not tape.entries:
         raise ConfigError(f"{tape.path}: there is no exchange in this recording")
-    interfaces = {folder.name: layers.read([[folder]], schemas, NAMED) for folder in documented()}
+    interfaces = {base: layers.read([[bundled("cassettes") / base]], schemas, NAMED) for base in dialects()}
     near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
     if not any(one.operations for one in near):
         raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
@@ -160,7 +159,7 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
 
 def check_name(name: str, places: Iterable[Path]) -> None:
     """Raises ConfigError for a name that no folder of a dialect can have, or that one of these places has already."""
-    if not _NAME.fullmatch(name) or name in _NO_DIALECTS:
+    if not _NAME.fullmatch(name) or name in NO_DIALECTS:
         raise ConfigError(
             f"{name!r} cannot be the name of a dialect: it is a folder's, of small letters, digits, '.', '_' and '-'"
         )
@@ -199,15 +198,6 @@ def write(derived: DerivedDialect, cassettes: Path) -> Path:
                 cassettes.rmdir()
         raise ConfigError(f"cannot write {folder}: {error.strerror or error}") from None
     return folder
-
-
-def documented() -> list[Path]:
-    """The folders of the bundled dialects."""
-    return sorted(
-        folder
-        for folder in bundled("cassettes").iterdir()
-        if folder.is_dir() and folder.name not in _NO_DIALECTS and any(folder.rglob("*.yaml"))
-    )
 
 
 def _check_one_bank(tape: Tape, exchanges: Sequence[Asked]) -> None:
