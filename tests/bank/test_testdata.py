@@ -162,3 +162,78 @@ def test_the_bank_sees_it(tmp_path: Path) -> None:
     body |= {"recurringIndicator": True, "validUntil": "9999-12-31", "frequencyPerDay": 1}
 
     assert client.post("/v1/consents", json=body).json()["consentStatus"] == "received"
+
+
+def test_a_customer_and_an_account_need_little(tmp_path: Path) -> None:
+    balance = "{balanceAmount: {amount: '1', currency: EUR}, balanceType: expected}"
+    account = f"{{currency: EUR, psuId: max, balances: [{balance}]}}"
+    text = f"psus: {{max: {{name: Max, password: a}}}}\naccounts: {{AT051988000099000011: {account}}}\n"
+    data = more(tmp_path, text)
+    assert data.at(DAY)["accounts"]["AT051988000099000011"]["psuId"] == "max"
+
+
+def test_members_of_ones_own_are_kept(tmp_path: Path) -> None:
+    data = more(tmp_path, "psus: {max: {name: Max, password: a, segment: private, since: '{{ today(-2) }}'}}\n")
+    assert data.at(DAY)["psus"]["max"] == {"name": "Max", "password": "a", "segment": "private", "since": "2028-02-27"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("psus: {max: {name: Max, password: a, metods: []}}", "unknown key metods; did you mean methods?"),
+        ("psus: {max: {name: Max, pasword: a}}", "unknown key pasword; did you mean password?"),
+        (
+            "accounts: {AT051988000099000011: {currency: EUR, psuId: anna, balances: "
+            "[{balanceAmount: {amount: '1', currency: EUR}, balanceType: expected}], "
+            "transactions: {booked: [{transactionId: a, bookingDate: 2026-01-01, valueDate: 2026-01-01, "
+            "transactionAmount: {amount: '1', currency: EUR}, creditrName: x}]}}}",
+            "unknown key creditrName; did you mean creditorName?",
+        ),
+    ],
+)
+def test_what_is_nearly_called_like_another_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(Unreadable) as failure:
+        more(tmp_path, text + "\n")
+    assert said in [problem.text for problem in failure.value.problems]
+
+
+def test_any_state_of_consents_and_payments(tmp_path: Path) -> None:
+    data = more(
+        tmp_path,
+        """
+        consents:
+          3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a10:
+            role: received
+            accounts: [AT459880000010204711]
+            recurringIndicator: true
+            validUntil: "2030-01-01"
+            frequencyPerDay: 4
+            lastActionDate: "2028-01-01"
+            access: {balances: [{iban: AT459880000010204711}]}
+        payments:
+          3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a11:
+            service: payments
+            product: target-2-payments
+            transactionStatus: ACCC
+            debtorAccount: {iban: AT459880000010204711}
+            creditorAccount: {iban: AT359850700040087109}
+            creditorName: Buchhandlung Eselsohr
+            instructedAmount: {currency: EUR, amount: "1.00"}
+        """,
+    )
+    assert data.at(DAY)["consents"]["3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a10"]["role"] == "received"
+    assert data.at(DAY)["payments"]["3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a11"]["transactionStatus"] == "ACCC"
+
+
+def test_a_balance_of_any_type_decides_what_can_be_paid(tmp_path: Path) -> None:
+    text = """
+        accounts:
+          AT051988000099000011:
+            currency: EUR
+            psuId: anna
+            balances: [{balanceAmount: {amount: "10.00", currency: EUR}, balanceType: closingBooked}]
+        """
+    client = Client(an_engine(testdata=more(tmp_path, text)))
+    for amount, available in (("10.00", True), ("10.01", False)):
+        asked = {"account": {"iban": "AT051988000099000011"}, "instructedAmount": {"currency": "EUR", "amount": amount}}
+        assert client.post("/v1/funds-confirmations", json=asked).json() == {"fundsAvailable": available}

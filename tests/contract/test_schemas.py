@@ -141,6 +141,9 @@ def test_answers_and_test_data_take_no_member_that_is_not_listed(name):
         "/$defs/instructedAmount",
         "/$defs/requestedReference",
         "/properties/sandbox",
+        # Test data may hold members of one's own; one that is nearly called like another is refused all the same.
+        *(f"/$defs/{one}" for one in "psuEntry accountEntry cardAccountEntry consentEntry paymentEntry".split()),
+        *("/$defs/transaction", "/$defs/cardTransaction"),
     }
     for place, schema in subschemas(load(name)):
         conditional = place.rpartition("/")[2] in ("if", "then", "else", "contains")

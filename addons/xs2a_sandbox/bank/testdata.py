@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -120,11 +121,49 @@ def overlay(files: Sequence[Path]) -> Overlay:
         except Unreadable as error:
             over.problems += error.problems
             continue
-        if mistakes := complaints(one, bundled_schema("testdata")):
+        if mistakes := [*complaints(one, bundled_schema("testdata")), *_misspelt(one)]:
             over.problems += mistakes
         else:
             over.add(one)
     return over
+
+
+_ENTRIES = {
+    "psus": "psuEntry",
+    "accounts": "accountEntry",
+    "cardAccounts": "cardAccountEntry",
+    "consents": "consentEntry",
+    "payments": "paymentEntry",
+}
+_LISTED = {"accounts": "transaction", "cardAccounts": "cardTransaction"}
+"""The definitions of entries in the schema, and of what is listed under their `transactions`."""
+_NEARLY = 0.8
+"""How alike two names are, of which one is a mistake for the other."""
+
+
+def _misspelt(one: yaml_reader.Document) -> Iterator[Problem]:
+    """The members that nearly have the name of another: those of somebody's own are left alone."""
+    definitions = bundled_schema("testdata").document["$defs"]
+    for pointer, definition, entry in _entries(one.value):
+        names = definitions[definition]["properties"].keys()
+        for member in entry.keys() - names:
+            if close := get_close_matches(member, sorted(names - entry.keys()), 1, _NEARLY):
+                text = f"unknown key {member}; did you mean {close[0]}?"
+                yield one.problem((*pointer, member), "unknown-key", text, key=True)
+
+
+def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, Mapping[str, Any]]]:
+    """The entries, and those of their lists, which are mappings, with their places and definitions."""
+    for name, definition in _ENTRIES.items():
+        entries = data.get(name)
+        for id, entry in entries.items() if isinstance(entries, dict) else ():
+            if isinstance(entry, dict):
+                yield (name, id), definition, entry
+                lists = entry.get("transactions") if name in _LISTED else None
+                for kind, listed in lists.items() if isinstance(lists, dict) else ():
+                    for position, one in enumerate(listed) if isinstance(listed, list) else ():
+                        if isinstance(one, dict):
+                            yield (name, id, "transactions", kind, position), _LISTED[name], one
 
 
 def _compile(

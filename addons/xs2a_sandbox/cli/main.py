@@ -103,15 +103,23 @@ def testdata(as_json: bool) -> None:
 def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """The part of the test data that a client needs to know, as a session begins with it.
 
-    An account's balance is the forwardAvailable one; the bank does not know the `unknown_consents`.
+    An account's balance is the one that decides whether payments are covered; the `unknown_consents` the bank does
+    not know.
     """
+    from xs2a_sandbox.bank.handlers.bookings import covering
+
     consents = [
         {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}
         for id, consent in collections.get("consents", {}).items()
     ]
     consents += [{"id": id, "role": "unknown", "accounts": []} for id in unknown_consents]
     accounts = [
-        {"iban": iban, "currency": a.get("currency"), "name": a.get("name"), "balance": _balance(a)}
+        {
+            "iban": iban,
+            "currency": a.get("currency"),
+            "name": a.get("name"),
+            "balance": covering(a.get("balances") or ()),
+        }
         | {"psuId": a.get("psuId")}
         for iban, a in collections.get("accounts", {}).items()
     ]
@@ -124,13 +132,6 @@ def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[s
         for id, psu in collections.get("psus", {}).items()
     ]
     return {"consents": consents, "accounts": accounts, "payments": payments, "psus": psus}
-
-
-def _balance(account: Mapping[str, Any]) -> str | None:
-    for balance in account.get("balances") or ():
-        if balance["balanceType"] == "forwardAvailable":
-            return str(balance["balanceAmount"]["amount"])
-    return None
 
 
 def _cell(value: Any) -> str:

@@ -1,6 +1,6 @@
 """The movements that payments make, over time, on the accounts they move money between."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -97,8 +97,13 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
 
 def available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
     """The money that can be paid from the account, in its currency."""
-    held = {one["balanceType"]: one["balanceAmount"] for one in balances(account, movements(call, iban, account))}
-    return next((Decimal(held[kind]["amount"]) for kind in _COVERING if kind in held), Decimal())
+    return Decimal(covering(balances(account, movements(call, iban, account))) or "0")
+
+
+def covering(balances: Iterable[Mapping[str, Any]]) -> str | None:
+    """The amount of the balance that tells what may be paid."""
+    held = {one["balanceType"]: one["balanceAmount"] for one in balances}
+    return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
 
 
 def converted(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
