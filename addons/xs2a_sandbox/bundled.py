@@ -18,7 +18,10 @@ SCENARIOS = "scenarios"
 QUIRKS = "quirks"
 """The folder of what banks do otherwise, one file for each."""
 
-NO_DIALECTS = ("cases", SCENARIOS, QUIRKS)
+SCA_PAGES = "sca_pages"
+"""The folder of the texts of the payment user's pages, one file for each language."""
+
+NO_DIALECTS = ("cases", SCENARIOS, QUIRKS, SCA_PAGES)
 """Folders beside those of dialects."""
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from xs2a_sandbox.authoring import init_files as starter
-from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
+from xs2a_sandbox.bundled import QUIRKS, SCA_PAGES, SCENARIOS, bundled
 from xs2a_sandbox.clock import BANK_ZONE
 from xs2a_sandbox.config import Settings, settings
 from xs2a_sandbox.config.table import SETTINGS
@@ -21,7 +21,7 @@ def files(directory: Path) -> dict[Path, bytes]:
     return {
         file.relative_to(directory): file.read_bytes()
         for file in directory.rglob("*")
-        if file.is_file() and not file.name.startswith(".") and not {SCENARIOS, QUIRKS} & {*file.parts}
+        if file.is_file() and not file.name.startswith(".") and not {SCENARIOS, QUIRKS, SCA_PAGES} & {*file.parts}
     }
 
 

@@ -5,15 +5,19 @@ from typing import Any
 
 import pytest
 
-SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
+SIZES = {"desktop": (1280, 900), "phone": (360, 640)}
 _SMALL = """() => [...document.querySelectorAll('button, a.button, input:not([type=hidden]), .choice')]
   .map(one => one.closest('.choice') || one)
   .filter(one => one.getBoundingClientRect().height < 44).map(one => one.outerHTML)"""
+_OUT_OF_SIGHT = """() => innerWidth > 480 || scrollY > 0 ? [] : [...document.querySelectorAll('.go button')]
+  .filter(one => one.getBoundingClientRect().bottom > innerHeight).map(one => one.outerHTML)"""
 _WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
 class Inspector:
-    """Looks at each page: axe-core finds nothing, nothing is wider than the screen, what is touched is large."""
+    """Looks at each page: axe-core finds nothing, nothing is wider than the screen, what is touched is large, and on a
+    phone the button that goes on is in sight.
+    """
 
     def __init__(self, page: Any, pictures: Path | None) -> None:
         self.page = page
@@ -30,4 +34,5 @@ class Inspector:
         assert found.violations_count == 0, f"{name}: {found.generate_report()}"
         assert self.page.evaluate(_SMALL) == []
         assert not self.page.evaluate(_WIDE)
+        assert self.page.evaluate(_OUT_OF_SIGHT) == []
         assert not [text for text in self.messages if "status of" not in text], self.messages

@@ -169,7 +169,7 @@ def test_every_step_of_a_consent(inspector: Inspector, client: Client, app: Any)
     inspector.look("1-login")
     page.get_by_label("PSU-ID").fill("zuzana")
     page.get_by_label("Password").fill("wrong")
-    press(page, page.get_by_role("button", name="Log in"))
+    press(page, page.get_by_role("button", name="Log in", exact=True))
     inspector.look("2-wrong-password")
     press(page, page.get_by_role("button", name="Zuzana"))
     inspector.look("3-accounts")
@@ -223,3 +223,27 @@ def test_a_basket_and_other_ends(inspector: Inspector, client: Client) -> None:
     _, link = link_to_consent(client, facts.debtor())
     page.goto(f"{link}&decide=approve")
     inspector.look("approved")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_pages_in_german(browser: Any, client: Client, size: str, scheme: str) -> None:
+    width, height = SIZES[size]
+    viewport = {"width": width, "height": height}
+    context = browser.new_context(viewport=viewport, color_scheme=scheme, locale="de-AT", bypass_csp=False)
+    try:
+        page = context.new_page()
+        inspector = Inspector(page, None)
+        page.goto(link_to_payment(client)[1])
+        assert page.locator("html").get_attribute("lang") == "de"
+        for name, button in (("Anmelden", "Anna"), ("Freigeben", "Freigeben")):
+            inspector.look(name)
+            press(page, page.get_by_role("button", name=button).first)
+        inspector.look("Ende")
+        assert "Freigegeben" in heading_one(page)
+    finally:
+        context.close()
+
+
+def heading_one(page: Any) -> str:
+    return page.get_by_role("heading", level=1).inner_text()

@@ -17,7 +17,9 @@ def test_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     banks = engine(tmp_path).banks
     said = status(FilesStatus(LOADED, ("a.yaml:1:1: odd",)), banks, None, REAL)
     assert (said["loaded"], said["problems"]) == ("2026-11-21T10:11:12.131+00:00", ["a.yaml:1:1: odd"])
-    assert said["banks"] == [{"url": None, "hosts": [], "mode": None, "operations": 3, "rules": 0}]
+    assert said["banks"] == [
+        {"url": None, "hosts": [], "mode": None, "dialect": "0", "quirks": [], "operations": 3, "rules": 0}
+    ]
     assert (said["recording"], said["frozen_at"]) == (None, None)
 
 

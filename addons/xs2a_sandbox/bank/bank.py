@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
+from xs2a_sandbox.bank.sca_pages.words import Words, words
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import (
     JSON,
@@ -323,10 +324,14 @@ class Bank:
         """The error in a few words, for the log."""
         return f"{self.interface.errors[error.name].code(operation)}: {self.text(error)}"
 
+    def words(self, call: Call) -> Words:
+        """The words of the payment user's pages, in the language of the browser."""
+        return words(self.interface.sca_pages, ", ".join(call.request.headers.all("Accept-Language")))
+
     def show(self, error: BankError, call: Call) -> Response:
         """The error as a page."""
         entry = self.interface.errors[error.name]
-        page = show_trouble(error.name, self.text(error), entry.status(call.operation))
+        page = show_trouble(error.name, self.text(error), entry.status(call.operation), self.words(call))
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
 
 

@@ -20,6 +20,7 @@ from xs2a_sandbox.cassette.model import (
     Recorded,
     Requirement,
     Rule,
+    ScaPages,
     SourcePlace,
     answers,
 )
@@ -93,6 +94,7 @@ class Interface:
     foundation: tuple[Path, ...] = ()
     quirks: tuple[str, ...] = ()
     """Their names, in the order of their layers."""
+    sca_pages: ScaPages = field(default_factory=ScaPages)
 
     def named(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -134,7 +136,7 @@ def check(
     errors: dict[str, ErrorAnswer] = {}
     replaced: list[tuple[Rule, Rule]] = []
     mistaken: list[Problem] = []
-    every_request, every_answer, every_error = Requirement(), Answer(), None
+    every_request, every_answer, every_error, pages = Requirement(), Answer(), None, ScaPages()
     parsed = [*map(list, below.layers), *parsed]
     for number, layer in enumerate(parsed, -len(below.layers)):
         both: list[Operation | Rule] = []
@@ -157,6 +159,7 @@ def check(
             every_request = one.every_request or every_request
             every_answer = one.every_answer or every_answer
             every_error = one.every_error or every_error
+            pages = one.sca_pages.over(pages) if one.sca_pages else pages
         for one in layer:
             if wrong := list(quirks.check_options(one, operations, handlers)):
                 mistaken += wrong
@@ -215,6 +218,7 @@ def check(
         tuple(sorted(replaced, key=lambda pair: pair[0].id)),
         below.folders,
         tuple(one.file.stem for one in switched_on),
+        pages,
     )
     return read, problems
 
@@ -242,7 +246,7 @@ def _folder(path: Path | Cassette) -> Path:
 
 def _twice(layer: Sequence[Cassette]) -> Iterator[Problem]:
     """The problems with what a layer says once: a second time it would depend on the order of files."""
-    for key in ("every_request", "every_answer", "every_error"):
+    for key in ("every_request", "every_answer", "every_error", "sca_pages"):
         origins = [one.origin for one in layer if one.origin and key in one.origin.written]
         for other in origins[1:]:
             text = f"{key} stands already in {origins[0].document.file}, in the same layer"

@@ -191,6 +191,34 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True)
+class ScaPages:
+    """The bank as the payment user's pages show it: its name, colours by name for light and dark, texts by language.
+
+    `languages` are those that there are, the first for browsers that ask for none of them; all with texts if empty.
+    """
+
+    name: str | None = None
+    colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    languages: tuple[str, ...] = ()
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def over(self, below: "ScaPages") -> "ScaPages":
+        """These, and of `below` what they do not say."""
+        return ScaPages(
+            self.name or below.name,
+            _joined(below.colours, self.colours),
+            self.languages or below.languages,
+            _joined(below.texts, self.texts),
+        )
+
+
+def _joined(
+    below: Mapping[str, Mapping[str, str]], above: Mapping[str, Mapping[str, str]]
+) -> dict[str, Mapping[str, str]]:
+    return {name: {**below.get(name, {}), **above.get(name, {})} for name in {**below, **above}}
+
+
+@dataclass(frozen=True, slots=True)
 class Cassette:
     file: Path
     operations: tuple[Operation, ...]
@@ -206,6 +234,7 @@ class Cassette:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What handlers of the layers below are told, by name, in a cassette that extends no dialect."""
     is_quirk: bool = False
+    sca_pages: ScaPages | None = None
     origin: SourcePlace | None = None
 
     @property

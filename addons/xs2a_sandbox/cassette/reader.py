@@ -9,6 +9,7 @@ from functools import cache
 from itertools import starmap
 from typing import Any
 
+from xs2a_sandbox.cassette import sca_pages
 from xs2a_sandbox.cassette.amend import compile_amendment
 from xs2a_sandbox.cassette.answers import Answer, Report, compile_action, compile_answer, compile_effect
 from xs2a_sandbox.cassette.expressions import (
@@ -30,6 +31,7 @@ from xs2a_sandbox.cassette.model import (
     Recorded,
     Requirement,
     Rule,
+    ScaPages,
     SourcePlace,
 )
 from xs2a_sandbox.cassette.path_pattern import Pattern
@@ -87,6 +89,7 @@ class _Reader:
             self.extension(value) if "extends" in value else None,
             self.options(value) if "extends" not in value else {},
             value.get("quirk", False),
+            self.sca_pages(value["sca_pages"]) if "sca_pages" in value else None,
             SourcePlace(self.document, ()),
         )
 
@@ -96,6 +99,12 @@ class _Reader:
             text = "without extends, changes are of options alone; what is to replace something has its id"
             self.note(("changes", section), "extends", text, key=True)
         return changes.get("options", {})
+
+    def sca_pages(self, spec: Mapping[str, Any]) -> ScaPages:
+        pages = sca_pages.parse(spec)
+        for below, text in sca_pages.mistakes(pages):
+            self.note(("sca_pages", *below), "wrong-value", text)
+        return pages
 
     def extension(self, value: Mapping[str, Any]) -> Extension:
         origin = SourcePlace(self.document, ())

@@ -445,7 +445,7 @@ class Engine:
     def _page(self, outcome: Outcome, call: Call) -> Response | None:
         if (answer := outcome.bank.by_rule(call, outcome)) or outcome.rule:
             return answer
-        page = pages.serve(call, call.sca)
+        page = pages.serve(call, call.sca, outcome.bank.words(call))
         if isinstance(page, Response):
             return page
         if page.error is None:

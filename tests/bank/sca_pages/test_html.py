@@ -60,7 +60,7 @@ def test_on_the_direct_door() -> None:
 
 
 def test_the_style_is_the_one_that_the_policy_names() -> None:
-    response = show(Page("trouble", {"name": "busy", "text": "x"}))
+    response = show(Page("trouble", {"heading": "busy", "text": "x"}))
     policy = dict(response.headers)["Content-Security-Policy"]
 
     assert "unsafe" not in policy

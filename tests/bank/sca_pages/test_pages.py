@@ -24,7 +24,6 @@ from tests.support.visitor import (
     change,
     freeze,
 )
-from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.messages import Door
 
@@ -387,7 +386,7 @@ def test_the_options_come_from_the_operations() -> None:
 def test_busy_is_a_page_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     visit = a_payment(client)
 
-    def refuse(call: Call, options: Any) -> None:
+    def refuse(*given: Any) -> None:
         raise BankError("busy")
 
     monkeypatch.setattr("xs2a_sandbox.bank.sca_pages.pages.serve", refuse)

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from xs2a_sandbox.bank.sca_pages.words import Words, words
+from xs2a_sandbox.cassette.sca_pages import COLOURS
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import html
@@ -24,38 +26,59 @@ PRIVATE = (("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"))
 @dataclass(frozen=True, slots=True)
 class Page:
     """A template with its values. `error` is why it is not what was asked for; `leads` are the addresses outside
-    where its forms can end.
+    where its forms can end; `words` are its bank's, in the language of its reader.
     """
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
     error: BankError | None = None
     leads: tuple[str, ...] = ()
+    words: Words = field(default_factory=words)
 
 
 def show(page: Page, status: int = 200) -> Response:
-    text = _environment().get_template(f"{page.template}.html").render(page.values)
+    style = _style() + _colours(page.words)
+    text = (
+        _environment().get_template(f"{page.template}.html").render({**page.values, "say": page.words, "style": style})
+    )
     return html(
         text,
         status,
         *PRIVATE,
-        ("Content-Security-Policy", _policy(page.leads)),
+        ("Content-Security-Policy", _policy(page.leads, style)),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Frame-Options", "DENY"),
     )
 
 
-def show_trouble(name: str, text: str, status: int) -> Response:
-    """An error of the dialect, for eyes; `name` is that of its table."""
-    return show(Page("trouble", {"name": name, "text": text}), status)
+def show_trouble(name: str, text: str, status: int, own: Words | None = None) -> Response:
+    """An error of the dialect, for eyes; `name` is that of its table, `own` the bank's words."""
+    say = own or words()
+    heading = f"trouble_{name.replace('-', '_')}"
+    values = {"heading": say(heading if heading in say.texts else "trouble"), "text": text}
+    return show(Page("trouble", values, words=say), status)
 
 
-def _policy(leads: tuple[str, ...]) -> str:
+def _colours(own: Words) -> str:
+    """The rules of the bank's own colours, which its cassette's schema lets be nothing else."""
+    rules = {theme: _rule({**COLOURS[theme], **colours}) for theme, colours in own.colours.items()}
+    dark = f"@media (prefers-color-scheme:dark){{{rules['dark']}}}" if "dark" in rules else ""
+    light = f"@media (prefers-color-scheme:light){{{rules['light']}}}" if "light" in rules else ""
+    return light + dark
+
+
+def _rule(colours: Mapping[str, str]) -> str:
+    accent, on = colours["accent"], colours["on_accent"]
+    tint = f"color-mix(in srgb,{accent} 9%,{colours['card']})"
+    return f":root{{--accent:{accent};--on:{on};--focus:{accent};--card:{colours['card']};--tint:{tint}}}"
+
+
+def _policy(leads: tuple[str, ...], whole_style: str) -> str:
     """Browsers hold every redirect after a form to `form-action`, those of the app behind its address, too."""
     schemes = dict.fromkeys(urlsplit(url).scheme for url in leads)
     web = [] if not schemes else ["http:", "https:"]
     targets = " ".join(dict.fromkeys(["'self'", *web, *(f"{scheme}:" for scheme in schemes)]))
-    style = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    style = base64.b64encode(hashlib.sha256(whole_style.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{style}'; form-action {targets}; base-uri 'none'; "
         "frame-ancestors 'none'"
@@ -64,15 +87,13 @@ def _policy(leads: tuple[str, ...]) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["style"] = _style()
-    return environment
 
 
 @cache

@@ -23,6 +23,7 @@ from xs2a_sandbox.bank.sca_pages.visit import (
     destination,
     read_form,
 )
+from xs2a_sandbox.bank.sca_pages.words import Words
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
@@ -39,8 +40,11 @@ _METHODS = ("GET", "HEAD", "POST")
 Shown = Page | Response
 
 
-def serve(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Shown:
-    """`options` are, by family, those of the operation that starts an authorisation. Raises BankError."""
+def serve(call: Call, options: Mapping[str, Mapping[str, Any]], own: Words) -> Shown:
+    """`options` are, by family, those of the operation that starts an authorisation, `own` the bank's words.
+
+    Raises BankError.
+    """
     if call.request.method not in _METHODS:
         raise BankError("method-not-offered", method=call.request.method, allow=", ".join(_METHODS))
     form, to = read_form(call), destination(call, options)
@@ -48,8 +52,8 @@ def serve(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Shown:
     if decision is not None and decision not in _DECISIONS:
         raise BankError("format-error", expected=f"decide must be one of {', '.join(_DECISIONS)}")
     if to.unfunded:
-        return _turn_away(call, to, at_once=decision is not None)
-    visit = arrive(call, to, form)
+        return _turn_away(call, to, own, at_once=decision is not None)
+    visit = arrive(call, to, form, own)
     step = visit.step
     if step == ENDED:
         return _over(visit)
@@ -84,7 +88,7 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
         "typed": typed or psu_id,
         "customers": [(one, _name(visit, one)) for one in visit.customers],
         "signed": [_name(visit, one) for one in visit.signed if one],
-        "accounts": accounts_of(visit.call, visit.resource["accounts"]) if visit.step == ACCOUNTS else [],
+        "accounts": accounts_of(visit.call, visit.resource["accounts"], visit.words) if visit.step == ACCOUNTS else [],
         "methods": [
             {"id": id, "name": one.get("name") or id, "type": one.get("authenticationType") or ""}
             for one in methods_of(visit.call, authorisation)
@@ -93,7 +97,7 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
         "method": authorisation.get("method"),
         "otp": psu.get("otp"),
     }
-    return Page("step", values, error, registered(authorisation))
+    return Page("step", values, error, registered(authorisation), visit.words)
 
 
 def _log_in(visit: Visit, form: Form) -> Shown:
@@ -105,10 +109,10 @@ def _log_in(visit: Visit, form: Form) -> Shown:
         psu_id, password = _field(form, "psuId").strip(), _field(form, "password")
         if not psu_id or not password:
             missing = "psuId" if not psu_id else "password"
-            return _step(visit, "Enter your PSU-ID and your password.", field=missing, typed=psu_id)
+            return _step(visit, visit.words("credentials_missing"), field=missing, typed=psu_id)
     allowed = holders(visit.call, visit.family, visit.resource)
     if psu_id in allowed and psu_id not in visit.customers:
-        return _step(visit, "You have signed already. Somebody else has yet to sign.", field="psuId", typed=psu_id)
+        return _step(visit, visit.words("signed_already"), field="psuId", typed=psu_id)
     try:
         identified = check_password(visit.call, visit.id, visit.authorisation, psu_id, password)
         if methods_of(visit.call, identified):
@@ -116,7 +120,7 @@ def _log_in(visit: Visit, form: Form) -> Shown:
     except BankError as error:
         if error.name != "credentials-invalid":
             raise
-        return _wrong(visit, error, "PSU-ID or password is wrong, or this customer may not sign here.", "psuId", psu_id)
+        return _wrong(visit, error, visit.words("credentials_wrong"), "psuId", psu_id)
     visit.note(**identified, signedIn=True)
     return _again(visit)
 
@@ -125,9 +129,9 @@ def _choose_accounts(visit: Visit, form: Form) -> Shown:
     resource = visit.resource
     chosen = [iban for iban in resource["accounts"] if iban in form.get("account", ())]
     if not chosen:
-        return _step(visit, "Choose at least one account.", field="account-1")
+        return _step(visit, visit.words("account_missing"), field="account-1")
     if visit.authorisation["psuId"] not in holders(visit.call, visit.family, {**resource, "accounts": chosen}):
-        return _step(visit, "Choose at least one account that is yours.", field="account-1")
+        return _step(visit, visit.words("account_foreign"), field="account-1")
     visit.note(accounts=chosen)
     return _again(visit)
 
@@ -135,7 +139,7 @@ def _choose_accounts(visit: Visit, form: Form) -> Shown:
 def _choose_method(visit: Visit, form: Form) -> Shown:
     method = _field(form, "method")
     if method not in [one["authenticationMethodId"] for one in methods_of(visit.call, visit.authorisation)]:
-        return _step(visit, "Choose how you want to confirm.", field="method-1")
+        return _step(visit, visit.words("method_missing"), field="method-1")
     choose_method(visit.call, visit.id, visit.authorisation, method)
     return _again(visit)
 
@@ -144,13 +148,13 @@ def _confirm(visit: Visit, form: Form) -> Shown:
     if methods_of(visit.call, visit.authorisation):
         otp = _field(form, "otp").strip()
         if not otp:
-            return _step(visit, "Enter the one-time password.", field="otp")
+            return _step(visit, visit.words("otp_missing"), field="otp")
         try:
             check_otp(visit.call, visit.id, visit.authorisation, otp)
         except BankError as error:
             if error.name != "credentials-invalid":
                 raise
-            return _wrong(visit, error, "This one-time password is wrong.", "otp")
+            return _wrong(visit, error, visit.words("otp_wrong"), "otp")
     return _approve(visit)
 
 
@@ -212,14 +216,14 @@ def _leave(visit: Visit) -> Shown:
     return redirect(url, *PRIVATE) if url else _final(visit, authorisation["ending"], code=code)
 
 
-def _turn_away(call: Call, to: Destination, *, at_once: bool) -> Shown:
+def _turn_away(call: Call, to: Destination, own: Words, *, at_once: bool) -> Shown:
     """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
     addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"], "scaStatus": "failed"}
     back = return_address(addresses, good=False)
     if back and at_once:
         return redirect(back, *PRIVATE)
-    values = {"asked": asked(call, to.family, to.resource), "family": to.family.name, "status": None}
-    return Page("end", {**_ending(addresses, "funds"), **values, "state": to.resource["transactionStatus"]})
+    values = {"asked": asked(call, to.family, to.resource, own), "family": to.family.name, "status": None}
+    return Page("end", {**_ending(addresses, "funds"), **values, "state": to.resource["transactionStatus"]}, words=own)
 
 
 def _over(visit: Visit) -> Page:
@@ -237,7 +241,12 @@ def _over(visit: Visit) -> Page:
 
 def _final(visit: Visit, outcome: str, *, code: str | None = None, error: BankError | None = None) -> Page:
     state = visit.resource.get(visit.family.status, "valid")
-    return Page("end", {**_common(visit), **_ending(visit.authorisation, outcome, code), "state": state}, error)
+    return Page(
+        "end",
+        {**_common(visit), **_ending(visit.authorisation, outcome, code), "state": state},
+        error,
+        words=visit.words,
+    )
 
 
 def _ending(authorisation: Mapping[str, Any], outcome: str, code: str | None = None) -> dict[str, Any]:
@@ -263,7 +272,7 @@ def _common(visit: Visit) -> dict[str, Any]:
     if chosen := visit.authorisation.get("accounts"):
         resource = _narrowed(resource, chosen)
     return {
-        "asked": asked(visit.call, visit.family, resource),
+        "asked": asked(visit.call, visit.family, resource, visit.words),
         "app": asking(visit.authorisation),
         "family": visit.family.name,
     }

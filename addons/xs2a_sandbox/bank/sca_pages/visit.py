@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
@@ -11,6 +11,7 @@ from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, c
 from xs2a_sandbox.bank.handlers.consents import status_of
 from xs2a_sandbox.bank.handlers.lifecycle import SCA
 from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
+from xs2a_sandbox.bank.sca_pages.words import Words, words
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers
@@ -33,13 +34,14 @@ Form = Mapping[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Reads the state anew whenever it is asked. `link` is the query that leads here again."""
+    """Reads the state anew whenever it is asked. `link` is the query that leads here again, `words` are the bank's."""
 
     call: Call
     family: Family
     resource_id: str
     id: str
     link: str
+    words: Words = field(default_factory=words)
 
     @property
     def resource(self) -> Document:
@@ -117,7 +119,8 @@ def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Destina
         if not call.query.get(parameter):
             raise BankError("format-error", expected=f"the link is not complete: it lacks {parameter}")
     # The wishes of an app, and where it wants the browser back, do not come with a browser.
-    call.request = replace(call.request, headers=Headers())
+    spoken = call.request.headers.get("accept-language")
+    call.request = replace(call.request, headers=Headers([("Accept-Language", spoken)] if spoken else []))
     call.path = {name: call.query[parameter] for parameter, name in parameters.items()}
     call.options = {**options.get(family, {}), "sca": REDIRECT}
     id, resource = LOADERS[family](call)
@@ -125,13 +128,13 @@ def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Destina
     return Destination(FAMILIES[family], id, resource, link)
 
 
-def arrive(call: Call, to: Destination, form: Form) -> Visit:
+def arrive(call: Call, to: Destination, form: Form, own: Words) -> Visit:
     """Raises BankError."""
     if "authorisation" in form:
         id = _of_form(call, to.family, to.resource, form["authorisation"][0], form.get("nonce", [""])[0])
     else:
         id = _authorisation(call, to.family, to.id, to.resource)
-    visit = Visit(call, to.family, to.id, id, to.link)
+    visit = Visit(call, to.family, to.id, id, to.link, own)
     if visit.step != ENDED:
         check_open(call, to.family, to.id, to.resource)
         if SCA.after(visit.authorisation["scaStatus"], "begin"):

@@ -1,0 +1,72 @@
+"""The texts of a page in the language of its reader, as its bank says them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.cassette.model import ScaPages
+from xs2a_sandbox.cassette.sca_pages import DEFAULT, bundled_pages
+from xs2a_sandbox.http.media_type import split_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """`name` is the bank's, `colours` are those that it says itself."""
+
+    language: str
+    name: str
+    texts: Mapping[str, str]
+    colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def __call__(self, key: str, **values: Any) -> str:
+        """The text of that name with the values filled in; it is HTML where one of them is."""
+        text = self.texts[key]
+        html = next((type(value) for value in values.values() if hasattr(value, "__html__")), None)
+        written: str = html.escape(text) if html else text
+        return written.format(**values)
+
+    def counted(self, one: str, several: str, count: int) -> str:
+        return self(one) if count == 1 else self(several, count=count)
+
+    def day(self, text: str) -> str:
+        day = date.fromisoformat(text)
+        return self("date", day=day.day, month=self.texts["months"].split()[day.month - 1], year=day.year)
+
+    def money(self, amount: Mapping[str, str] | None) -> str | None:
+        if not amount:
+            return None
+        marks = {",": self.texts["thousands_mark"], ".": self.texts["decimal_mark"]}
+        number = "".join(marks.get(sign, sign) for sign in f"{Decimal(amount['amount']):,f}")
+        return f"{number} {amount['currency']}"
+
+
+def words(own: ScaPages = ScaPages(), accept_language: str | None = None) -> Words:  # noqa: B008
+    """The words that a bank has for a browser; `own` is what its dialect says otherwise than is bundled."""
+    pages = own.over(bundled_pages())
+    offered = own.languages or tuple(dict.fromkeys((DEFAULT, *pages.texts)))
+    language = preferred(accept_language or "", offered)
+    texts: dict[str, str] = {}
+    for one in (DEFAULT, language.partition("-")[0], language):
+        texts |= pages.texts.get(one, {})
+    return Words(language, pages.name or "", texts, own.colours)
+
+
+def preferred(header: str, offered: Sequence[str]) -> str:
+    """The language of those offered that a browser likes best: its own tag, else its language in whatever country."""
+    liked = []
+    for position, one in enumerate(header.split(",")):
+        tag, parameters = split_parameters(one)
+        try:
+            quality = float(parameters.get("q", "1"))
+        except ValueError:
+            quality = 0.0
+        if tag and 0 < quality <= 1:
+            liked.append((-quality, position, tag.lower()))
+    for _, _, tag in sorted(liked):
+        for near in (tag, tag.partition("-")[0]):
+            for language in offered:
+                if near == language.lower() or (near == tag.partition("-")[0] == language.lower().partition("-")[0]):
+                    return language
+    return offered[0]

@@ -1,0 +1,88 @@
+"""The key `sca_pages`: the bank as the payment user's pages show it, and the languages that are bundled."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache, reduce
+from string import Formatter
+from typing import Any
+
+from xs2a_sandbox.bundled import SCA_PAGES, bundled
+from xs2a_sandbox.cassette.model import Pointer, ScaPages
+from xs2a_sandbox.documents import yaml_reader
+
+DEFAULT = "en"
+"""The language of all texts that another one lacks."""
+
+COLOURS = {
+    "light": {"accent": "#0a5a8a", "on_accent": "#ffffff", "card": "#ffffff"},
+    "dark": {"accent": "#7cc4f2", "on_accent": "#06202f", "card": "#18212b"},
+}
+"""The colours that a dialect may say, and what they are where it does not."""
+
+_LEAST_CONTRAST = 4.5
+"""Below that a text is hard to read (WCAG 2.2, 1.4.3)."""
+
+
+def parse(spec: Mapping[str, Any]) -> ScaPages:
+    """`spec` has passed the cassette's schema."""
+    return ScaPages(spec.get("name"), spec.get("colours", {}), tuple(spec.get("languages", ())), spec.get("texts", {}))
+
+
+@cache
+def bundled_pages() -> ScaPages:
+    """The pages as they are where no dialect says otherwise."""
+    files = sorted((bundled("cassettes") / SCA_PAGES).glob("*.yaml"))
+    read = (parse(yaml_reader.read(file).value["sca_pages"]) for file in files)
+    return reduce(lambda below, one: one.over(below), read, ScaPages())
+
+
+def mistakes(pages: ScaPages) -> Iterator[tuple[Pointer, str]]:
+    """Finds what the schema cannot see: placeholders that nothing fills, languages without texts, faint colours."""
+    usual = bundled_pages().texts
+    for language, texts in pages.texts.items():
+        for name, text in texts.items():
+            if wrong := _wrong(text, usual[DEFAULT][name]):
+                yield ("texts", language, name), wrong
+    for number, language in enumerate(pages.languages):
+        if language not in {**usual, **pages.texts}:
+            there = ", ".join(sorted({**usual, **pages.texts}))
+            yield ("languages", number), f"there are no texts in {language}; write them under texts, or take {there}"
+    for theme, colours in pages.colours.items():
+        shown = {**COLOURS[theme], **colours}
+        for name in ("on_accent", "card"):
+            if (ratio := contrast(shown["accent"], shown[name])) < _LEAST_CONTRAST:
+                text = f"the contrast of accent to {name} is {ratio:.1f}, and needs {_LEAST_CONTRAST} to be read well"
+                yield ("colours", theme), text
+
+
+def _wrong(text: str, usual: str) -> str | None:
+    try:
+        names = _placeholders(text)
+    except ValueError as error:
+        return f"is no template: {error}; a brace itself is written twice"
+    if extra := sorted(names - _placeholders(usual)):
+        there = ", ".join(f"{{{name}}}" for name in sorted(_placeholders(usual))) or "none"
+        return f"nothing is filled in for {{{extra[0]}}} here; there is {there}"
+    return None
+
+
+def _placeholders(text: str) -> set[str]:
+    """Raises ValueError for what is more than a name in braces."""
+    names = set()
+    for _, name, form, conversion in Formatter().parse(text):
+        if form or conversion:
+            raise ValueError("braces hold a name alone")
+        if name is not None:
+            names.add(name)
+    return names
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

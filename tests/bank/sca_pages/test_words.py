@@ -1,0 +1,157 @@
+"""The pages in the words of the bank and the language of the browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine_client import Client, an_engine
+from tests.support.visitor import a_consent, a_payment
+from tests.support.writing import SCHEMAS, write
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bank.sca_pages.words import preferred, words
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.model import ScaPages
+from xs2a_sandbox.cassette.reader import cassette_schema
+from xs2a_sandbox.cassette.sca_pages import COLOURS, bundled_pages, contrast
+from xs2a_sandbox.errors import Problem
+
+DIALECT = bundled("cassettes") / "xs2a-1.84"
+TWO = ["AT459880000010204711", "AT449880000010204729"]
+LAGO = """\
+    cassette: 1
+    sca_pages:
+      name: Banca <del> Lago
+      colours: {light: {accent: "#7a1f2b", on_accent: "#ffffff"}}
+      languages: [it, de]
+      texts:
+        it: {approve: "<b>Autorizza</b>", logged_in: "Ciao, {name}"}
+        de: {log_in_as: "Hinein als {name}"}
+    """
+
+
+def read(directory: Path, text: str) -> list[Problem]:
+    folder = write(directory / "lago", {"a.yaml": text})
+    return layers.check([[DIALECT], [folder]], SCHEMAS, NAMED)[1]
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        ("", "en"),
+        ("de-AT,de;q=0.9,en;q=0.8", "de"),
+        ("en-GB,en;q=0.9", "en"),
+        ("fr,de;q=0.4,en;q=0.3", "de"),
+        ("en;q=0.2, de;q=0.7", "de"),
+        ("de;q=0, en", "en"),
+        ("fr", "en"),
+        ("*", "en"),
+        ("de;q=x,;;,q", "en"),
+        ("DE-ch", "de"),
+    ],
+)
+def test_the_browser_chooses_the_language(header: str, language: str) -> None:
+    assert words(accept_language=header).language == language
+
+
+def test_one_of_a_country_is_near_that_of_another() -> None:
+    assert preferred("de-AT", ["en", "de-CH"]) == "de-CH"
+    assert preferred("de-AT", ["de", "de-AT"]) == "de-AT"
+
+
+def test_every_text_is_there_in_german_and_fills_in_the_same() -> None:
+    texts = bundled_pages().texts
+    assert texts["en"].keys() == texts["de"].keys()
+    for name, text in texts["en"].items():
+        assert set(re.findall(r"{(\w+)}", text)) == set(re.findall(r"{(\w+)}", texts["de"][name])), name
+    assert len(texts["de"]["months"].split()) == 12
+
+
+def test_editors_complete_the_names_of_all_texts() -> None:
+    places = cassette_schema().document["properties"]["sca_pages"]["properties"]
+    assert places["texts"]["additionalProperties"] == {"$ref": "#/$defs/sca-texts"}
+    properties = cassette_schema().document["$defs"]["sca-texts"]["properties"]
+    assert {name: one["description"] for name, one in properties.items()} == bundled_pages().texts["en"]
+
+
+def test_the_bundled_colours_can_be_read() -> None:
+    for colours in COLOURS.values():
+        assert contrast(colours["accent"], colours["on_accent"]) >= 4.5
+        assert contrast(colours["accent"], colours["card"]) >= 4.5
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+
+
+def test_days_and_amounts_are_written_as_people_there_do() -> None:
+    amount = {"amount": "1234567.80", "currency": "EUR"}
+    assert words(accept_language="de").day("2027-03-05") == "5. März 2027"
+    assert words(accept_language="de").money(amount) == "1.234.567,80 EUR"
+    assert words(accept_language="en").day("2027-03-05") == "5 March 2027"
+    assert words(accept_language="en").money(amount) == "1,234,567.80 EUR"
+
+
+def test_a_language_lacks_what_english_has() -> None:
+    own = words(ScaPages(texts={"it": {"approve": "Autorizza"}}), "it")
+    assert (own.language, own("approve"), own("decline")) == ("it", "Autorizza", "Decline")
+
+
+def test_a_page_is_german_for_who_reads_german() -> None:
+    client = Client(an_engine())
+    visit = a_payment(client)
+    page = client.request("GET", visit.link, headers={"Accept-Language": "de-AT"}).body.decode()
+    assert '<html lang="de">' in page
+    assert "Melden Sie sich an" in page
+    assert "Log in" not in page
+    trouble = client.request("GET", "/sca/consents?consent_id=nobody", headers={"Accept-Language": "de"}).body.decode()
+    assert "Wir kennen diese Zustimmung nicht" in trouble
+
+
+def test_the_bank_says_it_in_its_own_words(tmp_path: Path) -> None:
+    client = Client(an_engine(layers=[[write(tmp_path / "lago", {"a.yaml": LAGO})]]))
+    visit = a_consent(client, *TWO)
+    answer = client.request("GET", visit.link, headers={"Accept-Language": "fr"})
+    page = answer.body.decode()
+    assert '<html lang="it">' in page
+    assert "Banca &lt;del&gt; Lago" in page
+    assert "--accent:#7a1f2b" in page
+    german = client.request("GET", visit.link, headers={"Accept-Language": "de"}).body.decode()
+    assert "Hinein als " in german
+    visit.open()
+    visit.send(customer="anna")
+    assert "Ciao, <strong>Anna" in visit.page
+    visit.send(account=TWO)
+    assert "&lt;b&gt;Autorizza&lt;/b&gt;" in visit.page
+
+
+def test_the_one_time_password_is_filled_in() -> None:
+    visit = a_payment(Client(an_engine()))
+    visit.open()
+    visit.send(customer="anna")
+    assert re.search(r'name="otp" value="\d+"', visit.page)
+
+
+@pytest.mark.parametrize(
+    ("spec", "part"),
+    [
+        ('{colours: {light: {accent: "red;}body{display:none"}}}', "#"),
+        ('{colours: {light: {accent: "#dddddd"}}}', "the contrast of accent to on_accent is 1.4"),
+        ("{texts: {de: {aprove: x}}}", "approve"),
+        ('{texts: {de: {approve: "{nobody}"}}}', "nothing is filled in for {nobody} here; there is none"),
+        ('{texts: {de: {asks: "{app.x}"}}}', "nothing is filled in for {app.x} here; there is {app}"),
+        ('{texts: {de: {asks: "{app!r}"}}}', "braces hold a name alone"),
+        ('{texts: {de: {approve: "{"}}}', "is no template"),
+        ("{languages: [fr]}", "there are no texts in fr"),
+        ("{texts: {Deutsch: {approve: x}}}", "Deutsch"),
+    ],
+)
+def test_mistakes_have_their_place(spec: str, part: str, tmp_path: Path) -> None:
+    problem, *_ = read(tmp_path, f"cassette: 1\nsca_pages: {spec}\n")
+    assert problem.line == 2
+    assert part in problem.text
+
+
+def test_two_files_of_a_layer_do_not_say_it_both(tmp_path: Path) -> None:
+    text = "cassette: 1\nsca_pages: {name: A}\n"
+    folder = write(tmp_path / "lago", {"a.yaml": text, "b.yaml": text})
+    (problem,) = layers.check([[DIALECT], [folder]], SCHEMAS, NAMED)[1]
+    assert "sca_pages stands already in" in problem.text
