@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -22,6 +23,7 @@ import yaml
 
 from tests.attack import expressions, imports, surroundings
 from tests.support.far_bank import FarBank, ok
+from tests.support.roads import ENGINES
 from tests.support.serving import Serving, served
 
 MODES = ("simulate", "spy", "record", "compare")
@@ -171,17 +173,18 @@ class Target:
 
 
 @contextmanager
-def target(mode: str, directory: Path) -> Iterator[Target]:
+def target(mode: str, directory: Path, engine: str = "auto") -> Iterator[Target]:
     with FarBank(ok(b'{"from": "the bank"}', b"Content-Type: application/json")) as bank:
         flags = ("--mode", mode, "--bank", bank.url, "--to", str(directory / "rec"), "--log-format", "json")
-        with served(directory, *flags, "--forward-host", "login.invalid") as serving:
+        more = ("--forward-host", "login.invalid", "--proxy-engine", engine)
+        with served(directory, *flags, *more) as serving:
             yield Target(mode, serving, bank, directory)
 
 
-def attack(mode: str, every: Sequence[Case], directory: Path) -> tuple[int, list[Broken]]:
+def attack(mode: str, every: Sequence[Case], directory: Path, engine: str) -> tuple[int, list[Broken]]:
     """How many exchanges there were, and what did not hold."""
     broken: list[str] = []
-    with target(mode, directory) as attacked, ThreadPoolExecutor(AT_ONCE) as pool:
+    with target(mode, directory, engine) as attacked, ThreadPoolExecutor(AT_ONCE) as pool:
         sent = [(case, road) for case in every for road in case.roads]
         results = pool.map(lambda one: attacked.exchange(*one), sent)
         for (case, road), answer in zip(sent, results, strict=True):
@@ -194,7 +197,7 @@ def attack(mode: str, every: Sequence[Case], directory: Path) -> tuple[int, list
         if "Traceback" in attacked.serving.said:
             broken.append(f"a traceback: {attacked.serving.warnings[-3000:]}")
         broken += attacked.leaks(every)
-    return len(sent), [Broken(mode, what) for what in broken]
+    return len(sent), [Broken(f"{mode} through {engine}", what) for what in broken]
 
 
 def _trusting(ca_file: Path) -> ssl.SSLContext:
@@ -217,12 +220,12 @@ def main(words: Sequence[str]) -> int:
     every = first_of_each(cases()) if "--quick" in words else cases()
     print(f"{len(every)} cases")
     exchanges, broken, began = 0, [], monotonic()
-    for mode in MODES:
+    for mode, engine in product(MODES, ENGINES):
         with TemporaryDirectory() as directory:
-            count, found = attack(mode, every, Path(directory))
+            count, found = attack(mode, every, Path(directory), engine)
         exchanges += count
         broken += found
-        print(f"{mode}: {count} exchanges, {len(found)} did not hold")
+        print(f"{mode} through {engine}: {count} exchanges, {len(found)} did not hold")
     if "--quick" not in words:
         broken += _surroundings()
     for one in broken:

@@ -7,6 +7,7 @@ import pytest
 from tests.attack.expressions import Expression, expressions, withstood
 from tests.attack.run import MODES, attack, cases, first_of_each, target
 from tests.attack.surroundings import accepted, cassettes, environments, heeded
+from tests.support.roads import ENGINES
 
 
 def test_the_cases_are_many_and_each_has_its_expectation() -> None:
@@ -17,17 +18,19 @@ def test_the_cases_are_many_and_each_has_its_expectation() -> None:
     assert sum(not case.may_reach_bank for case in every) >= 300
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mode", ["spy"])
-def test_one_case_of_each_family(mode: str, tmp_path: Path) -> None:
-    count, broken = attack(mode, first_of_each(cases()), tmp_path)
+def test_one_case_of_each_family(mode: str, engine: str, tmp_path: Path) -> None:
+    count, broken = attack(mode, first_of_each(cases()), tmp_path, engine)
     assert count > 50
     assert not broken
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mode", MODES)
-def test_every_case(mode: str, tmp_path: Path) -> None:
-    count, broken = attack(mode, cases(), tmp_path)
+def test_every_case(mode: str, engine: str, tmp_path: Path) -> None:
+    count, broken = attack(mode, cases(), tmp_path, engine)
     assert count > 1000
     assert not broken
 

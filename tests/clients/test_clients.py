@@ -24,7 +24,10 @@ from tests.contract.answers import is_uuid, validator
 from tests.support.doors import Loop
 from tests.support.far_bank import Authority
 from tests.support.relay import Relay
+from tests.support.roads import ENGINES
 from tests.support.serving import Serving, served
+
+pytestmark = pytest.mark.by_turns("sandbox")
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs" / "clients.md").read_text()
@@ -240,10 +243,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory, built: Path) -> Iterator[Sandbox]:
-    folder = tmp_path_factory.mktemp("sandbox")
-    with served(folder, entry="tests.support.serve_watched") as serving, Loop() as loop:
+@pytest.fixture(scope="module", params=ENGINES)
+def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, built: Path) -> Iterator[Sandbox]:
+    folder, flags = tmp_path_factory.mktemp("sandbox"), ("--proxy-engine", request.param)
+    with served(folder, *flags, entry="tests.support.serve_watched") as serving, Loop() as loop:
         certificate, key = Authority(folder).issue(TPP)
         pair = x509.load_pem_x509_certificate(certificate.read_bytes()), load_pem_private_key(key.read_bytes(), None)
         store = pkcs12.serialize_key_and_certificates(

@@ -10,17 +10,20 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 
 from tests.contract.control import Control
-from tests.contract.doors import BANK, DOORS, WIRES, Bank, InProcess, Send, Wire
+from tests.contract.doors import BANK, DOORS, MITMPROXY, WIRES, Bank, InProcess, Send, Wire
 from tests.support import noted_handlers
+from tests.support.roads import proxy_doors
 from tests.support.turns import take_turns
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors.connections import Connections
+from xs2a_sandbox.doors.proxy import ProxyDoors
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
@@ -50,7 +53,10 @@ def _handlers_do_what_they_declare(_noted_handlers: None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
+    """One engine, and where its doors are: all of them, and those that leave everything to mitmproxy."""
+
     addresses: Addresses
+    through_mitmproxy: Addresses
     engine: Engine
     loop: asyncio.AbstractEventLoop
     log: deque[LogEntry]
@@ -62,19 +68,30 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     settings = Settings(proxy_port=0, port=0, tls_port=0, state="memory:", confdir=confdir)
     ready = threading.Event()
     found: list[Addresses] = []
+    built: list[Engine] = []
+    others: list[ProxyDoors] = []
     failures: list[BaseException] = []
+    opening: list[asyncio.Task[None]] = []
     log: deque[LogEntry] = deque(maxlen=100)
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
 
+    async def open_others() -> None:
+        (engine,) = built
+        connections = Connections(engine.limits)
+        doors = proxy_doors(engine.answer, confdir, tell=engine.refused, connections=connections, engine="mitmproxy")
+        await doors.start()
+        others.append(doors)
+        ready.set()
+
     def tell(addresses: Addresses) -> None:
         found.append(addresses)
-        ready.set()
+        opening.append(loop.create_task(open_others()))
 
     def run() -> None:
         asyncio.set_event_loop(loop)
         try:
-            loop.run_until_complete(serve(settings, ready=tell, stop=stop, on_exchange=log.append))
+            loop.run_until_complete(serve(settings, ready=tell, stop=stop, built=built.append, on_exchange=log.append))
         except BaseException as failure:  # the fixture raises it, in the thread that pytest watches
             failures.append(failure)
         finally:
@@ -88,7 +105,9 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     in_process = build(settings)
     in_process.public_url = found[0].direct
     in_process.on_exchange = log.append
-    yield Sandbox(found[0], in_process, loop, log)
+    proxy, tls = f"http://127.0.0.1:{others[0].proxy_port}", f"https://127.0.0.1:{others[0].tls_port}"
+    yield Sandbox(found[0], replace(found[0], proxy=proxy, tls=tls), in_process, loop, log)
+    asyncio.run_coroutine_threadsafe(others[0].drain(1), loop).result(20)
     loop.call_soon_threadsafe(stop.set)
     thread.join(20)
     assert not thread.is_alive(), "the sandbox did not stop within 20 seconds"
@@ -104,14 +123,14 @@ def trust(sandbox: Sandbox) -> ssl.SSLContext:
 
 @pytest.fixture(scope="session")
 def senders(sandbox: Sandbox, trust: ssl.SSLContext) -> Iterator[dict[str, Send]]:
-    addresses = sandbox.addresses
-    assert addresses.tls is not None
-    wires = {
-        "proxy": Wire(f"http://{BANK}", proxy=addresses.proxy),
-        "tls-proxy": Wire(f"https://{BANK}", proxy=addresses.proxy, trust=trust),
-        "tls": Wire(addresses.tls, trust=trust),
-        "direct": Wire(addresses.direct),
-    }
+    wires = {"direct": Wire(sandbox.addresses.direct)}
+    for engine, addresses in (("", sandbox.addresses), (MITMPROXY, sandbox.through_mitmproxy)):
+        assert addresses.tls is not None
+        wires |= {
+            f"{engine}proxy": Wire(f"http://{BANK}", proxy=addresses.proxy),
+            f"{engine}tls-proxy": Wire(f"https://{BANK}", proxy=addresses.proxy, trust=trust),
+            f"{engine}tls": Wire(addresses.tls, trust=trust),
+        }
     yield {**wires, "process": InProcess(sandbox.engine.answer, sandbox.loop)}
     for wire in wires.values():
         wire.close()
@@ -119,7 +138,10 @@ def senders(sandbox: Sandbox, trust: ssl.SSLContext) -> Iterator[dict[str, Send]
 
 @pytest.fixture(params=DOORS)
 def bank(request: pytest.FixtureRequest, senders: dict[str, Send], sandbox: Sandbox) -> Bank:
-    return Bank(request.param, senders[request.param], f"test-{uuid.uuid4().hex}", sandbox.addresses)
+    addresses, door = sandbox.addresses, request.param
+    if door.startswith(MITMPROXY):
+        addresses, door = sandbox.through_mitmproxy, door.removeprefix(MITMPROXY)
+    return Bank(door, senders[request.param], f"test-{uuid.uuid4().hex}", addresses)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""One client for five ways to the sandbox."""
+"""One client for all the ways to the sandbox."""
 
 import asyncio
 import json as jsonlib
@@ -19,7 +19,11 @@ from xs2a_sandbox.http import Headers, Request
 BANK = "xs2a.bank.example"
 """A name that no resolver knows."""
 
-WIRES = ("proxy", "tls-proxy", "tls", "direct")
+MITMPROXY = "mitmproxy-"
+LANE = ("proxy", "tls-proxy", "tls")
+WIRES = (*LANE, *(f"{MITMPROXY}{door}" for door in LANE), "direct")
+"""Ways in, those of the proxy and the TLS port past mitmproxy and through it."""
+
 DOORS = (*WIRES, "process")
 _NOTHING = object()
 

@@ -13,7 +13,7 @@ from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors import connections
 from xs2a_sandbox.doors.connections import Connection
 
-pytestmark = pytest.mark.by_turns("road")
+pytestmark = [pytest.mark.usefixtures("proxy_engine"), pytest.mark.by_turns("road", "proxy_engine")]
 
 
 @pytest.fixture

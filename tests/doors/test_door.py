@@ -16,6 +16,8 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.origin import hostname
 
+pytestmark = pytest.mark.by_turns("proxy_engine")
+
 REQUEST = Request("GET", "/v1/accounts")
 
 
@@ -180,7 +182,7 @@ def test_credentials(header: str, expected: bytes) -> None:
 
 
 @pytest.fixture(scope="module")
-def roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
+def roads(tmp_path_factory: pytest.TempPathFactory, proxy_engine: str) -> Iterator[Roads]:
     with (
         pytest.MonkeyPatch.context() as patch,
         open_roads(tmp_path_factory.mktemp("conf"), swallowed=4 * USUAL.body) as roads,

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -39,6 +40,8 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
 }
 WRONG = {"none": None, "text": "hello", "pair": (200, b""), "class": Response}
 ROADS = ["plain", "tunnel", "tls"]
+TO_MITMPROXY = [*(("mitmproxy", road) for road in ROADS), ("auto", "tls-proxy"), ("auto", "tls-tunnel")]
+"""Engines, and the roads on which they need mitmproxy."""
 
 
 async def fail(request: Request) -> Response:
@@ -59,7 +62,7 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def doors(confdir: Path) -> Iterator[ProxyDoors]:
+def doors(confdir: Path, proxy_engine: str) -> Iterator[ProxyDoors]:
     connections = Connections(limits(answer_time=0.2))
     with opened(lambda: proxy_doors(fail, confdir, connections=connections)) as (doors, _):
         yield doors
@@ -78,12 +81,15 @@ def connection(doors: ProxyDoors, bank: Bank, road: str, confdir: Path) -> Itera
     port = doors.tls_port if road == "tls" else doors.proxy_port
     with ExitStack() as stack:
         raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE))
-        if road == "tunnel":
+        if road in ("tunnel", "tls-tunnel"):
             tunnel(raw, bank)
         if road != "plain":
             context = ssl.create_default_context(cafile=str(confdir / "mitmproxy-ca-cert.pem"))
+            if road == "tls-tunnel":
+                # One who offers HTTP/2 and then says something else has to do with mitmproxy.
+                context.set_alpn_protocols(["h2"])
             raw = stack.enter_context(context.wrap_socket(raw, server_hostname="127.0.0.1"))
-        yield raw, f"http://127.0.0.1:{bank.port}" if road == "plain" else ""
+        yield raw, f"http://127.0.0.1:{bank.port}" if road in ("plain", "tls-proxy") else ""
 
 
 def tunnel(raw: socket.socket, bank: Bank) -> None:
@@ -192,9 +198,9 @@ def test_bytes_that_are_not_http(doors: ProxyDoors, bank: Bank, raw: bytes, insi
         assert b"REAL BANK" not in read_all(client)
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize(("engine", "road"), TO_MITMPROXY[:-1])
 def test_nobody_is_answered_before_mitmproxy_is_guarded(
-    bank: Bank, confdir: Path, road: str, monkeypatch: pytest.MonkeyPatch
+    bank: Bank, confdir: Path, engine: str, road: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, start = threading.Event(), SandboxMaster.start
 
@@ -204,7 +210,8 @@ def test_nobody_is_answered_before_mitmproxy_is_guarded(
         await start(master)
 
     monkeypatch.setattr(SandboxMaster, "start", delayed)
-    with opened(lambda: proxy_doors(fail, confdir)) as (doors, loop), ThreadPoolExecutor(2) as pool:
+    made = partial(proxy_doors, fail, confdir, engine=engine)
+    with opened(made) as (doors, loop), ThreadPoolExecutor(2) as pool:
         may_start = loop.run(_event())
         asked = [pool.submit(exchange, doors, bank, road, confdir, "/v1/well", *CLOSE) for _ in range(2)]
         assert begun.wait(DEADLINE)
@@ -219,15 +226,15 @@ async def _event() -> asyncio.Event:
     return asyncio.Event()
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize(("engine", "road"), TO_MITMPROXY)
 def test_without_mitmproxy_the_doors_are_closed(
-    bank: Bank, confdir: Path, road: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bank: Bank, confdir: Path, engine: str, road: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(master: SandboxMaster) -> None:
         raise RuntimeError("no mitmproxy today")
 
     monkeypatch.setattr(SandboxMaster, "start", broken)
-    with opened(lambda: proxy_doors(fail, confdir)) as (doors, _):
+    with opened(lambda: proxy_doors(fail, confdir, engine=engine)) as (doors, _):
         ports = doors.proxy_port, doors.tls_port
         with pytest.raises((AssertionError, OSError)):  # closed, or no tunnel
             assert exchange(doors, bank, road, confdir, "/v1/well", *CLOSE)

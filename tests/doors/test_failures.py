@@ -6,7 +6,7 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,9 +20,10 @@ import httpx
 import pytest
 
 from tests.support.doors import DEADLINE, talk, trusting, wait_until
+from tests.support.roads import ENGINES
 from tests.support.serving import Serving, served
 
-pytestmark = pytest.mark.by_turns("ask")
+pytestmark = pytest.mark.by_turns("ask", "engine")
 
 DOORS = ("proxy", "tunnel", "tls", "direct")
 SECRET = "canary-7f3a-secret"
@@ -39,11 +40,22 @@ rules:
 
 
 @pytest.fixture(scope="module", params=["text", pytest.param("json", marks=pytest.mark.slow)])
-def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    home = tmp_path_factory.mktemp(request.param)
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def sandbox(form: str, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    home = tmp_path_factory.mktemp(form)
     (home / "cassettes" / "cases").mkdir(parents=True)
     (home / "cassettes" / "cases" / "broken.yaml").write_text(CASSETTE)
-    with served(home, "--log-format", request.param, entry="tests.support.failing") as serving:
+    flags = ("--log-format", form, "--proxy-engine", engine)
+    with served(home, *flags, entry="tests.support.failing") as serving:
         yield serving
 
 
@@ -204,51 +216,60 @@ def test_every_line_of_a_failure_ends_with_its_reason(sandbox: Serving) -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "raw", "expected"),
+    ("door", "raw", "words"),
     [
-        ("direct", b"GARBAGE\r\n\r\n", "FORMAT_ERROR: XS2A989E: this is no HTTP: Invalid method encountered"),
-        ("proxy", b"GARBAGE\r\n\r\n", "FORMAT_ERROR: XS2A989E: this is no HTTP: Bad HTTP request line"),
+        ("direct", b"GARBAGE\r\n\r\n", {"": "Invalid method encountered"}),
+        (
+            "proxy",
+            b"GARBAGE\r\n\r\n",
+            {"auto": "Invalid method encountered", "mitmproxy": "Bad HTTP request line"},
+        ),
         (
             "proxy",
             b"GET http://b/ HTTP/1.1\r\nno colon\r\n\r\n",
-            "FORMAT_ERROR: XS2A989E: this is no HTTP: Invalid header line",
+            {"auto": "Invalid header token", "mitmproxy": "Invalid header line"},
         ),
     ],
 )
-def test_what_is_no_http(sandbox: Serving, door: str, raw: bytes, expected: str) -> None:
+def test_what_is_no_http(sandbox: Serving, engine: str, door: str, raw: bytes, words: Mapping[str, str]) -> None:
+    expected = f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words.get(engine) or words['']}"
     before = len(sandbox.out)
     answer = talk(int(getattr(sandbox, door).rpartition(":")[2]), raw)
     assert answer.startswith(b"HTTP/1.1 400 ")
     wait_until(lambda: any(expected in line for line in sandbox.out[before:]))
     (line,) = [line for line in sandbox.out[before:] if expected in line]
     if not is_json(sandbox):
-        assert f' default - - 400 0.0ms sandbox - reason="{expected}"' in line
+        asked = "GET /" if raw.startswith(b"GET") and engine == "auto" else "- -"
+        assert f' default {asked} 400 0.0ms sandbox - reason="{expected}"' in line
 
 
 @pytest.mark.parametrize(
-    ("head", "status", "expected"),
+    ("head", "words"),
     [
         (
             "Content-Length: 1\r\nTransfer-Encoding: chunked",
-            400,
-            "FORMAT_ERROR: XS2A989E: this is no HTTP: message with both transfer-encoding and content-length headers",
+            {
+                "auto": "Transfer-Encoding can't be present with Content-Length",
+                "mitmproxy": "message with both transfer-encoding and content-length headers",
+            },
         ),
-        ("Ho st: b", 400, "FORMAT_ERROR: XS2A989E: this is no HTTP: invalid header name"),
+        ("Ho st: b", {"auto": "Invalid header token", "mitmproxy": "invalid header name"}),
     ],
 )
-def test_what_the_proxy_s_library_refuses(sandbox: Serving, head: str, status: int, expected: str) -> None:
+def test_what_the_proxy_s_library_refuses(sandbox: Serving, engine: str, head: str, words: Mapping[str, str]) -> None:
     path = a_path("refused")
     raw = f"GET http://bank.example{path} HTTP/1.1\r\nHost: bank.example\r\n{head}\r\n\r\n"
     answer = talk(int(sandbox.proxy.rpartition(":")[2]), raw.encode())
-    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
-    assert reason(sandbox, path) == expected
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert reason(sandbox, path) == f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words[engine]}"
 
 
-def test_a_body_that_cannot_be_read_is_said_and_not_quoted(sandbox: Serving) -> None:
+def test_a_body_that_cannot_be_read_is_said_and_not_quoted(sandbox: Serving, engine: str) -> None:
     path = a_path("chunks")
     head = f"POST http://bank.example{path} HTTP/1.1\r\nHost: bank.example\r\nTransfer-Encoding: chunked\r\n\r\n"
     talk(int(sandbox.proxy.rpartition(":")[2]), head.encode(), f"{SECRET}\r\n".encode())
-    assert reason(sandbox, path) == "FORMAT_ERROR: XS2A989E: this is no HTTP: illegal chunk header"
+    words = {"auto": "Invalid character in chunk size", "mitmproxy": "illegal chunk header"}
+    assert reason(sandbox, path) == f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words[engine]}"
     assert SECRET not in sandbox.said
 
 

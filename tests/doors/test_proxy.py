@@ -24,8 +24,11 @@ from tests.support.doors import DEADLINE, Loop, basic, echo, is_refusal, opened,
 from tests.support.roads import master_of, proxy_doors
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.doors.tls import Tls
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Request, Response
+
+pytestmark = [pytest.mark.usefixtures("proxy_engine"), pytest.mark.by_turns("proxy_engine")]
 
 
 @pytest.fixture(scope="module")
@@ -158,22 +161,37 @@ def test_a_client_certificate_is_welcome(doors: ProxyDoors, ca_file: Path, tmp_p
 
 
 class Certificates:
-    """A mitmproxy addon that notes how many certificates each request's client has shown."""
+    """Notes how many certificates each connection's client has shown, as an addon of mitmproxy and in the lane."""
 
-    def __init__(self) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seen: list[int] = []
+        patch.setattr(Tls, "_shake_hands", lambda tls: self.shake_hands(tls))
 
     def request(self, flow: HTTPFlow) -> None:
         self.seen.append(len(flow.client_conn.certificate_list))
+
+    def shake_hands(self, tls: Tls) -> bool:
+        is_done = SHAKE_HANDS(tls)
+        if is_done:
+            self.seen.append(int(tls._tls.get_peer_certificate(as_cryptography=True) is not None))
+        return is_done
+
+
+SHAKE_HANDS = Tls._shake_hands
 
 
 @pytest.mark.parametrize("certified", [False, True], ids=["anonymous", "certified"])
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
 @pytest.mark.parametrize("road", ["tls", "tunnel", "tls-proxy"])
 def test_tls_sessions_are_resumed(
-    doors: ProxyDoors, ca_file: Path, road: str, version: ssl.TLSVersion, certified: bool
+    doors: ProxyDoors,
+    ca_file: Path,
+    road: str,
+    version: ssl.TLSVersion,
+    certified: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    watch = Certificates()
+    watch = Certificates(monkeypatch)
     master_of(doors)._master.addons.add(watch)
     context = trusting(ca_file)
     context.minimum_version = context.maximum_version = version
@@ -222,7 +240,7 @@ def test_the_tls_door_never_asks_for_a_proxy_password(confdir: Path, ca_file: Pa
 
 
 def test_a_tunnel_is_forgotten_with_its_connection(doors: ProxyDoors) -> None:
-    with client(doors, user="ci-42") as http:
+    with client(doors, "h2", user="ci-42") as http:
         http.get("https://bank.example/v1")
         assert master_of(doors).sandbox._tunnels
     wait_until(lambda: not master_of(doors).sandbox._tunnels)

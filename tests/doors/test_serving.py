@@ -99,20 +99,24 @@ def refuses(url: str) -> bool:
     return False
 
 
-def test_mitmproxy_is_loaded_for_the_first_who_comes_to_its_doors(confdir: Path) -> None:
+def test_mitmproxy_is_loaded_for_the_first_who_needs_it(confdir: Path) -> None:
     ensure_ca(confdir)  # which takes a part of mitmproxy
     code = f"""
-import asyncio, socket, sys
+import asyncio, socket, ssl, sys
 from pathlib import Path
 from urllib.parse import urlsplit
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.serving import serve
 
-def ask(url, target):
+def ask(url, target, *alpn):
     address = urlsplit(url)
     with socket.create_connection((address.hostname, address.port), timeout={DEADLINE}) as connection:
+        if alpn:
+            context = ssl.create_default_context(cafile={str(confdir / "mitmproxy-ca-cert.pem")!r})
+            context.set_alpn_protocols(alpn)
+            connection = context.wrap_socket(connection, server_hostname="localhost")
         connection.sendall(f"GET {{target}} HTTP/1.1\\r\\nHost: a.example\\r\\nConnection: close\\r\\n\\r\\n".encode())
-        return connection.recv(9).decode(), "mitmproxy" in sys.modules
+        return connection.recv(9)[:9], "mitmproxy" in sys.modules, "mitmproxy.master" in sys.modules
 
 async def main():
     stop, addresses = asyncio.Event(), asyncio.Future()
@@ -122,6 +126,8 @@ async def main():
     served = await addresses
     print(*await asyncio.to_thread(ask, served.direct, "/"))
     print(*await asyncio.to_thread(ask, served.proxy, "http://a.example/v1"))
+    print(*await asyncio.to_thread(ask, served.tls, "/v1", "http/1.1"))
+    print(*(await asyncio.to_thread(ask, served.tls, "/v1", "h2"))[1:])
     stop.set()
     await serving
 
@@ -129,7 +135,14 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
 
-    assert (done.stdout, done.stderr) == ("HTTP/1.1  False\nHTTP/1.1  True\n", "")
+    answered = "b'HTTP/1.1 '"
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        f"{answered} False False",
+        f"{answered} False False",
+        f"{answered} True False",
+        "True True",
+    ]
 
 
 def test_all_doors_lead_to_the_engine(engine: FakeEngine, confdir: Path) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 from tests.support.warned import calls
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.config.limits import USUAL
-from xs2a_sandbox.doors import direct, mitmproxy_addon, serving
+from xs2a_sandbox.doors import direct, lane, mitmproxy_addon, serving
+from xs2a_sandbox.doors.http1 import HttpTurn
 from xs2a_sandbox.engine import build, engine
 from xs2a_sandbox.http import Request, Response
 
@@ -30,16 +31,22 @@ async def _engine(self: engine.Engine, request: Request) -> Response:
     return await _answer(self, request)
 
 
-def _direct(turn: Any) -> Request:
+def _direct(client: Any, turn: HttpTurn) -> Any:
     if ("X-Break", "door") in turn.pairs:
         raise LookupError("the door is broken")
-    return _request(turn)
+    return _request(client, turn)
 
 
 def _proxy(self: mitmproxy_addon.SandboxAddon, flow: Any) -> Any:
     if flow.request.headers.get("X-Break") == "door":
         raise LookupError("the door is broken")
     return _from_mitmproxy(self, flow)
+
+
+def _lane(turn: HttpTurn, *more: Any) -> Request:
+    if ("X-Break", "door") in turn.pairs:
+        raise LookupError("the door is broken")
+    return _lane_request(turn, *more)
 
 
 async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
@@ -51,12 +58,13 @@ async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
     await _serve(*arguments, ready=warn, **options)
 
 
-_answer, _request = engine.Engine.answer, direct._request
+_answer, _request, _lane_request = engine.Engine.answer, direct._Client.request, lane._request
 _from_mitmproxy, _serve = mitmproxy_addon.SandboxAddon._from_mitmproxy, serving.serve
 
 if __name__ == "__main__":
     engine.Engine.answer = _engine  # type: ignore[method-assign]
-    direct._request = _direct
+    direct._Client.request = _direct  # type: ignore[method-assign]
+    lane._request = _lane
     mitmproxy_addon.SandboxAddon._from_mitmproxy = _proxy  # type: ignore[method-assign]
     build.USUAL = replace(USUAL, answer_time=PATIENCE)
     if "--say-all" in sys.argv:

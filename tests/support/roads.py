@@ -21,6 +21,12 @@ ROADS = ("direct", "proxy", "tls-proxy", "tunnel", "tls-tunnel", "tls")
 
 OVER_TLS = ("tls-proxy", "tls-tunnel", "tls")
 
+ENGINES = ("auto", "mitmproxy")
+"""Who may read what comes to the proxy and the TLS door."""
+
+engine = "auto"
+"""The one that does where nothing else is said."""
+
 HOST = "localhost"
 """What every road is asked for."""
 
@@ -31,7 +37,7 @@ def direct_door(answer: Any, **options: Any) -> DirectDoor:
 
 
 def proxy_doors(answer: Any, confdir: Path, **options: Any) -> ProxyDoors:
-    usual: dict[str, Any] = {"host": "127.0.0.1", "proxy_port": 0, "tls_port": 0, "proxy_auth": None}
+    usual: dict[str, Any] = {"host": "127.0.0.1", "proxy_port": 0, "tls_port": 0, "proxy_auth": None, "engine": engine}
     usual |= {"tell": tell_nobody, "connections": Connections(limits())}
     return ProxyDoors(answer, confdir=confdir, **usual | options)
 
@@ -92,7 +98,9 @@ def open_roads(confdir: Path, answer: Any = echo, **other: Any) -> Iterator[Road
             proxy = proxy_doors(answer, confdir, connections=all)
             await direct.start()
             await proxy.start()
-            await proxy.master()  # tests of time are not about waiting for it
+            # Tests of time are not about waiting for these.
+            await proxy.master()
+            proxy.certificates.context(HOST)
             return Roads(direct, proxy, ca_file, loop, all)
 
         roads = loop.run(start())

@@ -32,6 +32,11 @@ class Settings:
         kinds.PORT, 8081, "Port for an app's base URL in plain HTTP; the sandbox's own pages are there too."
     )
     tls_port: int | None = setting(kinds.PORT_OR_OFF, 8443, "Port for an app's base URL over TLS, or off.")
+    proxy_engine: Literal["auto", "mitmproxy"] = setting(
+        choice("auto", "mitmproxy"),
+        "auto",
+        "Who reads what comes to the proxy and the TLS port: auto takes mitmproxy for what is not HTTP/1.1 alone.",
+    )
     dialect: str = setting(kinds.DIALECT, "xs2a-1.84", "The folder of cassettes that says how the bank speaks.")
     cassettes: tuple[Path, ...] = setting(
         kinds.CASSETTES, (), "More folders of cassettes, or scenarios/NAME; later ones win. May be repeated."

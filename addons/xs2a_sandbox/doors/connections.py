@@ -66,13 +66,15 @@ class Connections:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._open: set[Connection] = set()
+        self._open: dict[asyncio.Transport, Connection] = {}
         self._most = _possible(limits)
         self._full = False
         self._tick: asyncio.TimerHandle | None = None
 
     def open(self, transport: asyncio.Transport) -> Connection | None:
-        """Enters a connection; None when it is to be closed at once."""
+        """Enters a connection, or finds one that is entered; None when it is to be closed at once."""
+        if transport in self._open:
+            return self._open[transport]
         crowded = len(self._open) >= self._most
         if crowded and not self._full:
             logger.warning("%d connections are open: more are refused until some are closed", len(self._open))
@@ -80,19 +82,19 @@ class Connections:
         if len(self._open) >= self._most + self.limits.crowd:
             return None
         connection = Connection(self.limits, transport, crowded=crowded)
-        self._open.add(connection)
+        self._open[transport] = connection
         if self._tick is None:
             self._tick = asyncio.get_running_loop().call_later(TICK, self._look)
         return connection
 
     def close(self, connection: Connection) -> None:
-        self._open.discard(connection)
+        if connection.transport:
+            self._open.pop(connection.transport, None)
 
     def _look(self) -> None:
         now = monotonic()
-        for connection in [connection for connection in self._open if connection.is_overdue(now)]:
-            if connection.transport:
-                connection.transport.abort()
+        for transport in [transport for transport, connection in self._open.items() if connection.is_overdue(now)]:
+            transport.abort()
         self._tick = asyncio.get_running_loop().call_later(TICK, self._look) if self._open else None
 
 

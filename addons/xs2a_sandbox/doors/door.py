@@ -4,13 +4,14 @@ import asyncio
 import binascii
 import errno
 import gc
+import hmac
 import logging
 import re
 import socket
 import struct
 from base64 import b64decode
 from collections.abc import Callable, Coroutine, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from time import perf_counter
@@ -226,6 +227,21 @@ def credentials(header: str) -> bytes:
         return b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
     except (binascii.Error, ValueError):
         return b""
+
+
+def login(header: str, secret: bytes | None) -> tuple[str | None, bool]:
+    """The proxy user in a `Proxy-Authorization` header, and whether it may come in."""
+    shown = credentials(header)
+    user = shown.partition(b":")[0].decode("utf-8", "replace") or None
+    return user, secret is None or hmac.compare_digest(shown, secret)
+
+
+async def until(done: Callable[[], bool], seconds: float) -> None:
+    """Waits for what nobody tells of, such as the last byte of an answer: asks every few milliseconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not done():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
 
 
 def reset(transport: asyncio.BaseTransport) -> None:

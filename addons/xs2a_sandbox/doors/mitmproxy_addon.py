@@ -4,7 +4,6 @@
 # mypy: allow-untyped-calls
 
 import asyncio
-import hmac
 import logging
 import re
 import sys
@@ -190,9 +189,7 @@ class SandboxAddon(ConnectionGuard):
 
     def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:
         """The proxy user, and whether it may come in."""
-        login = door.credentials(flow.request.headers.get("Proxy-Authorization", ""))
-        user = login.partition(b":")[0].decode("utf-8", "replace") or None
-        return user, self._secret is None or hmac.compare_digest(login, self._secret)
+        return door.login(flow.request.headers.get("Proxy-Authorization", ""), self._secret)
 
     def _from_mitmproxy(self, flow: http.HTTPFlow) -> tuple[Request, bool]:
         """The flow as the engine sees it, and whether its proxy user may come in."""

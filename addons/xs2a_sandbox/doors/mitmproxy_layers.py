@@ -4,7 +4,6 @@
 # mypy: allow-untyped-calls
 
 import logging
-from dataclasses import dataclass
 from time import time
 from typing import Any
 
@@ -40,25 +39,9 @@ from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.door import Tell
 from xs2a_sandbox.doors.proxy_log import unquoted
-from xs2a_sandbox.doors.wrong_protocol import HTTP2, recognise
+from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, HTTP2, PROXY, TLS_PORT, TUNNEL, Endpoint, recognise
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import Door
-
-HANDSHAKE = b"\x16"
-"""The first byte of TLS."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The place where a client speaks, and what is spoken there."""
-
-    door: Door
-    speaks: str
-
-
-PROXY = Endpoint("proxy", "the proxy port, which speaks HTTP/1.1, with or without TLS: set it as an HTTP proxy")
-TUNNEL = Endpoint("proxy", "a tunnel of the proxy port, where HTTP/1.1 is spoken, or HTTP/1.1 and HTTP/2 over TLS")
-TLS_PORT = Endpoint("tls", "the port of --tls-port, which speaks HTTPS alone: use https://, or http:// and --port")
 
 logger = logging.getLogger(__name__)
 

@@ -3,12 +3,10 @@
 # mitmproxy is only half typed.
 # mypy: allow-untyped-calls
 
-import asyncio
 import inspect
 import logging
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +64,15 @@ class SandboxMaster:
     async def drain(self, grace: float) -> None:
         """Lets the requests under way be answered for `grace` seconds, and closes all connections."""
         self.sandbox.draining = True
-        await _until(lambda: not self.sandbox.busy, grace)
+        await door.until(lambda: not self.sandbox.busy, grace)
         door.stop(self.sandbox.waiting)
-        await _until(lambda: not self.sandbox.busy, 1)
+        await door.until(lambda: not self.sandbox.busy, 1)
         connections = self._proxyserver.connections
         for connection in list(connections.values()):
             io = connection.transports.get(connection.client)
             if io and io.handler:
                 io.handler.cancel("the sandbox stops")
-        await _until(lambda: not connections, 1)
+        await door.until(lambda: not connections, 1)
         await self._master.done()
         log = logging.getLogger(LOGGER)
         log.removeFilter(self._log)
@@ -105,11 +103,3 @@ class _Listeners(AddonManager):
                         await result
             except AddonHalt:
                 return
-
-
-async def _until(done: Callable[[], bool], seconds: float) -> None:
-    """mitmproxy does not tell when the last byte is out: ask, every few milliseconds."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            while not done():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""The ports of the proxy door and the TLS door, behind which mitmproxy is loaded once somebody comes."""
+"""The ports of the proxy door and the TLS door: a lane for HTTP/1.1, and mitmproxy, loaded once it is needed."""
 
 import asyncio
 import gc
@@ -8,7 +8,8 @@ import platform
 import re
 import ssl
 import sys
-from asyncio import StreamReader, StreamWriter
+from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -20,6 +21,9 @@ from xs2a_sandbox.documents.files import ensure_folder, read_file
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.door import Answer, Tell
+from xs2a_sandbox.doors.http1 import Service
+from xs2a_sandbox.doors.lane import ESTABLISHED, Lane
+from xs2a_sandbox.doors.tls import Certificates
 from xs2a_sandbox.engine.build import CA_FILE
 from xs2a_sandbox.errors import ConfigError
 
@@ -39,8 +43,8 @@ logger = logging.getLogger(__name__)
 class ProxyDoors:
     """Listens from `start` to `drain`; ports are the real ones from then on. One per process: mitmproxy has globals.
 
-    Nothing is read of the first connection before mitmproxy is loaded and guarded: it takes half a second, which
-    an app that does without the proxy need not wait for.
+    Who speaks HTTP/1.1 is answered in the lane, unless `engine` is mitmproxy. Nobody else is answered before mitmproxy
+    is loaded and guarded: it takes half a second, which most apps need not wait for.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class ProxyDoors:
         proxy_auth: str | None,
         tell: Tell,
         connections: Connections,
+        engine: str = "auto",
     ) -> None:
         self.host = host
         self.proxy_port = proxy_port
@@ -65,13 +70,18 @@ class ProxyDoors:
             "tell": tell,
             "connections": connections,
         }
+        self._secret = None if proxy_auth is None else proxy_auth.encode()
+        self._service = Service(answer, tell=tell, connections=connections, gathers=True)
+        self._has_lane = engine == "auto"
         self._listening: list[asyncio.Server] = []
+        self._passed_on: set[asyncio.Task[None]] = set()
         self._loading: asyncio.Task[SandboxMaster] | None = None
         self._draining = False
 
     async def start(self) -> None:
         """Raises ConfigError for a port or a CA that cannot be had; then neither door listens."""
         self._ca_file = ensure_ca(self.confdir)
+        self.certificates = Certificates(self._ca_file)
         try:
             self.proxy_port = await self._listen("regular", self.proxy_port, "--proxy-port")
             if self.tls_port is not None:
@@ -90,19 +100,27 @@ class ProxyDoors:
         """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
         self._draining = True
         self._stop_listening()
+        await asyncio.gather(self._service.drain(grace), self._drain_mitmproxy(grace))
+
+    async def _drain_mitmproxy(self, grace: float) -> None:
         if self._loading:
             await asyncio.wait([self._loading])
             if not self._loading.exception():
                 await self._loading.result().drain(grace)
 
     async def _listen(self, mode: str, port: int, flag: str) -> int:
+        lane = Lane(self._service, self.certificates, self._secret, partial(self._pass_on, mode))
+        way_in: Callable[[], asyncio.Protocol] = partial(self._streams, mode)
+        if self._has_lane:
+            way_in = lane.proxy_port if mode == "regular" else lane.tls_port
+        loop = asyncio.get_running_loop()
         try:
-            server = await asyncio.start_server(partial(self._serve, mode), self.host, port)
+            server = await loop.create_server(way_in, self.host, port)
             first = int(server.sockets[0].getsockname()[1])
             if any(other.getsockname()[1] != first for other in server.sockets):
                 # A name of several addresses, each with a free port of its own: they are to share one.
                 server.close()
-                server = await asyncio.start_server(partial(self._serve, mode), self.host, first)
+                server = await loop.create_server(way_in, self.host, first)
         except OSError as error:
             raise door.no_port(self.host, port, flag, error) from None
         self._listening.append(server)
@@ -112,6 +130,22 @@ class ProxyDoors:
         for server in self._listening:
             server.close()
         self._listening.clear()
+
+    def _streams(self, mode: str) -> StreamReaderProtocol:
+        """Gives a connection to mitmproxy, which reads streams."""
+        return StreamReaderProtocol(StreamReader(), partial(self._serve, mode))
+
+    def _pass_on(self, mode: str, transport: asyncio.Transport, start: bytes, connect: bytes = b"") -> None:
+        loop = asyncio.get_running_loop()
+        reader = StreamReader()
+        protocol = StreamReaderProtocol(reader)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        reader.feed_data(connect + start)
+        writer = (_Tunnelled if connect else StreamWriter)(transport, protocol, reader, loop)
+        task = loop.create_task(self._serve(mode, reader, writer))
+        self._passed_on.add(task)
+        task.add_done_callback(self._passed_on.discard)
 
     async def _serve(self, mode: str, reader: StreamReader, writer: StreamWriter) -> None:
         try:
@@ -139,6 +173,20 @@ class ProxyDoors:
             logger.exception("mitmproxy cannot be started: the proxy and the TLS door are closed")
             raise
         return master
+
+
+class _Tunnelled(StreamWriter):
+    """Keeps back mitmproxy's answer to the CONNECT that the lane has answered. Any other ends the connection."""
+
+    _is_open = False
+
+    def write(self, data: Any) -> None:
+        if self._is_open:
+            super().write(data)
+        elif data == ESTABLISHED:
+            self._is_open = True
+        else:
+            self.transport.abort()
 
 
 def ensure_ca(confdir: Path) -> Path:

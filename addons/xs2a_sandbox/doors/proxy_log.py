@@ -15,9 +15,10 @@ LOGGER = "mitmproxy.proxy.server"
 """It speaks of every connection; of one that is refused at the level of information, as of one that opens."""
 
 _HANDSHAKE = r"Client TLS handshake failed\. "
+_ALERT = re.compile("alert (?:unknown ca|bad certificate|certificate unknown)")
 _DISTRUST = re.compile(
     _HANDSHAKE + r"The client (?:does|may) not trust the proxy's certificate for (\S+)"
-    r"|TLS Error: .*alert (?:unknown ca|bad certificate|certificate unknown)"
+    r"|TLS Error: .*" + _ALERT.pattern
 )
 _LEFT = re.compile(_HANDSHAKE + r"The client disconnected during the handshake\..* consistently for (\S+),")
 _VERSION = re.compile(_HANDSHAKE + r"Client and mitmproxy cannot agree on a TLS version")
@@ -33,14 +34,8 @@ class ProxyLog(logging.Filter):
     def __init__(self, ca_file: Path) -> None:
         super().__init__()
         self._sentences: dict[re.Pattern[str], Callable[[str, re.Match[str]], str]] = {
-            _DISTRUST: lambda who, match: (
-                f"{who} does not trust the sandbox's certificate{_for(match[1])}: "
-                f"let it trust {ca_file} (docs/clients.md says how)"
-            ),
-            _LEFT: lambda who, match: (
-                f"{who} left in the middle of the TLS handshake{_for(match[1])}; "
-                f"if it always does, it may not trust {ca_file} (docs/clients.md)"
-            ),
+            _DISTRUST: lambda who, match: _distrust(who, match[1], ca_file),
+            _LEFT: lambda who, match: _leaving(who, match[1], ca_file),
             _VERSION: lambda who, match: f"{who} speaks no version of TLS that the sandbox does: 1.2 or 1.3 is needed",
             _HTTP_2: lambda who, match: f"{who} is left without an answer: {unquoted(match[1])}",
             _NO_TLS: lambda who, match: f"{who} began a TLS handshake with what is none",
@@ -66,9 +61,42 @@ def warn_of_break(message: str, request: Request) -> None:
         logger.warning("no answer to %s %s: %s", request.method, outline(request.target), unquoted(match[1]))
 
 
+def warn_of_handshake(who: str, name: str | None, error: str, ca_file: Path) -> None:
+    """Warns of a client with which no TLS came about. `name` is the host that it named, `error` OpenSSL's words."""
+    if _ALERT.search(error):
+        logger.warning("%s", _distrust(who, name, ca_file))
+    else:
+        logger.warning("%s: Client TLS handshake failed: %s", who, error)
+
+
+def warn_of_leaving(who: str, name: str | None, ca_file: Path) -> None:
+    logger.warning("%s", _leaving(who, name, ca_file))
+
+
+def warn_of_alert(who: str, error: str, ca_file: Path) -> None:
+    """Warns of what ends TLS after the handshake: some clients distrust as late as that."""
+    if _ALERT.search(error):
+        logger.warning("%s", _distrust(who, None, ca_file))
+    else:
+        logger.warning("%s: TLS Error: %s", who, error)
+
+
 def unquoted(text: str) -> str:
     """The text of mitmproxy without what it quotes of a request, which may be a secret."""
     return _QUOTED.sub("", text)
+
+
+def _distrust(who: str, name: str | None, ca_file: Path) -> str:
+    return (
+        f"{who} does not trust the sandbox's certificate{_for(name)}: let it trust {ca_file} (docs/clients.md says how)"
+    )
+
+
+def _leaving(who: str, name: str | None, ca_file: Path) -> str:
+    return (
+        f"{who} left in the middle of the TLS handshake{_for(name)}; "
+        f"if it always does, it may not trust {ca_file} (docs/clients.md)"
+    )
 
 
 def _for(name: str | None) -> str:

@@ -56,6 +56,7 @@ async def serve(
         proxy_auth=settings.proxy_auth,
         tell=engine.refused,
         connections=connections,
+        engine=settings.proxy_engine,
     )
     await direct.start()
     started: list[DirectDoor | ProxyDoors] = [direct]

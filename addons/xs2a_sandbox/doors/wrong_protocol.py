@@ -1,6 +1,29 @@
-"""Protocols that clients speak by mistake to a port that speaks HTTP/1, and the last word in each of them."""
+"""The places where clients speak, and the protocols that they speak there by mistake, with the last word in each."""
 
 from dataclasses import dataclass
+
+from xs2a_sandbox.http.messages import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The place where a client speaks, and what is spoken there."""
+
+    door: Door
+    speaks: str
+
+
+DIRECT = Endpoint(
+    "direct",
+    "the port of --port, which speaks HTTP/1.1 without TLS: use http://, or the port of --tls-port for https://",
+)
+PROXY = Endpoint("proxy", "the proxy port, which speaks HTTP/1.1, with or without TLS: set it as an HTTP proxy")
+TUNNEL = Endpoint("proxy", "a tunnel of the proxy port, where HTTP/1.1 is spoken, or HTTP/1.1 and HTTP/2 over TLS")
+TLS_PORT = Endpoint("tls", "the port of --tls-port, which speaks HTTPS alone: use https://, or http:// and --port")
+
+
+HANDSHAKE = b"\x16"
+"""The first byte of TLS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +58,4 @@ def recognise(start: bytes) -> WrongProtocol | None:
     """The wrong protocol whose first bytes are `start`; None for any other."""
     if start.startswith(b"PRI * HTTP/2.0\r\n"):
         return HTTP2
-    return {0x16: TLS, 0x04: SOCKS4, 0x05: SOCKS5}.get(start[0]) if start else None
+    return {HANDSHAKE[0]: TLS, 0x04: SOCKS4, 0x05: SOCKS5}.get(start[0]) if start else None

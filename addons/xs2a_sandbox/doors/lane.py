@@ -1,0 +1,205 @@
+"""The lane of HTTP/1.1 past mitmproxy, on the proxy port and on the TLS port.
+
+Who speaks HTTP/1.1, plainly or over TLS, is answered here. All others are passed on to mitmproxy with what they have
+said, before they have heard anything but the answer to a CONNECT.
+"""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from xs2a_sandbox.doors import door
+from xs2a_sandbox.doors.connections import Connection
+from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, NotAnswered, Place, Service
+from xs2a_sandbox.doors.tls import Certificates, Tls
+from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, PROXY, TLS_PORT, TUNNEL, Endpoint
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.origin import PORTS, address, asked_for, split_authority
+
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+"""The answer to a CONNECT, in mitmproxy's words."""
+
+_ABSOLUTE = re.compile(r"(https?)://([!-~]+?)([/?].*)?", re.IGNORECASE | re.DOTALL)
+_NO_TARGET = door.malformed("its target is neither a path nor an absolute URL")
+_NO_HOST = door.malformed("it names no host")
+_NO_TUNNEL = door.malformed("CONNECT is for HOST:PORT")
+_BEHIND_OTHERS = door.malformed("CONNECT comes before the answer to another request")
+
+
+class PassOn(Protocol):
+    """Gives a connection to mitmproxy, with what its client has said; before that the CONNECT that is answered."""
+
+    def __call__(self, transport: asyncio.Transport, start: bytes, connect: bytes = b"") -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """All that the connections to one port share."""
+
+    service: Service
+    certificates: Certificates
+    secret: bytes | None
+    """What the proxy port asks for of its users."""
+    pass_on: PassOn
+
+    def proxy_port(self) -> asyncio.Protocol:
+        return _Proxy(self)
+
+    def tls_port(self) -> asyncio.Protocol:
+        return _Inside(self, TLS_PORT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tunnel:
+    """The place that a CONNECT leads to, for whom, and the CONNECT itself."""
+
+    host: str
+    address: str
+    user: str | None
+    connect: bytes
+
+
+class _Lane(HttpConnection):
+    """HTTP/1.1, or another protocol, as the first byte tells."""
+
+    def __init__(self, lane: Lane, endpoint: Endpoint, connection: Connection | None = None) -> None:
+        super().__init__(lane.service, connection)
+        self.endpoint = endpoint
+        self._lane = lane
+        self._is_decided = False
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_decided:
+            self._is_decided = True
+            if self.turns_off(data):
+                return
+        super().data_received(data)
+
+    def answer_in_turn(self, turn: HttpTurn, rest: bytes) -> None:
+        self._turns.append(turn)
+        if rest:
+            self._feed(rest)
+
+    def turns_off(self, start: bytes) -> bool:
+        """Says that what begins so is no HTTP, and is taken elsewhere."""
+        raise NotImplementedError
+
+
+class _Proxy(_Lane):
+    """Reads what is asked of a proxy."""
+
+    def __init__(self, lane: Lane) -> None:
+        super().__init__(lane, PROXY)
+
+    def turns_off(self, start: bytes) -> bool:
+        if start.startswith(HANDSHAKE):
+            self.leave()
+            self._lane.pass_on(self.transport, start)
+            return True
+        return False
+
+    def place(self, url: bytes, pairs: list[tuple[str, str]]) -> Place:
+        scheme, authority, target = _parts(url)
+        authority = authority or next((value for name, value in pairs if name.lower() == "host"), "")
+        named = split_authority(authority)
+        if named is None:
+            raise NotAnswered(_NO_HOST)
+        host, port = named
+        scheme = scheme or "http"
+        return Place(target, host, PORTS[scheme] if port is None else port, scheme)
+
+    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+        user, is_admitted = door.login(_login(turn.pairs) or "", self._lane.secret)
+        request = _request(turn, self.endpoint, user)
+        return request, None if is_admitted else door.STRANGER
+
+    def connect(self, authority: str, pairs: list[tuple[str, str]], goes_on: bool, rest: bytes) -> None:
+        host, port = split_authority(authority) or ("", None)
+        if port is None:
+            self.refuse(_NO_TUNNEL)
+            return
+        if self.is_busy:
+            self.refuse(_BEHIND_OTHERS)
+            return
+        login = _login(pairs)
+        user, is_admitted = door.login(login or "", self._lane.secret)
+        if not is_admitted:
+            place = Place(authority, host, port, "https")
+            self.answer_in_turn(HttpTurn("CONNECT", place, pairs, b"", goes_on, takes_chunks=True), rest)
+            return
+        connect = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n"
+        connect += "\r\n" if login is None else f"Proxy-Authorization: {login}\r\n\r\n"
+        connection = self.leave()
+        connection.begins()
+        tunnel = _Tunnel(host, address(host, port), user, connect.encode("latin-1"))
+        inside = _Inside(self._lane, TUNNEL, connection, tunnel)
+        self.transport.set_protocol(inside)
+        inside.connection_made(self.transport)
+        self.transport.write(ESTABLISHED)
+        if rest:
+            inside.data_received(rest)
+
+
+class _Inside(_Lane):
+    """Reads what is asked in a tunnel, or of the TLS port, where it is over TLS in any case."""
+
+    def __init__(
+        self, lane: Lane, endpoint: Endpoint, connection: Connection | None = None, tunnel: _Tunnel | None = None
+    ) -> None:
+        super().__init__(lane, endpoint, connection)
+        self._tunnel = tunnel
+        self._scheme = "http"
+
+    def turns_off(self, start: bytes) -> bool:
+        if start.startswith(HANDSHAKE):
+            self._scheme = "https"
+            host = self._tunnel.host if self._tunnel else self.transport.get_extra_info("sockname")[0]
+            tls = Tls(host, self._lane.certificates, self, self._pass_on)
+            raw = self.transport
+            raw.set_protocol(tls)
+            tls.connection_made(raw)
+            tls.data_received(start)
+            return True
+        if self._tunnel is None:
+            self._pass_on(self.transport, start)
+            return True
+        return False
+
+    def place(self, url: bytes, pairs: list[tuple[str, str]]) -> Place:
+        _, authority, target = _parts(url)
+        return Place(target, *asked_for(authority, pairs), self._scheme)
+
+    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+        if self._tunnel:
+            return _request(turn, self.endpoint, self._tunnel.user, self._tunnel.address), None
+        return _request(turn, self.endpoint), None
+
+    def _pass_on(self, transport: asyncio.Transport, start: bytes) -> None:
+        self.leave()
+        self._lane.pass_on(transport, start, self._tunnel.connect if self._tunnel else b"")
+
+
+def _parts(url: bytes) -> tuple[str, str, str]:
+    """Scheme, authority and target of an absolute URL; scheme and authority are empty for a path."""
+    text = url.decode("latin-1")
+    if text.startswith("/") or text == "*":
+        return "", "", text
+    match = _ABSOLUTE.fullmatch(text)
+    if match is None or split_authority(match[2]) is None:
+        raise NotAnswered(_NO_TARGET)
+    target = match[3] or "/"
+    return match[1].lower(), match[2], target if target.startswith("/") else f"/{target}"
+
+
+def _login(pairs: list[tuple[str, str]]) -> str | None:
+    return next((value for name, value in pairs if name.lower() == "proxy-authorization"), None)
+
+
+def _request(turn: HttpTurn, endpoint: Endpoint, user: str | None = None, tunnel: str | None = None) -> Request:
+    """The request without the proxy's password."""
+    target, host, port, scheme = turn.place
+    headers = Headers(turn.pairs)
+    if "proxy-authorization" in headers.first:
+        headers = Headers(pair for pair in headers if pair[0].lower() != "proxy-authorization")
+    return Request(turn.method, target, headers, turn.body, host, scheme, endpoint.door, user, port, tunnel)
