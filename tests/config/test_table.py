@@ -43,8 +43,8 @@ def test_the_files_keys_are_the_design():
     flags = (
         "host proxy-port port tls-port proxy-engine dialect cassettes quirk testdata state reset frozen-at seed confdir"
     )
-    flags += " public-url proxy-auth no-debug-headers log-format mode bank forward-host allow-origin to answer-from allow-writes"
-    flags += " noise-reads ignore report coverage checks"
+    flags += " public-url proxy-auth no-debug-headers log-format mode bank forward-host allow-origin to answer-from"
+    flags += " allow-writes noise-reads ignore report coverage checks"
     assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]
     in_the_file_only = "hosts base_path static_data banks redaction max_age on_expiry shift_dates"
     assert [setting.name for setting in SETTINGS if not setting.flag] == in_the_file_only.split()
