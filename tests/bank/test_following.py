@@ -77,7 +77,16 @@ def test_a_payment_for_later_that_the_bank_executes_today_is_executed() -> None:
     assert str(follow(engine, ToldState("payment", id, "ACSP"))) == "payment RCVD → ACSP"
 
 
-@pytest.mark.parametrize(("thing", "state"), [("payment", "PDNG"), ("payment", "ACSC"), ("payment", "PATC")])
+@pytest.mark.parametrize("state", ["ACSC", "ACCC"])
+def test_a_payment_is_executed_as_far_as_the_bank_says(state: str) -> None:
+    engine = an_engine()
+    id = payment(engine)
+
+    assert str(follow(engine, ToldState("payment", id, state))) == f"payment RCVD → {state}"
+    assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == state
+
+
+@pytest.mark.parametrize(("thing", "state"), [("payment", "PDNG"), ("payment", "ACCP"), ("payment", "PATC")])
 def test_where_no_way_leads_all_stays_as_it_is(thing: Any, state: str) -> None:
     engine = an_engine()
     id = payment(engine)

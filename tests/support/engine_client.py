@@ -133,6 +133,11 @@ def an_engine(
     )
 
 
+def speaking(dialect: str, *cassettes: Path) -> Engine:
+    """An engine of its own, which speaks another bundled dialect; the folders of cassettes come over it."""
+    return build(Settings(state="memory:", confdir=Path(CONFDIR.name), dialect=dialect, cassettes=cassettes))
+
+
 def cassette(directory: Path, text: str) -> list[list[Path]]:
     """One layer with one cassette, whose first line need not be written."""
     file = directory / "case.yaml"

@@ -1,5 +1,6 @@
 """The tables of states: every arrow is walked, and what differs from the Berlin Group's machines is listed."""
 
+import asyncio
 import os
 import re
 from collections.abc import Callable
@@ -28,6 +29,8 @@ from tests.support.rehearsal import (
 )
 from xs2a_sandbox.bank.handlers import lifecycle
 from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, MACHINES, PAYMENT, REMOVED, SCA, Machine
+from xs2a_sandbox.compare.states import ToldState
+from xs2a_sandbox.http import Request
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("XS2A_SHARED") or ROOT.parent / "shared")
@@ -164,7 +167,7 @@ def in_state(stage: Stage, family: str, state: str, **changes: Any) -> Thing:
         thing = stage.basket(stage.payment(debtor=debtor), stage.payment(debtor=debtor))
     if state in ("partiallyAuthorised", "PATC"):
         stage.sign(thing, SIGNATORIES[0])
-    elif state in ("valid", "ACTC"):
+    elif state in ("valid", "ACTC", "ACSP"):
         stage.sign(thing)
     elif state == "rejected":
         stage.decide(stage.begin(thing), "decline")
@@ -221,6 +224,12 @@ def cancel(stage: Stage, thing: Thing) -> None:
     stage.sign_cancellation(thing, psu)
 
 
+def told(state: str) -> Callable[[Stage, Thing], object]:
+    """By a real bank, whose states the sandbox follows."""
+    request = Request("GET", "/v1/x")
+    return lambda stage, thing: asyncio.run(stage.client.engine.follow(request, ToldState("payment", thing.id, state)))
+
+
 def funds(stage: Stage, state: str) -> tuple[str, str]:
     body = {"debtor": OWN[NONE][0], "amount": "9999.00"}
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA, **body))
@@ -249,6 +258,8 @@ WAYS: dict[str, dict[str, Way]] = {
         "authorised by some": moved("payment", lambda s, t: s.sign(t, SIGNATORIES[0]), joint=True),
         "refused": moved("payment", refuse),
         "its day comes": moved("payment", lambda s, t: s.move(days=5)),
+        "settled": moved("payment", told("ACSC")),
+        "credited": moved("payment", told("ACCC")),
         "cancel": moved("payment", delete),
         "cancellation authorised": moved("payment", cancel),
     },

@@ -89,6 +89,16 @@ def test_customers_with_one_and_two_methods_authorise(
     assert tpp.get(f"/v1/consents/{made['consentId']}/status").json()["consentStatus"] == "valid"
 
 
+def test_who_has_no_method_cannot_give_a_consent(tpp: Tpp) -> None:
+    made = tpp.consents({"allPsd2": "allAccounts"}, headers={"PSU-ID": "nora", **EMBEDDED}).json()
+    path = made["_links"]["updatePsuAuthentication"]["href"]
+    body = {"psuData": {"password": "nordlicht"}}
+    answer = tpp.request("PUT", path, json=body, headers={"PSU-ID": "nora"})
+
+    assert said(answer) == (400, "SCA_METHOD_UNKNOWN")
+    assert tpp.get(f"/v1/consents/{made['consentId']}/status").json()["consentStatus"] == "rejected"
+
+
 def test_the_accounts_are_those_of_the_customer_who_authorises(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccounts"}, "petra")
     ibans = [account["iban"] for account in tpp.get("/v1/accounts", consent=id).json()["accounts"]]

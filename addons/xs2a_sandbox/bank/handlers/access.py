@@ -19,7 +19,8 @@ _RIGHTS = {
 KINDS = (*_RIGHTS, BANK_OFFERED)
 """The kinds of access that name no accounts."""
 _WITH_NAME = "allAccountsWithOwnerName"
-_IDENTIFIERS = ("iban", "bban", "msisdn", "pan", "maskedPan")
+IDENTIFIERS = ("iban", "bban", "pan", "maskedPan", "msisdn")
+"""The members of a reference that say which account it means."""
 
 
 def kind_of(access: Mapping[str, Any]) -> str:
@@ -46,7 +47,7 @@ def references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], s
 
 def refers(reference: Mapping[str, Any], account: Mapping[str, Any]) -> bool:
     """Tells if the reference means the account; that of a card means a card account alone."""
-    return any(reference.get(name) and reference[name] == account.get(name) for name in _IDENTIFIERS)
+    return any(reference.get(name) and reference[name] == account.get(name) for name in IDENTIFIERS)
 
 
 def may(consent: Mapping[str, Any], right: str, account: Mapping[str, Any]) -> bool:

@@ -77,6 +77,14 @@ HABITS = {
     ),
 }
 """Options of the operation that starts an authorisation, which count for all that happens to it."""
+WHETHER_APART = {
+    "apart": Option(
+        "The TPP may want the authorisation apart, by TPP-Explicit-Authorisation-Preferred; else it is not heeded.",
+        {"type": "boolean"},
+        default=True,
+    )
+}
+"""Options of handlers that create what is authorised."""
 PAGE = {
     "page": Option(
         "The address of the customer's page, relative to the session's /sca/; `{resource}` is the id of what is "
@@ -97,11 +105,14 @@ BEGINNING = (
 """The parts of a request that `begin` reads."""
 WITH_RESOURCE = f"{BEGINNING} headers.tpp-explicit-authorisation-preferred"
 """The parts of a request that `begin_with_resource` reads."""
+APART = "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-redirect-preferred"
+"""The parts of a request that `begun_apart` reads."""
 
 
 def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Document] | None:
     """Begins the authorisation of a new resource, unless the TPP, or several signatories, want it apart."""
-    explicit = call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "true"
+    wish = call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "true"
+    explicit = wish and call.options.get("apart", True)
     resource = call.state.get(family.collection, id)
     offered_here = family.name in call.sca
     if resource and offered_here and not explicit and not needed(call, family, resource):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from xs2a_sandbox.bank.handlers.approaches import APART, begun_apart
 from xs2a_sandbox.bank.handlers.consents import redirects
 from xs2a_sandbox.bank.handlers.signing import FAMILIES, active_basket, members, move, rest, status_of
 from xs2a_sandbox.cassette import Call
@@ -14,14 +15,14 @@ _MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "c
 
 @handler(
     "baskets.create",
-    reads="body/consentIds body/paymentIds headers.tpp-explicit-authorisation-preferred headers.tpp-nok-redirect-uri "
-    "headers.tpp-redirect-uri",
+    reads=f"body/consentIds body/paymentIds {APART} headers.tpp-explicit-authorisation-preferred "
+    "headers.tpp-nok-redirect-uri headers.tpp-redirect-uri",
     raises="format-error member-unknown reference-status-invalid",
-    returns="basketId transactionStatus self",
+    returns="basketId transactionStatus self approach next",
     options={"most": Option("How many members a basket may have.", {"type": "integer", "minimum": 1}, required=True)},
 )
 def create(call: Call) -> dict[str, Any]:
-    """A new basket of payments and consents that nobody has authorised yet."""
+    """A new basket of payments and consents that nobody has authorised yet; `next` is the link to start with."""
     body = call.body
     named = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
     if not named:
@@ -42,7 +43,8 @@ def create(call: Call) -> dict[str, Any]:
     for kind, member_id, member in members(call, document):
         rest(call, member)
         call.state.put(kind.collection, member_id, {**member, "basket": id})
-    return {"basketId": id, "transactionStatus": "RCVD", "self": f"{call.self_path}/{id}"}
+    path = f"{call.self_path}/{id}"
+    return {"basketId": id, "transactionStatus": "RCVD", "self": path, **begun_apart(call, FAMILIES["basket"], id)}
 
 
 @handler(

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
+from xs2a_sandbox.bank.handlers.consents import listed
 from xs2a_sandbox.bank.handlers.schedule import days
 from xs2a_sandbox.bank.handlers.signing import MOVING
 from xs2a_sandbox.cassette import Call
@@ -48,10 +49,11 @@ def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movemen
         until = max(today, date.fromisoformat(payment.get("bookedUntil") or payment["authorised"]))
         for day in _until_next(payment, until):
             order = (day, _instant(payment, day), payment.get("sequence", 0))
-            for position, amount, leaves in _amounts(call, payment, iban, account["currency"]):
-                name = f"{id}-{day:%Y%m%d}-{position}{'' if leaves else '-in'}"
-                record = _record(call, payment, position, day, (account["currency"], amount))
-                moved.append(Movement(order, day > until, amount, {"transactionId": name, **record}))
+            for name, amount, entry in _amounts(call, payment, iban, account["currency"]):
+                record = _record(call, payment, entry, day, (account["currency"], amount))
+                moved.append(
+                    Movement(order, day > until, amount, {"transactionId": f"{id}-{day:%Y%m%d}-{name}", **record})
+                )
     return sorted(moved, key=lambda movement: movement.order, reverse=True)
 
 
@@ -127,48 +129,74 @@ def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
             return
 
 
-def _amounts(call: Call, payment: Mapping[str, Any], iban: str, currency: str) -> Iterator[tuple[int, Decimal, bool]]:
-    """Each entry of the payment that touches the account, in its currency, and whether it leaves."""
-    for position, (creditor, sent, amount) in enumerate(_entries(payment)):
-        value = converted(call, Decimal(amount), sent, currency)
-        if value is None:
-            continue
-        value = value if sent == currency else value.quantize(_CENT, ROUND_HALF_EVEN)
-        if payment["debtorAccount"]["iban"] == iban:
-            yield position, -value, True
-        if creditor == iban:
-            yield position, value, False
-
-
-def _entries(payment: Mapping[str, Any]) -> list[tuple[str | None, str, str]]:
-    """Creditor IBAN, currency and amount of each payment in it."""
+def entries(payment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The payments in it, each with its creditor, its amount and what is said of it."""
     request = payment.get("request", payment)
     if "creditorIban" in request:
-        return list(zip(request["creditorIban"], request["amountCurrency"], request["amount"], strict=True))
-    amount = payment["instructedAmount"]
-    return [((payment.get("creditorAccount") or {}).get("iban"), amount["currency"], amount["amount"])]
+        return [_of_arrays(request, position) for position, _ in enumerate(request["amount"])]
+    if "instructedAmount" not in request and isinstance(request.get("payments"), list):
+        return list(request["payments"])
+    creditor = request.get("creditorAccount") or payment.get("creditorAccount")
+    return [{**request, "creditorAccount": creditor, "instructedAmount": payment["instructedAmount"]}]
 
 
-def _record(call: Call, payment: Mapping[str, Any], position: int, day: date, money: tuple[str, Decimal]) -> Document:
+def _of_arrays(request: Mapping[str, Any], position: int) -> Mapping[str, Any]:
+    """One of the payments of parallel arrays, with the members that a single one has."""
+    lists = {name: value for name, value in request.items() if isinstance(value, list) and position < len(value)}
+    own = {**request, **{name: value[position] for name, value in lists.items()}}
+    amount = {"currency": own["amountCurrency"], "amount": own["amount"]}
+    return {**own, "creditorAccount": {"iban": own["creditorIban"]}, "instructedAmount": amount}
+
+
+def _amounts(
+    call: Call, payment: Mapping[str, Any], iban: str, currency: str
+) -> Iterator[tuple[str, Decimal, Mapping[str, Any]]]:
+    """Each entry of the payment that touches the account: its name, its amount in the account's currency, and itself.
+
+    What leaves is one sum for each currency, where the TPP prefers to have a bulk booked as a batch.
+    """
+    leaves = payment["debtorAccount"]["iban"] == iban
+    sums: dict[str, tuple[int, Decimal]] = {}
+    for position, entry in enumerate(entries(payment)):
+        sent = entry["instructedAmount"]
+        value = converted(call, Decimal(sent["amount"]), sent["currency"], currency)
+        if value is None:
+            continue
+        value = value if sent["currency"] == currency else value.quantize(_CENT, ROUND_HALF_EVEN)
+        if leaves and _is_batch(payment):
+            number, total = sums.get(sent["currency"], (0, Decimal()))
+            sums[sent["currency"]] = number + 1, total + value
+        elif leaves:
+            yield f"{position}", -value, entry
+        if (entry.get("creditorAccount") or {}).get("iban") == iban:
+            yield f"{position}-in", value, entry
+    for name, (number, total) in sums.items():
+        yield f"batch-{name}", -total, {"batchIndicator": True, "batchNumberOfTransactions": number}
+
+
+def _is_batch(payment: Mapping[str, Any]) -> bool:
+    request = payment.get("request", payment)
+    return "payments" in request and str(request.get("batchBookingPreferred")).lower() == "true"
+
+
+def _record(
+    call: Call, payment: Mapping[str, Any], entry: Mapping[str, Any], day: date, money: tuple[str, Decimal]
+) -> Document:
     """A transaction as it is listed (spec 2.8), but for its id."""
     currency, amount = money
-    request = payment.get("request", payment)
-    bulk = "creditorIban" in request
-
-    def part(name: str) -> Any:
-        value = request.get(name)
-        return value[position] if bulk and isinstance(value, list) else value
-
-    creditor = request["creditorIban"][position] if bulk else (payment.get("creditorAccount") or {}).get("iban")
+    debtor = payment["debtorAccount"]["iban"]
+    account = call.state.get("accounts", debtor) or {}
+    creditor = entry.get("creditorAccount") or {}
     return {
-        "endToEndId": part("endToEndIdentification") or part("e2eIdentification") or None,
-        "creditorId": "",
+        "endToEndId": entry.get("endToEndIdentification") or entry.get("e2eIdentification") or None,
+        "creditorId": entry.get("creditorId") or "",
         "bookingDate": day.isoformat(),
         "valueDate": None if day > call.clock.today() else day.isoformat(),
         "transactionAmount": {"currency": currency, "amount": str(amount)},
-        "creditorName": part("creditorName") or "",
-        "debtorName": (call.state.get("accounts", payment["debtorAccount"]["iban"]) or {}).get("name", ""),
-        "creditorAccount": {"iban": creditor},
-        "debtorAccount": {"iban": payment["debtorAccount"]["iban"]},
-        "remittanceInformationUnstructured": part("remittanceInformationUnstructured") or "",
+        "creditorName": entry.get("creditorName") or "",
+        "debtorName": account.get("ownerName") or account.get("name", ""),
+        "creditorAccount": {"iban": creditor["iban"]} if creditor.get("iban") else {"iban": None, **listed(creditor)},
+        "debtorAccount": {"iban": debtor},
+        "remittanceInformationUnstructured": entry.get("remittanceInformationUnstructured") or "",
+        **{name: entry[name] for name in ("batchIndicator", "batchNumberOfTransactions") if name in entry},
     }

@@ -5,8 +5,15 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from xs2a_sandbox.bank.handlers import signing
-from xs2a_sandbox.bank.handlers.access import KINDS, LISTS, NAMED, kind_of, references
-from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, BEGUN, NOTHING_BEGUN, WITH_RESOURCE, begun
+from xs2a_sandbox.bank.handlers.access import IDENTIFIERS, KINDS, LISTS, NAMED, kind_of, references
+from xs2a_sandbox.bank.handlers.approaches import (
+    APPROACH_OPTIONS,
+    BEGUN,
+    NOTHING_BEGUN,
+    WHETHER_APART,
+    WITH_RESOURCE,
+    begun,
+)
 from xs2a_sandbox.bank.handlers.lifecycle import CONSENT
 from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette import Call
@@ -16,9 +23,7 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 _LISTS = ("balances", "transactions")
-_NUMBERS = ("iban", "bban", "pan", "maskedPan", "msisdn")
-"""The members of a reference that an account is found by."""
-_MEMBERS = (*_NUMBERS, "currency")
+_MEMBERS = (*IDENTIFIERS, "currency")
 
 
 _STATUS = {"enum": ["received", "valid"]}
@@ -55,6 +60,7 @@ _STATUS = {"enum": ["received", "valid"]}
         "reuse": Option(
             "A single preconfigured account answers with its preconfigured consent.", {"type": "boolean"}, default=False
         ),
+        **WHETHER_APART,
         **APPROACH_OPTIONS,
     },
 )
@@ -214,9 +220,9 @@ def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
 
     Raises BankError: `account-not-held`, or `format-error` for no number at all and for another currency.
     """
-    name = next((name for name in _NUMBERS if reference.get(name)), None)
+    name = next((name for name in IDENTIFIERS if reference.get(name)), None)
     if name is None:
-        raise BankError("format-error", path=pointer, expected=f"one of {', '.join(_NUMBERS)} is needed")
+        raise BankError("format-error", path=pointer, expected=f"one of {', '.join(IDENTIFIERS)} is needed")
     number: str = reference[name]
     iban = number if name == "iban" else _iban(call, name, number)
     if iban is None or call.state.get("accounts", iban) is None:

@@ -139,10 +139,12 @@ CONSENT = _machine(
     ),
 )
 
+EXECUTED = {"ACSP": None, "ACSC": "settled", "ACCC": "credited"}
+"""The states of a payment that has been executed, by what happens after ACSP."""
 PAYMENT = _machine(
     "transactionStatus",
     "Payments",
-    "RJCT CANC",
+    "RJCT CANC ACSC ACCC",
     (NONE, "initiate", "RCVD"),
     ("RCVD", "funds do not cover it", "RJCT"),
     ("RCVD PATC", "authorised by all", "ACSP"),
@@ -150,6 +152,8 @@ PAYMENT = _machine(
     ("RCVD", "authorised by some", "PATC"),
     ("RCVD PATC", "refused", "RJCT"),
     ("ACTC", "its day comes", "ACSP"),
+    ("ACSP", "settled", "ACSC"),
+    ("ACSP", "credited", "ACCC"),
     ("RCVD PATC", "cancel", "CANC"),
     ("ACTC PDNG", "cancellation authorised", "CANC"),
     deviations=(
@@ -161,7 +165,12 @@ PAYMENT = _machine(
             "A payment for today executes at once; `ACTC` is for later days and for periodic payments.",
             more="RCVD|PATC>ACSP",
         ),
-        _deviation("`ACSP` is as far as a payment goes: there is no `ACCP` before it.", less="ACCP>ACSP"),
+        _deviation(
+            "`ACSP` is as far as a payment goes; where the dialect says so (`executed`), it goes on at once. There is "
+            "no `ACCP` before it.",
+            less="ACCP>ACSP",
+            more="ACSP>ACSC|ACCC",
+        ),
         _deviation(
             "`PDNG` is only found in the test data, and stays until its cancellation is authorised.",
             less="RCVD>PDNG PDNG>ACSP|ACSC|ACCC",

@@ -1,13 +1,22 @@
 """Payments: initiated, read, cancelled (spec 2.9 to 2.12, 3.2, 4.2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, BEGUN, WITH_RESOURCE, begun
+from xs2a_sandbox.bank.handlers import pain_001
+from xs2a_sandbox.bank.handlers.approaches import (
+    APART,
+    APPROACH_OPTIONS,
+    BEGUN,
+    WHETHER_APART,
+    WITH_RESOURCE,
+    begun,
+    begun_apart,
+)
 from xs2a_sandbox.bank.handlers.bookings import available, converted
 from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, listed, redirects
-from xs2a_sandbox.bank.handlers.lifecycle import PAYMENT
+from xs2a_sandbox.bank.handlers.lifecycle import EXECUTED, PAYMENT
 from xs2a_sandbox.bank.handlers.schedule import T2
 from xs2a_sandbox.bank.handlers.signing import FAMILIES
 from xs2a_sandbox.cassette import Call
@@ -61,7 +70,13 @@ _ALONE = (
 )
 """The members that a payment is read back with; of a bulk they are never looked at."""
 _STATES = {"type": "array", "items": {"enum": list(PAYMENT.states)}}
-_RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN)])
+_RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN), "sent media text messageId"])
+_OURS = frozenset(
+    "service product sequence unfunded businessDays executed authorised authorisedAt authorisations "
+    "authorisationsSignedBy cancellationAuthorisations cancellationAuthorisationsSignedBy cancelled bookedUntil "
+    "redirectUri nokRedirectUri basket".split()
+)
+"""The members of the state of a payment that are no part of it."""
 
 
 @handler(
@@ -73,42 +88,63 @@ _RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN)])
     options={
         **KIND,
         "bulk": Option(
-            "The body holds parallel arrays, with one entry for each payment.",
-            {"type": "boolean"},
+            "The body holds several payments: `true` as parallel arrays, with one entry for each, `payments` as a list "
+            "of that name.",
+            {"enum": [False, True, "payments"]},
             default=False,
             deeds=deeds("body/amount body/amountCurrency"),
+            choices={"payments": deeds("body/payments")},
             instead=places(_ALONE),
         ),
+        "body": Option(
+            "What the body is: JSON, or the XML pain.001. Of a standing order that is the part `xml_sct` of a "
+            "multipart body, beside `json_standingorderType`; of `bulk-payments` it is a bulk.",
+            {"enum": ["json", "pain.001"]},
+            default="json",
+            choices={"pain.001": deeds("headers.content-type")},
+        ),
+        "executed": Option("The state of a payment that has been executed.", {"enum": list(EXECUTED)}, default="ACSP"),
         "business_days": Option(
             "On which days payments execute: any, or those of T2, the Eurosystem's settlement, which is closed on "
             "weekends and on its holidays; what falls on another day executes on the next.",
             {"enum": ["any", T2]},
             default="any",
         ),
+        **WHETHER_APART,
         **APPROACH_OPTIONS,
     },
 )
 def initiate(call: Call) -> dict[str, Any]:
     """A new payment. Whether there are funds is decided now and kept; the first read of the payment says it."""
-    body, bulk = call.body, bool(call.options["bulk"])
-    iban = held_account(call, body["debtorAccount"], "/debtorAccount")
-    moneys = _bulk_moneys(body) if bulk else [money(body["instructedAmount"], "/instructedAmount")]
-    check_currency(call, body.get("creditorAccount") or {}, "/creditorAccount")
+    service, product = _kind(call)
+    body, bulk = _body(call, service)
+    iban = _payer(call, body.get("debtorAccount"))
+    moneys = _moneys(body, bulk)
+    for pointer, creditor in _creditors(body, bulk):
+        check_currency(call, creditor, pointer)
     _check_dates(call, body)
-    id, (service, product) = call.new_id(), _kind(call)
+    id = call.new_id()
     document = {
         "sequence": call.next_number(),
         "service": service,
         "product": product,
         **(_bulk_record(body, moneys) if bulk else _record(body)),
-        "debtorAccount": listed(body["debtorAccount"]),
+        "debtorAccount": {**listed(body.get("debtorAccount") or {}), "iban": iban},
         "transactionStatus": "RCVD",
         "request": body,
         **redirects(call),
     }
+    if call.options["body"] == "pain.001":
+        document["sent"] = {
+            "media": call.headers["content-type"],
+            "text": call.request.body.decode(errors="replace"),
+            "messageId": pain_001.message_id(call),
+        }
     if call.options["business_days"] == T2:
         document["businessDays"] = T2
-    covered = _covered(call, iban, moneys, bulk)
+    if (executed := call.options["executed"]) != "ACSP":
+        document["executed"] = executed
+    covered = _covered(call, iban, moneys)
     call.state.put("payments", id, document if covered else {**document, "unfunded": True})
     path = f"{call.self_path}/{id}"
     return {
@@ -123,21 +159,34 @@ def initiate(call: Call) -> dict[str, Any]:
 
 @handler("payments.read", reads=BY_ID, raises="payment-unknown", returns=_RESULT, options=KIND)
 def read(call: Call) -> dict[str, Any]:
-    """The first read of a payment that the account cannot cover rejects it; all others change nothing."""
+    """The payment as xs2a-1.84 has it, and as it was `sent`: in JSON, of XML also `media`, `text` and `messageId`.
+
+    The first read of a payment that the account cannot cover rejects it; all others change nothing.
+    """
     id, payment = addressed(call)
     rejected = PAYMENT.after(payment["transactionStatus"], "funds do not cover it")
     if payment.get("unfunded") and rejected:
         payment = {**payment, "transactionStatus": rejected}
         call.state.put("payments", id, payment)
     shown = {name: payment[name] for name in _SHOWN if payment.get(name) is not None}
-    return {"payment": {**_EMPTY, **shown}}
+    request = payment.get("request") or {name: value for name, value in payment.items() if name not in _OURS}
+    sent = payment.get("sent") or {}
+    return {
+        "payment": {**_EMPTY, **shown},
+        "sent": {
+            **request,
+            "debtorAccount": request.get("debtorAccount") or payment["debtorAccount"],
+            "transactionStatus": payment["transactionStatus"],
+        },
+        **{name: sent.get(name) for name in ("media", "text", "messageId")},
+    }
 
 
 @handler(
     "payments.cancel",
-    reads=BY_ID,
+    reads=f"{BY_ID} {APART}",
     raises="cancellation-invalid payment-unknown",
-    returns="transactionStatus",
+    returns="transactionStatus approach next",
     options={
         **KIND,
         "at_once": Option("The states that end in CANC now.", _STATES, required=True),
@@ -145,15 +194,15 @@ def read(call: Call) -> dict[str, Any]:
     },
 )
 def cancel(call: Call) -> dict[str, Any]:
-    """The status after it: cancelled, or as it was, where that has to be authorised."""
+    """The status after it: cancelled, or as it was, where that has to be authorised, in the way that it tells."""
     id, payment = addressed(call)
     status = payment["transactionStatus"]
     if status in call.options["at_once"]:
         call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
-        return {"transactionStatus": "CANC"}
+        return {"transactionStatus": "CANC", "approach": None, "next": []}
     if status not in call.options["authorised"]:
         raise BankError("cancellation-invalid", id=id, status=status)
-    return {"transactionStatus": status}
+    return {"transactionStatus": status, **begun_apart(call, FAMILIES["cancellation"], id)}
 
 
 def _kind(call: Call) -> tuple[str, str]:
@@ -197,14 +246,63 @@ def _checked(currency: str, amount: str, pointer: str) -> Money:
     return currency, amount
 
 
-def _bulk_moneys(body: Mapping[str, Any]) -> list[Money]:
+def _body(call: Call, service: str) -> tuple[Mapping[str, Any], Any]:
+    """The body as JSON, and how it holds several payments, if it does."""
+    if call.options["body"] == "json":
+        return call.body, call.options["bulk"]
+    bulk = service == "bulk-payments"
+    body = pain_001.read(call, bulk=bulk, periodic=service == "periodic-payments")
+    return body, "payments" if bulk else False
+
+
+def _payer(call: Call, reference: Mapping[str, Any] | None) -> str:
+    """The IBAN of the account that pays; where none is named, it is the customer's first."""
+    if reference:
+        return held_account(call, reference, "/debtorAccount")
+    psu = call.headers.get("psu-id")
+    accounts = call.state.all("accounts").items()
+    iban = next((iban for iban, account in accounts if psu and account["psuId"] == psu), None)
+    if iban is None:
+        text = "debtorAccount is missing; without it the header PSU-ID must say whose account pays"
+        raise BankError("format-error", path="/debtorAccount", expected=text)
+    return iban
+
+
+def _creditors(body: Mapping[str, Any], bulk: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """The accounts that receive money, with their places."""
+    if bulk == "payments":
+        return [(f"/payments/{i}/creditorAccount", one.get("creditorAccount") or {}) for i, one in _payments(body)]
+    return [("/creditorAccount", body.get("creditorAccount") or {})]
+
+
+def _payments(body: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    payments = body.get("payments")
+    if not isinstance(payments, list) or not payments or not all(isinstance(one, dict) for one in payments):
+        raise BankError("format-error", path="/payments", expected="payments must be a list of one payment or more")
+    return list(enumerate(payments))
+
+
+def _moneys(body: Mapping[str, Any], bulk: Any) -> dict[str, Money]:
+    """All that is paid, by the place of its currency."""
+    if bulk == "payments":
+        amounts = {f"/payments/{i}/instructedAmount": one["instructedAmount"] for i, one in _payments(body)}
+    elif bulk:
+        return _parallel_moneys(body)
+    else:
+        amounts = {"/instructedAmount": body["instructedAmount"]}
+    return {f"{pointer}/currency": money(amount, pointer) for pointer, amount in amounts.items()}
+
+
+def _parallel_moneys(body: Mapping[str, Any]) -> dict[str, Money]:
     count = len(body["amount"])
     for name, value in body.items():
         if isinstance(value, list) and name in _PARALLEL and len(value) != count:
             text = f"{name} has {len(value)} entries, amount has {count}; one of each per payment"
             raise BankError("format-error", path=f"/{name}", expected=text)
     pairs = zip(body["amountCurrency"], body["amount"], strict=True)
-    return [_checked(currency, amount, f"/amount/{i}") for i, (currency, amount) in enumerate(pairs)]
+    return {
+        f"/amountCurrency/{i}": _checked(currency, amount, f"/amount/{i}") for i, (currency, amount) in enumerate(pairs)
+    }
 
 
 _PARALLEL = frozenset(
@@ -213,13 +311,12 @@ _PARALLEL = frozenset(
 )
 
 
-def _covered(call: Call, iban: str, moneys: Sequence[Money], bulk: bool) -> bool:
+def _covered(call: Call, iban: str, moneys: Mapping[str, Money]) -> bool:
     account = call.state.get("accounts", iban) or {}
     total = Decimal()
-    for position, (currency, amount) in enumerate(moneys):
+    for pointer, (currency, amount) in moneys.items():
         value = converted(call, Decimal(amount), currency, account["currency"])
         if value is None:
-            pointer = f"/amountCurrency/{position}" if bulk else "/instructedAmount/currency"
             raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
         total += value
     return total <= available(call, iban, account)
@@ -231,27 +328,27 @@ def _record(body: Mapping[str, Any]) -> Document:
     if bban := body.get("creditorAccountBban"):
         creditor["bban"] = bban
     amount = body["instructedAmount"]
+    structured = body.get("remittanceInformationStructured") or {}
+    reference = structured if isinstance(structured, str) else structured.get("reference")
     return {
         "endToEndIdentification": body.get("endToEndIdentification") or body.get("e2eIdentification") or "",
         "creditorAccount": creditor,
         "instructedAmount": {"currency": amount["currency"], "amount": amount["amount"]},
         "creditorAgent": body.get("creditorAgent") or None,
-        "creditorName": body["creditorName"],
+        "creditorName": body.get("creditorName"),
         "creditorAddress": _address(body),
         "remittanceInformationUnstructured": body.get("remittanceInformationUnstructured") or None,
-        "remittanceInformationStructured": {
-            "reference": (body.get("remittanceInformationStructured") or {}).get("reference") or None
-        },
+        "remittanceInformationStructured": {"reference": reference or None},
         "creditorAgentIdType": body.get("creditorAgentIdType") or None,
         "creditorAgentOtherId": body.get("creditorAgentOtherId") or None,
     }
 
 
-def _bulk_record(body: Mapping[str, Any], moneys: Sequence[Money]) -> Document:
+def _bulk_record(body: Mapping[str, Any], moneys: Mapping[str, Money]) -> Document:
     """The record of a bulk; in several currencies it has no total."""
-    currencies = {currency for currency, _ in moneys}
-    total = sum((Decimal(amount) for _, amount in moneys), Decimal())
-    (currency, _), *_ = moneys
+    currencies = {currency for currency, _ in moneys.values()}
+    total = sum((Decimal(amount) for _, amount in moneys.values()), Decimal())
+    (currency, _), *_ = moneys.values()
     amount = {"currency": currency, "amount": str(total)} if len(currencies) == 1 else None
     return {"endToEndIdentification": body.get("endToEndIdentification") or "", "instructedAmount": amount}
 

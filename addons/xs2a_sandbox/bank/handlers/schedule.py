@@ -12,6 +12,8 @@ from xs2a_sandbox.clock import beginning
 
 _DAYS = {"daily": 1, "weekly": 7, "everytwoweeks": 14}
 _MONTHS = {"monthly": 1, "everytwomonths": 2, "quarterly": 3, "semiannual": 6, "annual": 12}
+FREQUENCIES = frozenset({*_DAYS, *_MONTHS, "monthlyvariable"})
+"""The Berlin Group's frequencies, in small letters; the last is monthly, but for the months that are not named."""
 T2 = "T2"
 """The business days of the Eurosystem's payments, of which weekends and its six holidays are none."""
 
@@ -59,10 +61,15 @@ def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:
     if payment["service"] == "periodic-payments":
         yield from _periods(request, authorised)
         return
-    requested = None if payment["product"].startswith("instant-") else request.get("requestedExecutionDate")
+    requested = None if is_instant(payment) else request.get("requestedExecutionDate")
     candidates = [day for day in (authorised, date.fromisoformat(requested) if requested else None) if day]
     if candidates:
         yield max(candidates)
+
+
+def is_instant(payment: Mapping[str, Any]) -> bool:
+    product: str = payment["product"]
+    return product.removeprefix("pain.001-").startswith("instant-")
 
 
 def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[date]:
@@ -90,6 +97,7 @@ def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
         for number in range((date.max - start).days // step + 1):
             yield start + timedelta(days=number * step)
         return
+    named = [str(month) for month in request.get("monthsOfExecution") or ()]
     written = str(request.get("dayOfExecution") or "")
     wished = int(written) if _DAY.fullmatch(written) else start.day
     for months in count(start.month - 1, _MONTHS.get(frequency, 1)):
@@ -97,5 +105,5 @@ def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
         if year > MAXYEAR:
             return
         day = date(year, month, min(wished, monthrange(year, month)[1]))
-        if day >= start:
+        if day >= start and (not named or str(month) in named):
             yield day

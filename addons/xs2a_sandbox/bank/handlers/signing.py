@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from xs2a_sandbox.bank.handlers.access import granted
-from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA, Machine
+from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA, Machine
 from xs2a_sandbox.bank.handlers.schedule import first_day
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import Clock
@@ -265,6 +265,8 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
     elif to == "CANC" and family.collection == "payments":
         changed["cancelled"] = today
     call.state.put(family.collection, id, changed)
+    if to == "ACSP" and (following := EXECUTED.get(resource.get("executed", to))):
+        return move(call, family, id, following)
     if family.name == "basket" and to in BASKET.final:
         _resume(call, changed)
     return True

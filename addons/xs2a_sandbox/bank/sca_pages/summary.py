@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xs2a_sandbox.bank.handlers.bookings import entries
+from xs2a_sandbox.bank.handlers.schedule import is_instant
 from xs2a_sandbox.bank.handlers.signing import Family, members
 from xs2a_sandbox.bank.sca_pages.words import Words
 from xs2a_sandbox.cassette import Call
@@ -16,6 +18,7 @@ _KINDS = {
     "sepa-credit-transfers": "sepa",
     "instant-sepa-credit-transfers": "instant_sepa",
     "cross-border-credit-transfers": "cross_border",
+    "target-2-payments": "target_2",
 }
 _SERVICES = {"bulk-payments": "bulk", "periodic-payments": "periodic"}
 _FREQUENCIES = {
@@ -98,7 +101,7 @@ def _payment(call: Call, payment: Mapping[str, Any], say: Words) -> Iterator[Row
     number = _spaced(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
     agent = payment.get("creditorAgent")
     lines = [(payment.get("creditorName") or "", number)] if payment.get("creditorName") or number else []
-    yield Row(say("to"), [*lines, *_entries(request, say)])
+    yield Row(say("to"), [*lines, *_entries(payment, say)])
     yield Row(say("bank"), [(agent, "")] if agent else [])
     yield Row(say("from"), [(debtor["name"], debtor["spaced"])])
     yield Row(say("when"), [_when(payment, request, say)])
@@ -106,21 +109,20 @@ def _payment(call: Call, payment: Mapping[str, Any], say: Words) -> Iterator[Row
     text = payment.get("remittanceInformationUnstructured")
     yield Row(say("reference"), [(reference, "")] if reference else [])
     yield Row(say("message"), [(text, "")] if isinstance(text, str) and text else [])
-    product = payment["product"]
+    product = payment["product"].removeprefix("pain.001-")
     yield Row(say("kind"), [(say(_KINDS[product]) if product in _KINDS else product, "")])
 
 
-def _entries(request: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]]:
+def _entries(payment: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]]:
     """The payments of a bulk, as far as the page shows them."""
-    ibans = request.get("creditorIban") or []
-    rows = zip(request.get("creditorName") or [], ibans, request.get("amount") or [], strict=False)
-    currencies = request.get("amountCurrency") or []
-    for position, (name, iban, amount) in enumerate(rows):
+    several = entries(payment) if payment["service"] == "bulk-payments" else []
+    for position, entry in enumerate(several):
         if position == _MOST:
-            yield say("more", count=len(ibans) - _MOST), ""
+            yield say("more", count=len(several) - _MOST), ""
             return
-        money = say.money({"amount": amount, "currency": currencies[position]})
-        yield say("entry", amount=money, name=name), _spaced(iban)
+        creditor = entry.get("creditorAccount") or {}
+        number = _spaced(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
+        yield say("entry", amount=say.money(entry["instructedAmount"]), name=entry.get("creditorName") or ""), number
 
 
 def _when(payment: Mapping[str, Any], request: Mapping[str, Any], say: Words) -> tuple[str, str]:
@@ -131,7 +133,7 @@ def _when(payment: Mapping[str, Any], request: Mapping[str, Any], say: Words) ->
         if frequency.lower() in _FREQUENCIES:
             return say(_FREQUENCIES[frequency.lower()], day=begin), end
         return say("other_frequency", frequency=f"{frequency[:1].upper()}{frequency[1:]}", day=begin), end
-    if payment["product"].startswith("instant-"):
+    if is_instant(payment):
         return say("instant"), ""
     day = request.get("requestedExecutionDate")
     return say.day(day) if day else say("at_once"), ""
