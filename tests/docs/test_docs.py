@@ -14,8 +14,10 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,7 +48,7 @@ GENERATED = {"conformance.md"}
 PAGES = {"README.md": (ROOT / "README.md").read_text()}
 PAGES |= {page.relative_to(DOCS).as_posix(): page.read_text() for page in sorted(DOCS.glob("**/*.md"))}
 
-_BLOCK = re.compile(r"(?:^<!-- (runs|prints|from \S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"(?:^<!-- (runs(?: with --dialect \S+)?|prints|from \S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TEXT = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -174,11 +176,14 @@ def test_lint_examples_have_the_problem_they_show(code: str, tmp_path: Path) -> 
     assert len(section.split()) > 5
 
 
-@pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """A real one, started as a user starts it, in an empty home; its confdir, and what it says of itself."""
-    home = tmp_path_factory.mktemp("home")
-    flags = ["--proxy-port", "0", "--port", "0", "--tls-port", "0", "--state", "memory:", "--log-format", "json"]
+Served = tuple[Path, Mapping[str, str]]
+"""The confdir of a sandbox, and what it says of itself."""
+
+
+@contextmanager
+def serving(home: Path, *more: str) -> Iterator[Served]:
+    """A real one, started as a user starts it, in an empty home."""
+    flags = ["--proxy-port", "0", "--port", "0", "--tls-port", "0", "--state", "memory:", "--log-format", "json", *more]
     command = [sys.executable, "-m", "xs2a_sandbox", "serve", *flags, "--confdir", str(home / "sandbox")]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("XS2A_SANDBOX_")}
     process = subprocess.Popen(command, cwd=home, env=environ, stdout=subprocess.PIPE, text=True)
@@ -196,9 +201,22 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ma
     reader.join(DEADLINE)
 
 
-@pytest.mark.parametrize("block", [p for p in those("sh", "python") if p.values[0].mark == "runs"])
-def test_it_runs(block: Block, sandbox: tuple[Path, Mapping[str, str]], tmp_path: Path) -> None:
-    confdir, addresses = sandbox
+@pytest.fixture(scope="session")
+def sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Served]]:
+    """The one that speaks a dialect, the usual one where it has no name; started when it is first needed."""
+    with ExitStack() as stack:
+
+        @cache
+        def started(dialect: str) -> Served:
+            flags = ("--dialect", dialect) if dialect else ()
+            return stack.enter_context(serving(tmp_path_factory.mktemp("home"), *flags))
+
+        yield started
+
+
+@pytest.mark.parametrize("block", [p for p in those("sh", "python") if p.values[0].mark.startswith("runs")])
+def test_it_runs(block: Block, sandboxes: Callable[[str], Served], tmp_path: Path) -> None:
+    confdir, addresses = sandboxes(block.mark.removeprefix("runs").removeprefix(" with --dialect "))
 
     def here(text: str) -> str:
         for usual, real in (
@@ -241,7 +259,7 @@ def test_every_program_for_clients_is_one_that_the_tests_run() -> None:
 
 
 def test_what_is_marked_can_run() -> None:
-    marked = [b for b in BLOCKS if b.mark == "runs"]
+    marked = [b for b in BLOCKS if b.mark.startswith("runs")]
     assert {b.page for b in marked} >= {"README.md", "quickstart.md", "clients.md"}
     assert {b.language for b in marked} == {"sh", "python"}
     assert len([b for b in BLOCKS if b.mark == "prints"]) == len([b for b in marked if b.prints is not None])

@@ -150,6 +150,10 @@ def test_a_period_that_is_over_is_refused(tpp: Tpp) -> None:
     assert said(tpp.consents(WHOLE, validUntil="2019-10-10")) == (400, "PERIOD_INVALID")
 
 
+def test_a_consent_for_one_access_is_for_one_a_day(tpp: Tpp) -> None:
+    assert said(tpp.consents(WHOLE, recurringIndicator=False)) == (400, "FORMAT_ERROR")
+
+
 def test_somebody_elses_account_is_refused(tpp: Tpp) -> None:
     assert said(tpp.consents(WHOLE, headers={"PSU-ID": "petra"})) == (401, "PSU_CREDENTIALS_INVALID")
 

@@ -1,0 +1,25 @@
+"""Confirmation of funds as NextGenPSD2 1.3 has it."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.berlin_group.conftest import OSKAR, Tpp, said
+
+
+def confirmed(tpp: Tpp, account: dict[str, Any], amount: str, consent: str = "") -> Any:
+    body = {"account": account, "instructedAmount": {"currency": "EUR", "amount": amount}}
+    return tpp.request("POST", "/v1/funds-confirmations", json=body, consent=consent)
+
+
+@pytest.mark.parametrize("account", [{"iban": OSKAR}, {"msisdn": "+49 170 0002002"}, {"maskedPan": "499999******2002"}])
+def test_an_account_is_known_by_any_of_its_numbers(tpp: Tpp, account: dict[str, str]) -> None:
+    assert confirmed(tpp, account, "5283.32").json() == {"fundsAvailable": True}
+    assert confirmed(tpp, account, "5283.33").json() == {"fundsAvailable": False}
+
+
+def test_what_is_unknown(tpp: Tpp) -> None:
+    assert said(confirmed(tpp, {"iban": "DE89370400440532013000"}, "1.00")) == (400, "RESOURCE_UNKNOWN")
+    assert said(confirmed(tpp, {}, "1.00")) == (400, "FORMAT_ERROR")
+    unknown = "0cae8c3e-1111-4222-8333-444455556666"
+    assert said(confirmed(tpp, {"iban": OSKAR}, "1.00", consent=unknown)) == (400, "CONSENT_UNKNOWN")
