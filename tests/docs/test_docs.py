@@ -48,7 +48,9 @@ GENERATED = {"conformance.md"}
 PAGES = {"README.md": (ROOT / "README.md").read_text()}
 PAGES |= {page.relative_to(DOCS).as_posix(): page.read_text() for page in sorted(DOCS.glob("**/*.md"))}
 
-_BLOCK = re.compile(r"(?:^<!-- (runs(?: with --dialect \S+)?|prints|from \S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"(?:^<!-- (runs(?: with --dialect \S+)?|prints|from \S+) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _TEXT = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
