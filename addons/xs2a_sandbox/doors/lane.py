@@ -20,7 +20,7 @@ from xs2a_sandbox.http.origin import PORTS, address, asked_for, split_authority
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 """The answer to a CONNECT, in mitmproxy's words."""
 
-_ABSOLUTE = re.compile(r"(https?)://([!-~]+?)([/?].*)?", re.IGNORECASE | re.DOTALL)
+_ABSOLUTE = re.compile(r"(https?)://([!-~]+?)(/.*)?", re.IGNORECASE | re.DOTALL)
 _NO_TARGET = door.malformed("its target is neither a path nor an absolute URL")
 _NO_HOST = door.malformed("it names no host")
 _NO_TUNNEL = door.malformed("CONNECT is for HOST:PORT")
@@ -28,9 +28,11 @@ _BEHIND_OTHERS = door.malformed("CONNECT comes before the answer to another requ
 
 
 class PassOn(Protocol):
-    """Gives a connection to mitmproxy, with what its client has said; before that the CONNECT that is answered."""
+    """Gives a client to mitmproxy, with what it has said; before that the CONNECT that is answered."""
 
-    def __call__(self, transport: asyncio.Transport, start: bytes, connect: bytes = b"") -> None: ...
+    def __call__(
+        self, transport: asyncio.Transport, connection: Connection, start: bytes, connect: bytes = b""
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,7 @@ class _Proxy(_Lane):
 
     def turns_off(self, start: bytes) -> bool:
         if start.startswith(HANDSHAKE):
-            self.leave()
-            self._lane.pass_on(self.transport, start)
+            self._lane.pass_on(self.transport, self.leave(), start)
             return True
         return False
 
@@ -176,8 +177,7 @@ class _Inside(_Lane):
         return _request(turn, self.endpoint), None
 
     def _pass_on(self, transport: asyncio.Transport, start: bytes) -> None:
-        self.leave()
-        self._lane.pass_on(transport, start, self._tunnel.connect if self._tunnel else b"")
+        self._lane.pass_on(transport, self.leave(), start, self._tunnel.connect if self._tunnel else b"")
 
 
 def _parts(url: bytes) -> tuple[str, str, str]:
@@ -188,8 +188,7 @@ def _parts(url: bytes) -> tuple[str, str, str]:
     match = _ABSOLUTE.fullmatch(text)
     if match is None or split_authority(match[2]) is None:
         raise NotAnswered(_NO_TARGET)
-    target = match[3] or "/"
-    return match[1].lower(), match[2], target if target.startswith("/") else f"/{target}"
+    return match[1].lower(), match[2], match[3] or "/"
 
 
 def _login(pairs: list[tuple[str, str]]) -> str | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.documents.files import ensure_folder, read_file
 from xs2a_sandbox.doors import door
-from xs2a_sandbox.doors.connections import Connections
+from xs2a_sandbox.doors.connections import Connection, Connections
 from xs2a_sandbox.doors.door import Answer, Tell
 from xs2a_sandbox.doors.http1 import Service
 from xs2a_sandbox.doors.lane import ESTABLISHED, Lane
@@ -135,7 +135,9 @@ class ProxyDoors:
         """Gives a connection to mitmproxy, which reads streams."""
         return StreamReaderProtocol(StreamReader(), partial(self._serve, mode))
 
-    def _pass_on(self, mode: str, transport: asyncio.Transport, start: bytes, connect: bytes = b"") -> None:
+    def _pass_on(
+        self, mode: str, transport: asyncio.Transport, connection: Connection, start: bytes, connect: bytes = b""
+    ) -> None:
         loop = asyncio.get_running_loop()
         reader = StreamReader()
         protocol = StreamReaderProtocol(reader)
@@ -143,9 +145,15 @@ class ProxyDoors:
         protocol.connection_made(transport)
         reader.feed_data(connect + start)
         writer = (_Tunnelled if connect else StreamWriter)(transport, protocol, reader, loop)
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._passed_on.discard(task)
+            # mitmproxy has done so itself, if it could be loaded.
+            self._service.connections.close(connection)
+
         task = loop.create_task(self._serve(mode, reader, writer))
         self._passed_on.add(task)
-        task.add_done_callback(self._passed_on.discard)
+        task.add_done_callback(end)
 
     async def _serve(self, mode: str, reader: StreamReader, writer: StreamWriter) -> None:
         try:

@@ -85,6 +85,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         self._is_established = False
         self._is_closing = False
         self._has_failed = False
+        self._has_ended = False
 
     # The protocol of the connection below
 
@@ -162,7 +163,8 @@ class Tls(asyncio.Protocol, asyncio.Transport):
             except SSL.WantReadError:
                 return
             self.has_spoken = True
-            self._raw.write(data)
+            if not self._has_ended:
+                self._raw.write(data)
             if len(data) < _PIECE:
                 return
 
@@ -191,6 +193,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
 
     def write_eof(self) -> None:
         self._say_goodbye()
+        self._has_ended = True
         if not self._raw.is_closing():
             self._raw.write_eof()
 
