@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from xs2a_sandbox.authoring import init_files as starter
+from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.bundled import QUIRKS, SCA_PAGES, SCENARIOS, bundled
 from xs2a_sandbox.clock import BANK_ZONE
 from xs2a_sandbox.config import Settings, settings
@@ -97,3 +98,72 @@ def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
 def test_where_nothing_can_be_written() -> None:
     with pytest.raises(UserMistake, match="cannot write /proc/nowhere"):
         starter.write(Path("/proc/nowhere"))
+
+
+def dialect_in(directory: Path, name: str = "mybank", base: str = "berlin-group-1.3") -> Path:
+    starter.write_dialect(directory, name, base)
+    return directory / "cassettes" / name / "dialect.yaml"
+
+
+def problems_in(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str = "mybank") -> list[str]:
+    monkeypatch.chdir(directory)
+    return [str(problem) for problem in check(settings.load({"dialect": name, "state": "memory:"}, {}, directory))]
+
+
+@pytest.mark.parametrize("base", ["berlin-group-1.3", "xs2a-1.84"])
+def test_a_dialect_of_ones_own_lints_clean(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = dialect_in(tmp_path, base=base)
+    assert "\nextends: " + base + "\n" in file.read_text()
+    assert "\ntestdata: 1\n" in (file.parent / "testdata.yaml").read_text()
+    assert problems_in(tmp_path, monkeypatch) == []
+    assert settings.load({}, {}, tmp_path).dialect == "mybank"
+    schema = file.read_text().splitlines()[0].partition("$schema=")[2]
+    assert (file.parent / schema).resolve().is_file()
+
+
+def test_what_it_shows_as_comments_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = dialect_in(tmp_path)
+    lines = file.read_text().splitlines()
+    active = [line[1:] if line.startswith("#") and line[1:2] != " " else line for line in lines]
+    active = [line[1:] if line.startswith("#  ") else line for line in active]
+    file.write_text("\n".join(active) + "\n")
+    assert problems_in(tmp_path, monkeypatch) == []
+    for key in ("without:", "changes:", "every_answer:", "sca_pages:", "operations:"):
+        assert any(line.startswith(key) for line in active), key
+
+
+def test_it_extends_one_of_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dialect_in(tmp_path)
+    before = files(tmp_path)
+    dialect_in(tmp_path, "second", "mybank")
+    assert problems_in(tmp_path, monkeypatch, "second") == []
+    assert {name: files(tmp_path)[name] for name in before} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "text"),
+    [
+        (
+            "mybank",
+            "berlin-grup-1.3",
+            "there is no dialect 'berlin-grup-1.3' to extend; did you mean berlin",
+        ),
+        ("mybank", "mybank", "there is no dialect 'mybank' to extend; there are berlin-group-1.3, xs2a-1.84"),
+        ("berlin-group-1.3", "xs2a-1.84", "there is a dialect berlin-group-1.3 already, in "),
+        ("cases", "xs2a-1.84", "'cases' cannot be the name of a dialect"),
+        ("../other", "xs2a-1.84", "'../other' cannot be the name of a dialect"),
+        ("", "xs2a-1.84", "'' cannot be the name of a dialect"),
+    ],
+)
+def test_names_that_cannot_be_are_told_and_nothing_is_written(name: str, base: str, text: str, tmp_path: Path) -> None:
+    with pytest.raises(UserMistake) as raised:
+        starter.write_dialect(tmp_path, name, base)
+    assert str(raised.value).startswith(text)
+    assert files(tmp_path) == {}
+
+
+def test_a_dialect_that_is_there_already_stays(tmp_path: Path) -> None:
+    dialect_in(tmp_path).write_text("mine")
+    with pytest.raises(UserMistake, match="there is a dialect mybank already, in "):
+        dialect_in(tmp_path)
+    assert (tmp_path / "cassettes/mybank/dialect.yaml").read_text() == "mine"

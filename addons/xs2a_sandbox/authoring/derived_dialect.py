@@ -157,7 +157,7 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
     return draft
 
 
-def check_name(name: str, places: Iterable[Path]) -> None:
+def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
     """Raises ConfigError for a name that no folder of a dialect can have, or that one of these places has already."""
     if not _NAME.fullmatch(name) or name in NO_DIALECTS:
         raise ConfigError(
@@ -165,10 +165,7 @@ def check_name(name: str, places: Iterable[Path]) -> None:
         )
     for place in places:
         if (place / name).exists():
-            raise ConfigError(
-                f"there is a dialect {name} already, in {place / name}: name another one. To derive rules by it, "
-                f"say `xs2a-sandbox derive --by {name} DIR`"
-            )
+            raise ConfigError(f"there is a dialect {name} already, in {place / name}: name another one{hint}")
 
 
 def told(derived: DerivedDialect, folder: Path) -> Iterator[str]:

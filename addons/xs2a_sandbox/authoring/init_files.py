@@ -1,11 +1,17 @@
 """The files that `init` writes: the bundled ones to be edited, and the settings with their defaults."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from xs2a_sandbox.bundled import NO_DIALECTS, bundled, scenarios
+from xs2a_sandbox.authoring.derived_dialect import check_name
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects, scenarios
+from xs2a_sandbox.cassette.layers import TESTDATA, read
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.config.table import SETTINGS
-from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.documents import Schemas, own_file
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.engine.build import testdata_of
 from xs2a_sandbox.errors import ConfigError, UserMistake
 
 
@@ -25,6 +31,47 @@ def write(directory: Path, scenario: str | None = None) -> list[Path]:
             ours = below.parts[0] not in NO_DIALECTS or below == Path("cases/example.yaml")
             if file.is_file() and not file.name.startswith(".") and ours:
                 files[directory / name / below] = _content(file, source)
+    return _written(directory, files)
+
+
+def write_dialect(directory: Path, name: str, base: str) -> list[Path]:
+    """A dialect of one's own that extends another: one that is bundled, or of the same folder.
+
+    Settings and schemas that are there already stay as they are.
+
+    Raises:
+        ConfigError: no dialect can have the name, or there is one of it already, or no other one to extend.
+    """
+    cassettes = directory / "cassettes"
+    check_name(name, (cassettes, bundled("cassettes")))
+    names = dialects(cassettes, bundled("cassettes"))
+    if base not in names:
+        hint = did_you_mean(base, names)
+        raise ConfigError(f"there is no dialect {base!r} to extend{hint}; there are {', '.join(names)}")
+    template = (Path(__file__).parent / "own_dialect.yaml").read_text()
+    files = {cassettes / name / "dialect.yaml": template.replace("BASE", base).replace("NAME", name).encode()}
+    data = testdata_of(*_folders(cassettes, base))
+    files[cassettes / name / TESTDATA] = _content(data, data.parent)
+    usual = {directory / FILE: settings().replace("#dialect: xs2a-1.84", f"dialect: {name}").encode()}
+    for file in sorted(bundled("schemas").glob("*.schema.json")):
+        if file.name.partition(".")[0] in _FOR_EDITORS:
+            usual[directory / "schemas" / file.name] = _content(file, bundled("schemas"))
+    files |= {file: content for file, content in usual.items() if not file.exists()}
+    return _written(directory, files)
+
+
+_FOR_EDITORS = ("cassette", "config", "testdata")
+"""The schemas by which editors complete; those of bodies are found where they are bundled."""
+
+
+def _folders(cassettes: Path, name: str) -> tuple[Path, list[Path]]:
+    """The folder of a dialect, and those of the dialects that it extends, lowest first. Raises Unreadable."""
+    folder = next(place / name for place in (cassettes, bundled("cassettes")) if (place / name).is_dir())
+    return folder, list(read([[folder]], Schemas([bundled("schemas")]), NAMED).foundation)
+
+
+def _written(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:
+    """Raises UserMistake: naming the files in the way, or what the operating system says."""
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
         raise UserMistake("nothing written, because these are there already:\n  " + "\n  ".join(in_the_way))
     try:

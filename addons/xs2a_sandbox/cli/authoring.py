@@ -108,13 +108,28 @@ def lint(paths: tuple[Path, ...], form: str) -> None:
         click.get_current_context().exit(1)
 
 
+_BASE = "berlin-group-1.3"
+
+
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--scenario", metavar="NAME", help="A case to start from, such as outage: docs/scenarios lists them.")
-def init(directory: Path, scenario: str | None) -> None:
+@click.option("--dialect", metavar="NAME", help="Instead a dialect of one's own, which extends another.")
+@click.option("--from", "base", metavar="DIALECT", help=f"The dialect that it extends. [{_BASE}]")
+def init(directory: Path, scenario: str | None, dialect: str | None, base: str | None) -> None:
     """Write the cassettes, schemas and settings into DIR, to be edited."""
     from xs2a_sandbox.authoring import init_files
 
+    if dialect is not None:
+        if scenario is not None:
+            raise click.UsageError("--dialect and --scenario exclude each other")
+        written = init_files.write_dialect(directory, dialect, base or _BASE)
+        file = directory / "cassettes" / dialect / "dialect.yaml"
+        click.echo(f"{len(written)} files written. What your bank does otherwise goes into {file}; then:")
+        click.echo(f"  cd {shlex.quote(str(directory))} && xs2a-sandbox serve --dialect {dialect}")
+        return
+    if base is not None:
+        raise click.UsageError("--from goes with --dialect NAME: the dialect of one's own that extends it")
     written = init_files.write(directory, scenario)
     click.echo(f"{len(written)} files written. Your own cases go into {directory / 'cassettes/cases'}; then:")
     click.echo(f"  cd {shlex.quote(str(directory))} && xs2a-sandbox serve")

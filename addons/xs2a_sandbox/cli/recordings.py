@@ -174,7 +174,8 @@ def _derive_dialect(name: str, path: Path) -> None:
     from xs2a_sandbox.engine.build import OWN
     from xs2a_sandbox.recording.tape import read_tape
 
-    derived_dialect.check_name(name, (OWN, bundled("cassettes")))
+    hint = f". To derive rules by it, say `xs2a-sandbox derive --by {name} DIR`"
+    derived_dialect.check_name(name, (OWN, bundled("cassettes")), hint)
     derived = derived_dialect.derived_dialect(name, read_tape(path), Schemas([bundled("schemas")]))
     folder = derived_dialect.write(derived, OWN)
     for line in derived_dialect.told(derived, folder):
