@@ -208,3 +208,13 @@ def test_a_layer_over_a_dialect_extends_none(tmp_path: Path) -> None:
     write(tmp_path / "cases", {"a.yaml": "cassette: 1\nextends: base\n"})
     (problem,) = layers.check([[tmp_path / "base"], [tmp_path / "cases"]], SCHEMAS, NAMED)[1]
     assert problem.text.startswith("only a dialect extends another")
+
+
+def test_examples_are_those_of_the_dialect_that_is_spoken(tmp_path: Path) -> None:
+    write(tmp_path / "base", BASE)
+    shown = "changes: {operations: {list: {examples: [{request: {}, expect: {status: 200}}]}}}\n"
+    write(tmp_path / "middle", {"a.yaml": f"cassette: 1\nextends: base\n{shown}"})
+    write(tmp_path / "mine", {"a.yaml": "cassette: 1\nextends: middle\n"})
+    middle = layers.read([[tmp_path / "middle"]], SCHEMAS, NAMED)
+    mine = layers.read([[tmp_path / "mine"]], SCHEMAS, NAMED)
+    assert [len(one.operations["list"].examples) for one in (middle, mine)] == [1, 0]

@@ -32,6 +32,7 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
     folders: list[Path] = []
     layers: list[tuple[Cassette, ...]] = []
     notes: list[_Notes] = []
+    own: tuple[_Notes, ...] = ()
     left_out: set[str] = set()
     above = [folder.resolve()]
     while extensions := _extensions(dialect, problems):
@@ -41,8 +42,9 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
             break
         left_out |= _ids(dialect).union(*(extension.without for extension in extensions))
         notes += map(_Notes, extensions)
+        own = own or tuple(notes)
         dialect = read(base, partial(_changed, notes=notes))
-        layers.insert(0, tuple(_without(one, left_out, notes) for one in dialect))
+        layers.insert(0, tuple(_without(one, left_out, own) for one in dialect))
         folders.insert(0, base)
         above.append(base.resolve())
     for one in notes:
@@ -168,7 +170,7 @@ def _idle(notes: _Notes) -> Iterator[Problem]:
 
 
 def _without(cassette: Cassette, left_out: set[str], notes: Sequence[_Notes]) -> Cassette:
-    """The cassette without these; examples are those of who changes it, as what they show may be otherwise now."""
+    """The cassette without these; examples are those of `notes`, as what others show may be otherwise now."""
     shown = {entry for one in notes for entry in one.shown}
     operations = (one for one in cassette.operations if one.id not in left_out)
     rules = (one for one in cassette.rules if one.id not in left_out)
