@@ -1,5 +1,6 @@
 """Consents as NextGenPSD2 1.3 has them: what may be asked for, how they are authorised, and how they end."""
 
+import re
 from typing import Any
 
 import pytest
@@ -189,3 +190,52 @@ def test_an_unknown_consent_is_another_error_in_the_path_than_in_the_header(tpp:
 
     assert said(tpp.get(f"/v1/consents/{unknown}")) == (403, "CONSENT_UNKNOWN")
     assert said(tpp.get("/v1/accounts", consent=unknown)) == (400, "CONSENT_UNKNOWN")
+
+
+def approved(tpp: Tpp, link: str, **choices: str) -> None:
+    """Takes the steps of the customer's page: `choices` are what is sent in them, beside what is hidden."""
+    page = tpp.http.get(link).text
+    for _ in range(6):
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+        answer = tpp.http.post(link, data={**hidden, **choices})
+        if answer.headers.get("location", "").startswith("https://tpp.example"):
+            return
+        page = tpp.http.get(link).text
+    pytest.fail(page)
+
+
+@pytest.mark.parametrize(
+    ("access", "seen"),
+    [
+        ({"allPsd2": "allAccounts"}, [OSKAR, SAVINGS]),
+        ({"accounts": [], "balances": []}, [SAVINGS]),
+        ({"accounts": [{"iban": OSKAR}, {"iban": SAVINGS}]}, [SAVINGS]),
+    ],
+)
+def test_on_the_page_the_customer_chooses_where_there_is_a_choice(
+    tpp: Tpp, access: dict[str, Any], seen: list[str]
+) -> None:
+    made = tpp.consents(access, headers={**REDIRECT, "TPP-Redirect-URI": "https://tpp.example/back"}).json()
+    approved(tpp, made["_links"]["scaRedirect"]["href"], customer="oskar", account=SAVINGS, otp="222222")
+
+    id = made["consentId"]
+    assert [one["iban"] for one in tpp.get("/v1/accounts", consent=id).json()["accounts"]] == seen
+    shown = tpp.get(f"/v1/consents/{id}").json()["access"]
+    assert shown == access if "allPsd2" in access else [one["iban"] for one in shown["accounts"]] == seen
+
+
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        ({"allPsd2": "allAccountsWithOwnerName"}, "All your accounts"),
+        ({"accounts": [], "balances": []}, "Those that you choose"),
+        ({"availableAccountsWithBalance": "allAccounts"}, "Account details, Balances<"),
+        (
+            {"allPsd2": "allAccountsWithOwnerName"},
+            "Account details, Balances, Transactions, Name of the account holder<",
+        ),
+    ],
+)
+def test_the_page_says_what_is_asked_for(tpp: Tpp, access: dict[str, Any], said: str) -> None:
+    made = tpp.consents(access, headers=REDIRECT).json()
+    assert said in tpp.http.get(made["_links"]["scaRedirect"]["href"]).text

@@ -70,28 +70,63 @@ def may(consent: Mapping[str, Any], right: str, account: Mapping[str, Any]) -> b
     return any(refers(reference, account) for reference in named)
 
 
-def granted(
-    consent: Mapping[str, Any], accounts: Mapping[str, Mapping[str, Any]], signers: Collection[str | None]
-) -> Mapping[str, Any]:
-    """The consent with the accounts of those who have signed it, where it named none.
+def gives(access: Mapping[str, Any] | None, right: str) -> bool:
+    """Tells if it gives the right on any account: details, balances, transactions or ownerName."""
+    if access is None:
+        return right != "ownerName"
+    for kind, rights in _RIGHTS.items():
+        if access.get(kind):
+            return right in rights or (right == "ownerName" and access[kind] == _WITH_NAME)
+    if right == "details":
+        return True
+    lists = (access.get("additionalInformation") or {}) if right in ADDITIONAL else access
+    return bool(lists.get(right)) or (lists.get(right) is not None and _is_open(access))
 
-    Of a joint account all holders must have signed. Empty lists name the accounts from now on.
-    """
-    access = consent["access"]
-    kinds = access.get("restrictedTo") or ()
-    ibans = [
+
+def of_signers(
+    consent: Mapping[str, Any], accounts: Mapping[str, Mapping[str, Any]], signers: Collection[str | None]
+) -> list[str]:
+    """The accounts of those who sign a consent that names none; a joint account only if all its holders do."""
+    kinds = consent["access"].get("restrictedTo") or ()
+    return [
         iban
         for iban, account in accounts.items()
         if set(account.get("signatories") or [account["psuId"]]) <= set(signers)
         and (not kinds or account.get("cashAccountType") in kinds)
     ]
-    if not any(access.get(kind) for kind in _RIGHTS):
-        named = [{"iban": iban, "currency": accounts[iban]["currency"]} for iban in ibans]
-        access = _filled(access, LISTS, named)
-        if additional := access.get("additionalInformation"):
-            access = {**access, "additionalInformation": _filled(additional, ADDITIONAL, named)}
-    return {**consent, "accounts": ibans, "access": access}
 
 
-def _filled(lists: Mapping[str, Any], names: Sequence[str], named: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: named if name in names and value is not None else value for name, value in lists.items()}
+def is_bank_offered(consent: Mapping[str, Any]) -> bool:
+    """Tells if the customer chooses the accounts: it names none, and is not for all of them."""
+    access = consent.get("access") or {}
+    return not consent["accounts"] and _is_open(access)
+
+
+def _is_open(access: Mapping[str, Any]) -> bool:
+    is_empty = not any(True for _ in references(access))
+    return is_empty and not any(access.get(kind) for kind in _RIGHTS)
+
+
+def settled(
+    consent: Mapping[str, Any], accounts: Mapping[str, Mapping[str, Any]], ibans: Sequence[str]
+) -> dict[str, Any]:
+    """The consent for just these accounts: its lists name no others, and empty ones name them all."""
+    access = consent.get("access")
+    if access is not None and not any(access.get(kind) for kind in _RIGHTS):
+        chosen = [{"iban": iban, **accounts[iban]} for iban in ibans if iban in accounts]
+        named = [{"iban": one["iban"], "currency": one["currency"]} for one in chosen] if _is_open(access) else None
+
+        def kept(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            if named is not None:
+                return named
+            return [one for one in references if _is_card(one) or any(refers(one, account) for account in chosen)]
+
+        lists = {name: kept(access[name]) for name in LISTS if access.get(name) is not None}
+        additional = access.get("additionalInformation") or {}
+        more = {name: kept(additional[name]) for name in ADDITIONAL if additional.get(name) is not None}
+        access = {**access, **lists, **({"additionalInformation": {**additional, **more}} if more else {})}
+    return {**consent, "accounts": list(ibans), "access": access}
+
+
+def _is_card(reference: Mapping[str, Any]) -> bool:
+    return not any(reference.get(name) for name in ("iban", "bban", "msisdn"))

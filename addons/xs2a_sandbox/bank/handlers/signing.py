@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.access import granted
+from xs2a_sandbox.bank.handlers.access import of_signers, settled
 from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA, Machine
 from xs2a_sandbox.bank.handlers.schedule import first_day
 from xs2a_sandbox.cassette import Call
@@ -226,8 +226,9 @@ def _complete(call: Call, family: Family, id: str, resource: Document) -> None:
     if family.name == "consent":
         consent = call.state.get("consents", id) or {}
         if not consent["accounts"]:
-            signers = consent[f"{AUTHORISATIONS}SignedBy"]
-            call.state.put("consents", id, dict(granted(consent, call.state.all("accounts"), signers)))
+            accounts = call.state.all("accounts")
+            signed = of_signers(consent, accounts, consent[f"{AUTHORISATIONS}SignedBy"])
+            call.state.put("consents", id, settled(consent, accounts, signed))
         _end_older(call, id)
     if family.name == "basket":
         signers = set(resource[f"{family.listed}SignedBy"])

@@ -28,7 +28,6 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import redirect
-from xs2a_sandbox.state import Document
 
 PAGES = "sca"
 """The first segment of the path of these pages."""
@@ -88,7 +87,7 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
         "typed": typed or psu_id,
         "customers": [(one, _name(visit, one)) for one in visit.customers],
         "signed": [_name(visit, one) for one in visit.signed if one],
-        "accounts": accounts_of(visit.call, visit.resource["accounts"], visit.words) if visit.step == ACCOUNTS else [],
+        "accounts": accounts_of(visit.call, visit.offered, visit.words) if visit.step == ACCOUNTS else [],
         "methods": [
             {"id": id, "name": one.get("name") or id, "type": one.get("authenticationType") or ""}
             for one in methods_of(visit.call, authorisation)
@@ -127,7 +126,7 @@ def _log_in(visit: Visit, form: Form) -> Shown:
 
 def _choose_accounts(visit: Visit, form: Form) -> Shown:
     resource = visit.resource
-    chosen = [iban for iban in resource["accounts"] if iban in form.get("account", ())]
+    chosen = [iban for iban in visit.offered if iban in form.get("account", ())]
     if not chosen:
         return _step(visit, visit.words("account_missing"), field="account-1")
     if visit.authorisation["psuId"] not in holders(visit.call, visit.family, {**resource, "accounts": chosen}):
@@ -192,7 +191,7 @@ def _approve(visit: Visit) -> Shown:
     authorisation = visit.authorisation
     chosen = authorisation.get("accounts")
     if chosen and visit.may_choose:
-        visit.call.state.put(visit.family.collection, visit.resource_id, _narrowed(visit.resource, chosen))
+        visit.call.state.put(visit.family.collection, visit.resource_id, visit.settled(chosen))
     spared = authorisation["scaStatus"] == "started" and not methods_of(visit.call, authorisation)
     exempted = spared and habit(visit.call, authorisation, "without_method") == "exempted"
     end = exempt if exempted and not authorisation["code"] else succeed
@@ -270,7 +269,7 @@ def _again(visit: Visit) -> Response:
 def _common(visit: Visit) -> dict[str, Any]:
     resource = visit.resource
     if chosen := visit.authorisation.get("accounts"):
-        resource = _narrowed(resource, chosen)
+        resource = visit.settled(chosen)
     return {
         "asked": asked(visit.call, visit.family, resource, visit.words),
         "app": asking(visit.authorisation),
@@ -280,12 +279,6 @@ def _common(visit: Visit) -> dict[str, Any]:
 
 def _name(visit: Visit, psu_id: str) -> str:
     return (visit.call.state.get("psus", psu_id) or {}).get("name") or psu_id
-
-
-def _narrowed(consent: Document, accounts: list[str]) -> Document:
-    access = consent.get("access") or {}
-    kept = {name: [entry for entry in entries if entry.get("iban") in accounts] for name, entries in access.items()}
-    return {**consent, "accounts": accounts, "access": kept}
 
 
 def _field(form: Form, name: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xs2a_sandbox.bank.handlers.access import gives, is_bank_offered
 from xs2a_sandbox.bank.handlers.bookings import entries
 from xs2a_sandbox.bank.handlers.schedule import is_instant
 from xs2a_sandbox.bank.handlers.signing import Family, members
@@ -20,6 +21,8 @@ _KINDS = {
     "cross-border-credit-transfers": "cross_border",
     "target-2-payments": "target_2",
 }
+_RIGHTS = (("balances", "balances"), ("transactions", "transactions"), ("ownerName", "owner_name"))
+"""Rights on accounts, and the texts that say them."""
 _SERVICES = {"bulk-payments": "bulk", "periodic-payments": "periodic"}
 _FREQUENCIES = {
     "daily": "daily",
@@ -77,17 +80,15 @@ def accounts_of(call: Call, ibans: Sequence[str], say: Words) -> list[dict[str, 
 
 
 def _consent(call: Call, consent: Mapping[str, Any], say: Words) -> list[Row]:
-    access = consent.get("access")
-    kinds = [say("account_details")]
-    if access is None or access.get("balances"):
-        kinds.append(say("balances"))
-    if access is None or access.get("transactions"):
-        kinds.append(say("transactions"))
+    kinds = [say("account_details"), *(say(text) for right, text in _RIGHTS if gives(consent.get("access"), right))]
+    accounts = [(one["name"], one["spaced"]) for one in accounts_of(call, consent["accounts"], say)]
+    if not accounts:
+        accounts = [(say("accounts_chosen" if is_bank_offered(consent) else "accounts_all"), "")]
     often = consent["frequencyPerDay"]
     until = consent["validUntil"]
     times = say.counted("up_to_once_a_day", "up_to_times_a_day", often)
     return [
-        Row(say("accounts"), [(one["name"], one["spaced"]) for one in accounts_of(call, consent["accounts"], say)]),
+        Row(say("accounts"), accounts),
         Row(say("shared"), [(", ".join(kinds), "")]),
         Row(say("until"), [(say("until_withdrawn") if until.startswith(_FOREVER) else say.day(until), "")]),
         Row(say("often"), [(say("again"), times)] if consent["recurringIndicator"] else [(say("once"), "")]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from xs2a_sandbox.bank.handlers.access import is_bank_offered, of_signers, settled
 from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin, gives_way, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable
 from xs2a_sandbox.bank.handlers.consents import status_of
@@ -80,8 +81,20 @@ class Visit:
             self.family.name == "consent"
             and resource.get("consentStatus") == "received"
             and not self.signed
-            and len(resource["accounts"]) > 1
+            and len(self.offered) > 1
         )
+
+    @property
+    def offered(self) -> list[str]:
+        """The accounts that a consent may cover; where it names none, those of the customer who has logged in."""
+        resource, psu = self.resource, self.authorisation.get("psuId")
+        if is_bank_offered(resource) and psu and self.authorisation.get("signedIn"):
+            return of_signers(resource, self.call.state.all("accounts"), [psu])
+        return list(resource["accounts"])
+
+    def settled(self, ibans: list[str]) -> Document:
+        """The consent for just these accounts."""
+        return settled(self.resource, self.call.state.all("accounts"), ibans)
 
     @property
     def signed(self) -> list[str]:
