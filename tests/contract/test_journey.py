@@ -12,7 +12,7 @@ from requests.adapters import HTTPAdapter
 
 from tests.contract import bodies, facts
 from tests.contract.conftest import Sandbox
-from tests.contract.doors import BANK
+from tests.contract.doors import BANK, MITMPROXY, WIRES
 from xs2a_sandbox.testing.in_process import LoopThread
 from xs2a_sandbox.testing.sandbox import requests_adapter
 
@@ -47,10 +47,11 @@ class App:
         self._session.close()
 
 
-@pytest.fixture(params=["proxy", "tls-proxy", "direct", "direct with a prefix", "tls", "process"])
+@pytest.fixture(params=[*WIRES, "direct with a prefix", "process"])
 def app(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[App]:
-    addresses = sandbox.addresses
-    if request.param == "process":
+    door = request.param.removeprefix(MITMPROXY)
+    addresses = sandbox.addresses if door == request.param else sandbox.through_mitmproxy
+    if door == "process":
         loop = LoopThread()
         app = App(f"http://{BANK}", adapter=requests_adapter(sandbox.engine.answer, loop))
         yield app
@@ -63,7 +64,7 @@ def app(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[App]:
         "direct": (addresses.direct, None),
         "direct with a prefix": (f"{addresses.direct}/xs2a/rest", None),
         "tls": (str(addresses.tls), None),
-    }[request.param]
+    }[door]
     app = App(base, proxy=proxy, ca_file=str(addresses.ca_file))
     yield app
     app.close()

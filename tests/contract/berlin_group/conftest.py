@@ -82,7 +82,8 @@ class Tpp:
 
 
 DIALECT = "berlin-group-1.3"
-DOORS = ("direct", "tls", "proxy", "tls-proxy", "process")
+THROUGH_MITMPROXY = ("mitmproxy-tls", "mitmproxy-proxy", "mitmproxy-tls-proxy")
+DOORS = ("direct", "tls", "proxy", "tls-proxy", *THROUGH_MITMPROXY, "process")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -93,6 +94,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Serving]:
     with serving.served(tmp_path_factory.mktemp("bank"), "--dialect", DIALECT) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def served_by_mitmproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Serving]:
+    flags = ("--dialect", DIALECT, "--proxy-engine", "mitmproxy")
+    with serving.served(tmp_path_factory.mktemp("bank"), *flags) as one:
         yield one
 
 
@@ -113,7 +121,8 @@ def tpp(request: pytest.FixtureRequest) -> Iterator[Tpp]:
 def _client(door: str, fixture: Callable[[str], Any]) -> httpx.Client:
     if door == "process":
         return httpx.Client(base_url="http://bank.example", transport=fixture("in_process"))
-    bank = fixture("served")
+    bank = fixture("served_by_mitmproxy" if door in THROUGH_MITMPROXY else "served")
+    door = door.removeprefix("mitmproxy-")
     urls = {"direct": bank.direct, "tls": bank.tls, "proxy": "http://bank.example", "tls-proxy": "https://bank.example"}
     trust = ssl.create_default_context(cafile=bank.ca_file)
     proxy = bank.proxy if "proxy" in door else None
