@@ -1,11 +1,20 @@
 """Payments, in process: what the readings say, and what bodies can hide."""
 
+import json as jsonlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract import bodies, facts
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Client, an_engine, cassette
+from tests.support.rehearsal import APART, ONE, OWN, Stage, Thing, a_stage
+from xs2a_sandbox.bank.handlers.bookings import movements
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.target import split_target
 
 
 @pytest.fixture
@@ -141,3 +150,102 @@ def test_reads_of_all_other_payments_change_nothing(client: Client, product: str
     assert client.get(path).json()["transactionStatus"] == "RCVD"
     assert client.engine.store.read("default", "payments", answer.json()["paymentId"]) == held
     assert client.engine.store.counts() == before
+
+
+# -- what other dialects say
+
+
+def own(directory: Path, **options: Any) -> Stage:
+    """A bank whose single payments have no schema, and which tells what was sent."""
+    said = jsonlib.dumps({"service": "payments", **options})
+    text = f"""
+        rules:
+          - {{id: ours, match: {{operation: initiate-payment}}, require: none,
+              handler: payments.initiate, with: {said}}}
+          - {{id: read, match: {{operation: payment-record}}, handler: payments.read, with: {{}}, answers: {{}},
+              respond: {{body: {{merge: ["{{{{ result.sent }}}}"]}}}}}}
+    """
+    return a_stage(layers=cassette(directory, text))
+
+
+@pytest.mark.parametrize(
+    ("changes", "member"),
+    [
+        ({"remittanceInformationStructured": "RF18"}, "remittanceInformationStructured"),
+        ({"creditorAddress": {"townName": "Wien", "country": "AT"}}, "creditorAddress"),
+        ({"ultimateDebtor": "Carla"}, "ultimateDebtor"),
+    ],
+)
+def test_all_members_are_read_as_they_were_sent(tmp_path: Path, changes: dict[str, Any], member: str) -> None:
+    stage = own(tmp_path)
+    thing = stage.payment(**changes)
+    assert stage.client.get(thing.path).json()[member] == changes[member]
+
+
+def test_a_preconfigured_payment_is_read_without_what_the_sandbox_keeps_of_it(tmp_path: Path) -> None:
+    stage = own(tmp_path)
+    ((id, payment),) = facts.payments("PDNG")
+    thing = Thing("payment", f"/v1/{payment['service']}/{payment['product']}/{id}")
+    stage.begin(Thing("cancellation", thing.path), None)
+    assert not stage.client.get(thing.path).json().keys() & {"service", "product", "cancellationAuthorisations"}
+
+
+@pytest.mark.parametrize("executed", ["ACSP", "ACSC", "ACCC"])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_payment_ends_in_the_state_of_the_dialect(tmp_path: Path, executed: str, later: bool) -> None:
+    stage = own(tmp_path, executed=executed)
+    thing = stage.payment(**({"requestedExecutionDate": stage.day(3)} if later else {}))
+    stage.sign(thing)
+    if later:
+        assert stage.status(thing) == "ACTC"
+        stage.move(days=3)
+    assert stage.status(thing) == executed
+
+
+@pytest.mark.parametrize(("apart", "begun"), [(True, 0), (False, 1)])
+def test_a_bank_need_not_heed_the_wish_to_authorise_apart(tmp_path: Path, apart: bool, begun: int) -> None:
+    stage = own(tmp_path, apart=apart)
+    assert len(stage.client.get(stage.payment(headers=APART).starts).json()["authorisationIds"]) == begun
+
+
+def test_without_a_debtor_the_first_account_of_the_customer_pays(tmp_path: Path) -> None:
+    stage = own(tmp_path)
+    body = {**bodies.payment(bodies.SEPA), "debtorAccount": None}
+    answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body, headers={"PSU-ID": ONE})
+    assert answer.status == 200, answer.body
+    (payment,) = stage.kept("payments").values()
+    assert payment["debtorAccount"] == {"iban": next(iban for iban, a in facts.accounts().items() if a["psuId"] == ONE)}
+
+    answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body)
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", "/debtorAccount")
+
+
+def test_a_list_of_payments_of_two_currencies_is_not_added_up(tmp_path: Path) -> None:
+    stage = own(tmp_path, bulk="payments", service="bulk-payments")
+    entries = [
+        {
+            "instructedAmount": {"currency": currency, "amount": "1.00"},
+            "creditorAccount": {"bban": "1"},
+            "creditorName": "A",
+        }
+        for currency in ("EUR", "CHF", "CHF")
+    ]
+    body = {"debtorAccount": {"iban": OWN[ONE][0]}, "payments": entries, "batchBookingPreferred": True}
+    id = stage.client.post(f"/v1/{bodies.SEPA}", json=body).json()["paymentId"]
+    assert stage.kept("payments")[id]["instructedAmount"] is None
+
+    call = Call(Request("GET", "/"), split_target("/"), Session("default", ""), Clock(), stage.transaction())
+    stage.change("payments", id, authorised=stage.day(0))
+    stage.change("_moving", id)
+    call.state = stage.transaction()
+    account = facts.accounts()[OWN[ONE][0]]
+    moved = {m.record["transactionId"].rpartition("-")[2]: m.record for m in movements(call, OWN[ONE][0], account)}
+    assert {name: record["batchNumberOfTransactions"] for name, record in moved.items()} == {"EUR": 1, "CHF": 2}
+
+
+@pytest.mark.parametrize("payments", [None, [], {}, ["x"]])
+def test_a_bulk_without_a_list_of_payments_is_refused(tmp_path: Path, payments: Any) -> None:
+    stage = own(tmp_path, bulk="payments")
+    body = {"debtorAccount": {"iban": OWN[ONE][0]}, "payments": payments}
+    answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body)
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", "/payments")

@@ -205,3 +205,9 @@ def test_what_is_authorised_needs_no_other(tpp: Tpp) -> None:
     path = start(tpp, "payment")
     assert done(tpp, path, "oskar") == "finalised"
     assert said(tpp.request("POST", path, headers={**EMBEDDED, "PSU-ID": "oskar"})) == (409, "STATUS_INVALID")
+
+
+def test_a_consent_needs_a_method(tpp: Tpp) -> None:
+    headers, body = {**EMBEDDED, "PSU-ID": "nora"}, {"psuData": {"password": "nordlicht"}}
+    answer = tpp.request("POST", start(tpp, "consent", "nora"), json=body, headers=headers)
+    assert said(answer) == (400, "SCA_METHOD_UNKNOWN")
