@@ -259,8 +259,8 @@ def _newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict
         raise BankError("format-error", expected=f"entryReferenceFrom must be that of an entry; there is none {since}")
     if since is None and call.query.get("deltaList") == "true" and last:
         since = last["newest"]
-    known = next((position for position, name in enumerate(names) if since in name), len(booked)) if since else None
-    return {**entries, "booked": booked[:known]}
+    end = next((position for position, name in enumerate(names) if since in name), len(booked)) if since else None
+    return {**entries, "booked": booked[:end]}
 
 
 def _index(call: Call) -> str:
@@ -273,7 +273,7 @@ def _is_further(call: Call) -> bool:
 
 
 def _page_size(call: Call) -> int | None:
-    """How many entries a page has; None for all. Raises BankError."""
+    """The number of entries on a page; None for all. Raises BankError."""
     size: int | None = call.options.get("page_size")
     if call.options.get("items_per_page") and "itemsPerPage" in call.query:
         return _whole_number(call, "itemsPerPage")
@@ -381,7 +381,7 @@ def check_right(call: Call, consent: Document, right: str, account: Mapping[str,
 
 
 def _id(call: Call, iban: str, account: Document) -> str:
-    """What paths call the account."""
+    """The name of the account in paths."""
     if call.options["identified_by"] == "iban":
         return iban
     return str(account.get("resourceId") or uuid5(NAMESPACE_URL, f"iban:{iban}"))

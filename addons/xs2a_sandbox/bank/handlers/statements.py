@@ -206,7 +206,8 @@ def _mt940_entry(entry: Document) -> Iterator[str]:
     yield f":61:{_day(value)}{_day(day)[2:]}{'C' if pays else 'D'}{amount}NTRF{reference}//{bank}"
     words = {"IBAN": other.get("iban"), "NAME": name, "REMI": entry.get("remittanceInformationUnstructured")}
     text = "".join(f"/{word}/{_swift(value)}" for word, value in words.items() if value)
-    yield from ("".join(line) for line in batched(f":86:{text}", _LINE, strict=False))
+    if text:
+        yield from ("".join(line) for line in batched(f":86:{text}", _LINE, strict=False))
 
 
 def _balance(statement: _Statement, amount: Decimal, day: str) -> str:
