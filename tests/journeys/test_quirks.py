@@ -295,3 +295,102 @@ def test_rules_for_operations_of_other_dialects_are_left_out(tmp_path: Path, mon
     engine = build(config.load({"quirk": ("mine",), "dialect": "bank", "state": "memory:"}, {}, tmp_path))
     assert "account-list" in [rule.id for rule in engine.interface.rules]
     assert "card-account-list" not in [rule.id for rule in engine.interface.rules]
+
+
+# -- the same at a bank that speaks as the Berlin Group publishes it
+
+OSKARS = "7b1f0a52-6c3d-4e8f-9a10-2d4c6e8f0b01"
+TRANSACTIONS = "/v1/accounts/3d9a81b3-a47d-4130-8765-a9c0ff861b02/transactions"
+SINCE = {"dateFrom": "2020-01-01"}
+
+
+@pytest.fixture(scope="module")
+def berlin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    banks = [{"url": f"https://{name}.example", "hosts": [f"{name}.example"], "quirk": [name]} for name in quirks()]
+    folder = tmp_path_factory.mktemp("berlin")
+    with served(folder, "--dialect", "berlin-group-1.3", settings={"banks": banks}) as serving:
+        yield serving
+
+
+def at(serving: Serving, name: str) -> App:
+    return App(serving.direct, f"{name}.example", uuid4().hex)
+
+
+def shown(app: App, status: str = "booked") -> Any:
+    answer = app.read(TRANSACTIONS, OSKARS, bookingStatus=status, **SINCE)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["transactions"].get(status, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "member", "value"),
+    [
+        ("pending-ids-change", "pending", "transactionId", "PDNG-O-P01"),
+        ("ids-null", "booked", "transactionId", None),
+        ("ids-null", "booked", "entryReference", None),
+        ("ids-zero", "booked", "transactionId", "0"),
+        ("ids-zero", "pending", "entryReference", "0"),
+        ("dates-null", "booked", "bookingDate", None),
+        ("holds-as-booked", "booked", "transactionId", "O-P01"),
+    ],
+)
+def test_of_the_berlin_group_entries(berlin: Serving, name: str, status: str, member: str, value: Any) -> None:
+    usual = shown(at(berlin, "usual"), status)[0]
+    assert usual.get(member, "") != value
+    entry = shown(at(berlin, name), status)[0]
+    assert entry[member] == value
+
+
+def test_of_the_berlin_group_amounts(berlin: Serving) -> None:
+    amount = shown(at(berlin, "usual"))[0]["transactionAmount"]["amount"]
+    assert shown(at(berlin, "three-decimals"))[0]["transactionAmount"]["amount"] == f"{amount}0"
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "code"),
+    [("pending-refused", "both", "FORMAT_ERROR"), ("history-90-days", "booked", "PERIOD_INVALID")],
+)
+def test_of_the_berlin_group_refusals(berlin: Serving, name: str, status: str, code: str) -> None:
+    refused = at(berlin, name).read(TRANSACTIONS, OSKARS, bookingStatus=status, **SINCE)
+    assert (refused.status_code, refused.json()["tppMessages"][0]["code"]) == (400, code)
+    assert at(berlin, "usual").read(TRANSACTIONS, OSKARS, bookingStatus=status, **SINCE).status_code == 200
+
+
+def test_of_the_berlin_group_limits(berlin: Serving) -> None:
+    app = at(berlin, "no-retry-after")
+    alone = {"Consent-ID": OSKARS, "PSU-IP-Address": None}
+    answers = [app.ask("GET", "/v1/accounts", headers=alone) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 429]
+    assert "Retry-After" not in answers[-1].headers
+
+
+def of_petra(app: App, **headers: str) -> tuple[str, requests.Response]:
+    """The id of a new consent for all of Petra's accounts, and the answer."""
+    body = {"access": {"allPsd2": "allAccounts"}, "recurringIndicator": True, "validUntil": "9999-12-31"}
+    body |= {"frequencyPerDay": 4, "combinedServiceIndicator": False}
+    answer = app.ask("POST", "/v1/consents", json=body, headers={"PSU-ID": "petra", **headers})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["consentId"], answer
+
+
+def test_of_the_berlin_group_consents(berlin: Serving) -> None:
+    app = at(berlin, "valid-until-shortened")
+    until = app.read(f"/v1/consents/{of_petra(app)[0]}").json()["validUntil"]
+    assert facts.today(29) <= until <= facts.today(30)
+
+
+@pytest.mark.parametrize("preferred", ["true", "false"])
+def test_of_the_berlin_group_approaches(berlin: Serving, preferred: str) -> None:
+    wish = {"TPP-Redirect-Preferred": preferred}
+    assert of_petra(at(berlin, "decoupled-only"), **wish)[1].headers["ASPSP-SCA-Approach"] == "DECOUPLED"
+    assert of_petra(at(berlin, "usual"), **wish)[1].headers["ASPSP-SCA-Approach"] != "DECOUPLED"
+
+
+@pytest.mark.parametrize(("name", "status"), [("wrong-tan-final", "failed"), ("usual", "psuIdentified")])
+def test_of_the_berlin_group_attempts(berlin: Serving, name: str, status: str) -> None:
+    app = at(berlin, name)
+    _, answer = of_petra(app, **{"TPP-Redirect-Preferred": "false"})
+    path = answer.json()["_links"]["scaStatus"]["href"]
+    wrong = app.ask("PUT", path, json={"psuData": {"password": "wrong"}}, headers={"PSU-ID": "petra"})
+    assert wrong.status_code == 401, wrong.text
+    assert app.ask("GET", path).json()["scaStatus"] == status
