@@ -218,3 +218,13 @@ def test_examples_are_those_of_the_dialect_that_is_spoken(tmp_path: Path) -> Non
     middle = layers.read([[tmp_path / "middle"]], SCHEMAS, NAMED)
     mine = layers.read([[tmp_path / "mine"]], SCHEMAS, NAMED)
     assert [len(one.operations["list"].examples) for one in (middle, mine)] == [1, 0]
+
+
+def test_an_error_that_many_raise_is_told_once(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "mine", {"a.yaml": "cassette: 1\nextends: berlin-group-1.3\nwithout: [consent-unknown]\n"}
+    )
+    (problem,) = layers.check([[folder]], SCHEMAS, NAMED)[1]
+    assert (problem.line, problem.column) == (3, 11)
+    assert problem.text.startswith("this takes out the error consent-unknown, which accounts.list, accounts.read, ")
+    assert problem.text.endswith(" raise")

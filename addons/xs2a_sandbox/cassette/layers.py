@@ -428,6 +428,7 @@ def _errors(
 ) -> Iterator[Problem]:
     """The problems with the cassettes' own table of errors: what handlers raise and it lacks, and names of nothing."""
     raised = set(ENGINE_ERRORS)
+    raisers: dict[str, dict[str, None]] = {}
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
     for by in everybody:
         raising = _raising(by, handlers)
@@ -437,10 +438,13 @@ def _errors(
         for at, name, raises in raising:
             raised |= raises
             for taken in sorted(raises & gone.keys() - errors.keys()):
-                yield gone[taken].problem("extends", f"this takes out the error {taken}, which {name} raises")
+                raisers.setdefault(taken, {})[name] = None
             if lacking := sorted(raises - errors.keys() - ENGINE_ERRORS - CHECK_ERRORS - gone.keys()):
                 text = f"the cassettes do not define the errors that {name} raises: {', '.join(lacking)}"
                 yield by.origin.problem("incomplete", text, at)
+    for taken, names in raisers.items():
+        who = f"{', '.join(names)} raise" if len(names) > 1 else f"{next(iter(names))} raises"
+        yield gone[taken].problem("extends", f"this takes out the error {taken}, which {who}")
     elsewhere = frozenset().union(*(handler.errors for handler in handlers.values()))
     for error in errors.values():
         if error.name not in raised | elsewhere and (hint := did_you_mean(error.name, raised - errors.keys())):
