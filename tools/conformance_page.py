@@ -28,8 +28,8 @@ type Proofs = Mapping[str, Mapping[str, str]]
 """Statement → the tests that carry its mark → where they are skipped, or nothing if they always run."""
 
 
-def statements_of(item: pytest.Item) -> set[str]:
-    return {statement for mark in item.iter_markers("spec") for statement in mark.args}
+def statements_of(item: pytest.Item, mark: str = "spec") -> set[str]:
+    return {statement for one in item.iter_markers(mark) for statement in one.args}
 
 
 def test_name(item: pytest.Item) -> str:
@@ -39,21 +39,22 @@ def test_name(item: pytest.Item) -> str:
 
 @dataclass
 class Marks:
-    """A pytest plugin that collects the marks."""
+    """A pytest plugin that collects the marks of a name."""
 
+    name: str
     proofs: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
             skipped = "; ".join(str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif"))
-            for statement in statements_of(item):
+            for statement in statements_of(item, self.name):
                 tests = self.proofs.setdefault(statement, {})
                 # One case that always runs is enough.
                 tests[test_name(item)] = skipped and tests.get(test_name(item), skipped)
 
 
-def collect() -> Proofs:
-    marks = Marks()
+def collect(mark: str = "spec") -> Proofs:
+    marks = Marks(mark)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         status = pytest.main(["--collect-only", "-qq", f"--rootdir={ROOT}", str(HERE)], plugins=[marks])
@@ -111,14 +112,14 @@ def page(proofs: Proofs) -> str:
         lines += ["", "## Without a test that always runs", "", *(f"- `{id}`" for id in missing)]
     if excused := unbroken():
         lines += ["", "## Without a product that breaks it", "", "| Id | Why |", "|---|---|"]
-        lines += [f"| `{id}` | {_cell(why)} |" for id, why in excused.items()]
+        lines += [f"| `{id}` | {cell(why)} |" for id, why in excused.items()]
     titles = {"statements": "The interface document", "readings": "Our readings, where it is silent"}
     for part, title in titles.items():
         lines += ["", f"## {title}", "", "| Id | Statement | Proven by | Broken by |", "|---|---|---|---:|"]
         lines += [_row(statement, text, proofs) for statement, text in known[part].items()]
     for part, title in {"told": "What no request can check", "later": "Later: known, but not built yet"}.items():
         lines += ["", f"## {title}", "", "| Id | Statement |", "|---|---|"]
-        lines += [f"| `{statement}` | {_cell(text)} |" for statement, text in known[part].items()]
+        lines += [f"| `{statement}` | {cell(text)} |" for statement, text in known[part].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -128,10 +129,10 @@ def _row(statement: str, text: str, proofs: Proofs) -> str:
         for test, skipped in proofs.get(statement, {}).items()
     ]
     count = len(CATALOGUE.get(statement, ())) or "–"
-    return f"| `{statement}` | {_cell(text)} | {'<br>'.join(tests) or '–'} | {count} |"
+    return f"| `{statement}` | {cell(text)} | {'<br>'.join(tests) or '–'} | {count} |"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     return re.sub(r"([|])", r"\\\1", text)
 
 

@@ -95,3 +95,10 @@ def test_every_broken_product_is_noticed_and_no_test_is_in_vain(part: str) -> No
     )
 
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_page_of_the_other_dialect_is_up_to_date_and_every_statement_has_a_test() -> None:
+    command = [sys.executable, "-m", "tools.dialect_conformance", "--check"]
+    checked = subprocess.run(command, cwd=conformance_page.ROOT, capture_output=True, text=True, timeout=300)
+
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -16,6 +16,7 @@ def only(tpp: Tpp, consent: str, **query: str) -> Any:
     return account
 
 
+@pytest.mark.berlin_group("accounts-members")
 def test_an_account_shows_what_there_is_to_say(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccountsWithOwnerName"})
     account, savings = tpp.get("/v1/accounts", consent=id).json()["accounts"]
@@ -42,12 +43,14 @@ def test_an_account_shows_what_there_is_to_say(tpp: Tpp) -> None:
     assert tpp.get(path, consent=id).json() == {"account": account}
 
 
+@pytest.mark.berlin_group("accounts-resource-id")
 def test_an_account_without_a_resource_id_has_one_that_stays(tpp: Tpp) -> None:
     first, second = (only(tpp, tpp.consent({"accounts": [{"iban": OSKAR}]})) for _ in range(2))
 
     assert first["resourceId"] == second["resourceId"] != OSKAR
 
 
+@pytest.mark.berlin_group("accounts-balances")
 def test_balances(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccounts"})
     path = tpp.get("/v1/accounts", consent=id).json()["accounts"][0]["_links"]["balances"]["href"]
@@ -60,6 +63,7 @@ def test_balances(tpp: Tpp) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/accounts", "/v1/accounts/{id}", "/v1/accounts/{id}/transactions"])
+@pytest.mark.berlin_group("accounts-with-balance")
 def test_balances_come_with_what_asks_for_them(tpp: Tpp, path: str) -> None:
     id = tpp.consent({"balances": [{"iban": OSKAR}], "transactions": [{"iban": OSKAR}]})
     target = path.format(id=only(tpp, id)["resourceId"])
@@ -81,6 +85,7 @@ RIGHTS = {
 
 
 @pytest.mark.parametrize("kind", RIGHTS)
+@pytest.mark.berlin_group("accounts-rights")
 def test_only_what_the_consent_is_for_is_shown(tpp: Tpp, kind: str) -> None:
     access, rights = RIGHTS[kind]
     id = tpp.consent(access)
@@ -96,6 +101,7 @@ def test_only_what_the_consent_is_for_is_shown(tpp: Tpp, kind: str) -> None:
         assert answer.status_code == 200 if right in rights else said(answer) == (401, "CONSENT_INVALID")
 
 
+@pytest.mark.berlin_group("accounts-owner-name")
 def test_an_owner_is_named_where_that_is_asked_for(tpp: Tpp) -> None:
     listed = [{"iban": OSKAR}]
     id = tpp.consent({"accounts": [*listed, {"iban": SAVINGS}], "additionalInformation": {"ownerName": listed}})
@@ -105,6 +111,7 @@ def test_an_owner_is_named_where_that_is_asked_for(tpp: Tpp) -> None:
     assert "ownerName" not in second
 
 
+@pytest.mark.berlin_group("accounts-foreign")
 def test_an_account_of_somebody_else_is_unknown(tpp: Tpp) -> None:
     foreign = only(tpp, tpp.consent({"allPsd2": "allAccounts"}, "petra"))["resourceId"]
     id = tpp.consent({"allPsd2": "allAccounts"})
@@ -113,6 +120,7 @@ def test_an_account_of_somebody_else_is_unknown(tpp: Tpp) -> None:
     assert said(tpp.get(f"/v1/accounts/{OSKAR}", consent=id)) == (404, "RESOURCE_UNKNOWN")
 
 
+@pytest.mark.berlin_group("transactions-lists")
 def test_transactions_are_in_the_lists_that_are_asked_for(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     path = only(tpp, id)["_links"]["transactions"]["href"]
@@ -130,6 +138,7 @@ def test_transactions_are_in_the_lists_that_are_asked_for(tpp: Tpp) -> None:
     assert lists("all") == {"booked", "pending", "information"}
 
 
+@pytest.mark.berlin_group("transactions-details")
 def test_an_entry_leads_to_itself(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     account = only(tpp, id)
@@ -141,6 +150,7 @@ def test_an_entry_leads_to_itself(tpp: Tpp) -> None:
     assert details == {name: value for name, value in entry.items() if name != "_links"}
 
 
+@pytest.mark.berlin_group("transactions-date-from")
 def test_a_period_has_to_begin_somewhere(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     path = only(tpp, id)["_links"]["transactions"]["href"]
@@ -150,6 +160,7 @@ def test_a_period_has_to_begin_somewhere(tpp: Tpp) -> None:
 
 
 @pytest.mark.parametrize("access", [{"allPsd2": "allAccounts"}, {"balances": [{"maskedPan": "499999******2002"}]}])
+@pytest.mark.berlin_group("cards")
 def test_a_card_account(tpp: Tpp, access: dict[str, Any]) -> None:
     id = tpp.consent(access)
     (card,) = tpp.get("/v1/card-accounts", consent=id, params={"withBalance": "true"}).json()["cardAccounts"]

@@ -13,6 +13,7 @@ EXPLICIT = {"TPP-Explicit-Authorisation-Preferred": "true"}
 WHOLE = {name: [{"iban": OSKAR, "currency": "EUR"}] for name in ("accounts", "balances", "transactions")}
 
 
+@pytest.mark.berlin_group("consents-created")
 def test_a_consent_is_created_with_its_location_and_links(tpp: Tpp) -> None:
     made = tpp.consents(WHOLE, headers=REDIRECT)
     id = made.json()["consentId"]
@@ -40,6 +41,7 @@ def test_a_consent_is_created_with_its_location_and_links(tpp: Tpp) -> None:
         (EXPLICIT | EMBEDDED, "EMBEDDED", "startAuthorisationWithPsuIdentification"),
     ],
 )
+@pytest.mark.berlin_group("consents-links")
 def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach: str, link: str) -> None:
     made = tpp.consents({"allPsd2": "allAccounts"}, headers=headers)
     apart = link.startswith("start")
@@ -62,6 +64,7 @@ def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach:
         {"accounts": [{"msisdn": "+49 170 0002002"}]},
     ],
 )
+@pytest.mark.berlin_group("consents-access")
 def test_what_was_asked_for_is_given_back(tpp: Tpp, access: dict[str, Any]) -> None:
     id = tpp.consent(access)
     shown = tpp.get(f"/v1/consents/{id}").json()
@@ -74,6 +77,7 @@ def test_what_was_asked_for_is_given_back(tpp: Tpp, access: dict[str, Any]) -> N
 @pytest.mark.parametrize("psu", ["oskar", "petra"])
 @pytest.mark.parametrize("explicit", [False, True])
 @pytest.mark.parametrize("access", [{"allPsd2": "allAccounts"}, {"availableAccounts": "allAccounts"}, {"accounts": []}])
+@pytest.mark.berlin_group("consents-embedded")
 def test_customers_with_one_and_two_methods_authorise(
     tpp: Tpp, psu: str, explicit: bool, access: dict[str, Any]
 ) -> None:
@@ -90,6 +94,7 @@ def test_customers_with_one_and_two_methods_authorise(
     assert tpp.get(f"/v1/consents/{made['consentId']}/status").json()["consentStatus"] == "valid"
 
 
+@pytest.mark.berlin_group("consents-no-method")
 def test_who_has_no_method_cannot_give_a_consent(tpp: Tpp) -> None:
     made = tpp.consents({"allPsd2": "allAccounts"}, headers={"PSU-ID": "nora", **EMBEDDED}).json()
     path = made["_links"]["updatePsuAuthentication"]["href"]
@@ -100,6 +105,7 @@ def test_who_has_no_method_cannot_give_a_consent(tpp: Tpp) -> None:
     assert tpp.get(f"/v1/consents/{made['consentId']}/status").json()["consentStatus"] == "rejected"
 
 
+@pytest.mark.berlin_group("consents-customer")
 def test_the_accounts_are_those_of_the_customer_who_authorises(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccounts"}, "petra")
     ibans = [account["iban"] for account in tpp.get("/v1/accounts", consent=id).json()["accounts"]]
@@ -107,6 +113,7 @@ def test_the_accounts_are_those_of_the_customer_who_authorises(tpp: Tpp) -> None
     assert ibans == [PETRA]
 
 
+@pytest.mark.berlin_group("consents-bank-offered")
 def test_empty_lists_name_the_accounts_once_they_are_known(tpp: Tpp) -> None:
     id = tpp.consent({"accounts": [], "balances": [], "additionalInformation": {"ownerName": []}})
     named = [{"iban": OSKAR, "currency": "EUR"}, {"iban": SAVINGS, "currency": "EUR"}]
@@ -118,6 +125,7 @@ def test_empty_lists_name_the_accounts_once_they_are_known(tpp: Tpp) -> None:
     }
 
 
+@pytest.mark.berlin_group("consents-several-signatories")
 def test_a_joint_account_needs_both_to_sign(tpp: Tpp) -> None:
     made = tpp.consents({"accounts": [{"iban": JOINT}]}, headers={"PSU-ID": "oskar", **EMBEDDED}).json()
     path = f"/v1/consents/{made['consentId']}"
@@ -143,22 +151,27 @@ def test_a_joint_account_needs_both_to_sign(tpp: Tpp) -> None:
         ({"accounts": [{"iban": OSKAR, "currency": "USD"}]}, "FORMAT_ERROR"),
     ],
 )
+@pytest.mark.berlin_group("consents-refused")
 def test_what_cannot_be_asked_for(tpp: Tpp, access: dict[str, Any], code: str) -> None:
     assert said(tpp.consents(access)) == (400, code)
 
 
+@pytest.mark.berlin_group("consents-valid-until")
 def test_a_period_that_is_over_is_refused(tpp: Tpp) -> None:
     assert said(tpp.consents(WHOLE, validUntil="2019-10-10")) == (400, "PERIOD_INVALID")
 
 
+@pytest.mark.berlin_group("consents-one-a-day")
 def test_a_consent_for_one_access_is_for_one_a_day(tpp: Tpp) -> None:
     assert said(tpp.consents(WHOLE, recurringIndicator=False)) == (400, "FORMAT_ERROR")
 
 
+@pytest.mark.berlin_group("consents-foreign-account")
 def test_somebody_elses_account_is_refused(tpp: Tpp) -> None:
     assert said(tpp.consents(WHOLE, headers={"PSU-ID": "petra"})) == (401, "PSU_CREDENTIALS_INVALID")
 
 
+@pytest.mark.berlin_group("consents-terminated")
 def test_a_deleted_consent_is_told_to_have_ended(tpp: Tpp) -> None:
     id = tpp.consent(WHOLE)
 
@@ -169,6 +182,7 @@ def test_a_deleted_consent_is_told_to_have_ended(tpp: Tpp) -> None:
     assert tpp.request("DELETE", f"/v1/consents/{id}").status_code == 204
 
 
+@pytest.mark.berlin_group("consents-one-off")
 def test_a_consent_for_one_access_ends_with_it(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccounts"}, recurringIndicator=False, frequencyPerDay=1)
     account = tpp.get("/v1/accounts", consent=id).json()["accounts"][0]
@@ -178,6 +192,7 @@ def test_a_consent_for_one_access_ends_with_it(tpp: Tpp) -> None:
     assert tpp.get(f"/v1/consents/{id}/status").json()["consentStatus"] == "expired"
 
 
+@pytest.mark.berlin_group("consents-newer")
 def test_a_newer_recurring_consent_ends_the_older_one_of_the_same_customer(tpp: Tpp) -> None:
     older, others, _ = tpp.consent(WHOLE), tpp.consent({"allPsd2": "allAccounts"}, "petra"), tpp.consent(WHOLE)
 
@@ -185,6 +200,7 @@ def test_a_newer_recurring_consent_ends_the_older_one_of_the_same_customer(tpp: 
     assert tpp.get(f"/v1/consents/{others}/status").json()["consentStatus"] == "valid"
 
 
+@pytest.mark.berlin_group("consents-unknown")
 def test_an_unknown_consent_is_another_error_in_the_path_than_in_the_header(tpp: Tpp) -> None:
     unknown = "0cae8c3e-1111-4222-8333-444455556666"
 

@@ -13,11 +13,13 @@ def confirmed(tpp: Tpp, account: dict[str, Any], amount: str, consent: str = "")
 
 
 @pytest.mark.parametrize("account", [{"iban": OSKAR}, {"msisdn": "+49 170 0002002"}, {"maskedPan": "499999******2002"}])
+@pytest.mark.berlin_group("funds")
 def test_an_account_is_known_by_any_of_its_numbers(tpp: Tpp, account: dict[str, str]) -> None:
     assert confirmed(tpp, account, "5283.32").json() == {"fundsAvailable": True}
     assert confirmed(tpp, account, "5283.33").json() == {"fundsAvailable": False}
 
 
+@pytest.mark.berlin_group("funds-refused")
 def test_what_is_unknown(tpp: Tpp) -> None:
     assert said(confirmed(tpp, {"iban": "DE89370400440532013000"}, "1.00")) == (400, "RESOURCE_UNKNOWN")
     assert said(confirmed(tpp, {}, "1.00")) == (400, "FORMAT_ERROR")

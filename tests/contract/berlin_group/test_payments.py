@@ -87,6 +87,7 @@ def booked(tpp: Tpp, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.berlin_group("payments-created")
 def test_a_payment_is_initiated_with_its_authorisation(tpp: Tpp, product: str) -> None:
     made = initiate(tpp, path=f"/v1/payments/{product}")
     id = made.json()["paymentId"]
@@ -116,6 +117,7 @@ def test_a_payment_is_initiated_with_its_authorisation(tpp: Tpp, product: str) -
         ({"TPP-Redirect-Preferred": "true", **EXPLICIT}, "REDIRECT", "startAuthorisation"),
     ],
 )
+@pytest.mark.berlin_group("payments-links")
 def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach: str, link: str) -> None:
     made = tpp.request("POST", SEPA, json=PAYMENT, headers=headers)
     apart = link.startswith("start")
@@ -126,6 +128,7 @@ def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach:
     assert ("scaStatus" in made.json()) is not apart
 
 
+@pytest.mark.berlin_group("payments-decoupled")
 def test_a_decoupled_payment_asks_in_the_app(tpp: Tpp) -> None:
     made = tpp.request("POST", SEPA, json=PAYMENT, headers={"TPP-Decoupled-Preferred": "true", "PSU-ID": "oskar"})
     assert made.json()["scaStatus"] == "started"
@@ -133,6 +136,7 @@ def test_a_decoupled_payment_asks_in_the_app(tpp: Tpp) -> None:
     assert links(made).keys() == {"self", "status", "scaStatus"}
 
 
+@pytest.mark.berlin_group("payments-funds")
 def test_a_payment_that_the_account_cannot_cover_is_rejected(tpp: Tpp) -> None:
     made = initiate(tpp, {**PAYMENT, "instructedAmount": {"currency": "EUR", "amount": "999999.00"}})
     assert (made.status_code, made.json()["transactionStatus"]) == (201, "RCVD")
@@ -151,11 +155,13 @@ def test_a_payment_that_the_account_cannot_cover_is_rejected(tpp: Tpp) -> None:
         (ORDERS, ORDER),
     ],
 )
+@pytest.mark.berlin_group("payments-read")
 def test_a_payment_is_read_as_it_was_sent(tpp: Tpp, path: str, body: dict[str, Any]) -> None:
     own = links(initiate(tpp, body, path))["self"]
     assert tpp.get(own).json() == {**body, "transactionStatus": "RCVD"}
 
 
+@pytest.mark.berlin_group("payments-read")
 def test_a_reference_is_kept(tpp: Tpp) -> None:
     reference = {"reference": "RF18539007547034", "referenceType": "SCOR"}
     own = links(initiate(tpp, {**PAYMENT, "remittanceInformationStructured": reference}))["self"]
@@ -163,11 +169,13 @@ def test_a_reference_is_kept(tpp: Tpp) -> None:
 
 
 @pytest.mark.parametrize("wish", ["true", True, "false", False])
+@pytest.mark.berlin_group("payments-read")
 def test_how_a_bulk_is_booked_is_read_as_a_boolean(tpp: Tpp, wish: Any) -> None:
     made = initiate(tpp, {**BULK, "batchBookingPreferred": wish}, BULKS)
     assert tpp.get(links(made)["self"]).json()["batchBookingPreferred"] is (str(wish).lower() == "true")
 
 
+@pytest.mark.berlin_group("payments-debtor")
 def test_the_debtor_may_be_named_by_another_number(tpp: Tpp) -> None:
     made = initiate(tpp, {**PAYMENT, "debtorAccount": {"msisdn": "+49 170 0002002"}})
     assert tpp.authorise(links(made)["updatePsuAuthentication"], "oskar") == "finalised"
@@ -184,6 +192,7 @@ def test_the_debtor_may_be_named_by_another_number(tpp: Tpp) -> None:
         ({"iban": OSKAR, "currency": "USD"}, (400, "FORMAT_ERROR", "/debtorAccount/currency")),
     ],
 )
+@pytest.mark.berlin_group("payments-debtor")
 def test_a_debtor_that_is_none_is_refused(tpp: Tpp, debtor: Any, expected: tuple[int, str, str]) -> None:
     answer = initiate(tpp, {**PAYMENT, "debtorAccount": debtor})
     assert (*said(answer), answer.json()["tppMessages"][0]["path"]) == expected
@@ -192,6 +201,7 @@ def test_a_debtor_that_is_none_is_refused(tpp: Tpp, debtor: Any, expected: tuple
 # -- executed
 
 
+@pytest.mark.berlin_group("payments-booked")
 def test_an_authorised_payment_is_booked(tpp: Tpp) -> None:
     own = authorised(tpp)
     assert status(tpp, own) == "ACSP"
@@ -202,6 +212,7 @@ def test_an_authorised_payment_is_booked(tpp: Tpp) -> None:
 
 
 @pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.berlin_group("payments-booked")
 def test_a_bulk_is_booked_each_or_as_one(tpp: Tpp, batch: bool) -> None:
     own = authorised(tpp, {**BULK, "batchBookingPreferred": batch}, BULKS)
     entries = booked(tpp, own)
@@ -215,6 +226,7 @@ def test_a_bulk_is_booked_each_or_as_one(tpp: Tpp, batch: bool) -> None:
         }
 
 
+@pytest.mark.berlin_group("payments-periodic")
 def test_a_standing_order_waits_for_its_day(tpp: Tpp) -> None:
     assert status(tpp, authorised(tpp, ORDER, ORDERS)) == "ACTC"
 
@@ -236,10 +248,12 @@ def test_a_standing_order_waits_for_its_day(tpp: Tpp) -> None:
         ("/v1/payments/pigeon-post", PAYMENT, (404, "PRODUCT_UNKNOWN")),
     ],
 )
+@pytest.mark.berlin_group("payments-refused")
 def test_what_is_wrong_is_refused(tpp: Tpp, path: str, body: Any, expected: tuple[int, str]) -> None:
     assert said(initiate(tpp, body, path)) == expected
 
 
+@pytest.mark.berlin_group("payments-unknown")
 def test_an_unknown_payment(tpp: Tpp) -> None:
     for path in (f"{SEPA}/{uuid.uuid4()}", f"{SEPA}/{uuid.uuid4()}/status", f"{SEPA}/{uuid.uuid4()}/authorisations"):
         assert said(tpp.get(path)) == (403, "RESOURCE_UNKNOWN")
@@ -250,6 +264,7 @@ def test_an_unknown_payment(tpp: Tpp) -> None:
 # -- cancelled
 
 
+@pytest.mark.berlin_group("payments-cancelled")
 def test_what_nobody_has_authorised_is_cancelled_at_once(tpp: Tpp) -> None:
     own = links(initiate(tpp))["self"]
     assert tpp.request("DELETE", own).status_code == 204
@@ -257,6 +272,7 @@ def test_what_nobody_has_authorised_is_cancelled_at_once(tpp: Tpp) -> None:
     assert said(tpp.request("DELETE", own)) == (405, "CANCELLATION_INVALID")
 
 
+@pytest.mark.berlin_group("payments-cancellation-authorised")
 def test_what_is_authorised_for_later_is_cancelled_with_an_authorisation(tpp: Tpp) -> None:
     own = authorised(tpp, {**PAYMENT, "requestedExecutionDate": "2999-01-31"})
     answer = tpp.request("DELETE", own, headers=EMBEDDED)
@@ -270,6 +286,7 @@ def test_what_is_authorised_for_later_is_cancelled_with_an_authorisation(tpp: Tp
     assert status(tpp, own) == "CANC"
 
 
+@pytest.mark.berlin_group("payments-not-cancelled")
 def test_what_is_executed_cannot_be_cancelled(tpp: Tpp) -> None:
     assert said(tpp.request("DELETE", authorised(tpp))) == (405, "CANCELLATION_INVALID")
 
@@ -298,6 +315,7 @@ def initiate_xml(tpp: Tpp, text: str, service: str = "payments", media: str = "a
 
 
 @pytest.mark.parametrize(("service", "amounts"), [("payments", ["12.50"]), ("bulk-payments", ["12.50", "7.25"])])
+@pytest.mark.berlin_group("payments-xml")
 def test_a_payment_in_xml_is_read_as_it_was_sent(tpp: Tpp, service: str, amounts: list[str]) -> None:
     text = pain(*amounts)
     made = initiate_xml(tpp, text, service)
@@ -310,6 +328,7 @@ def test_a_payment_in_xml_is_read_as_it_was_sent(tpp: Tpp, service: str, amounts
     assert status(tpp, own) == "ACTC"
 
 
+@pytest.mark.berlin_group("payments-xml-status")
 def test_the_state_of_a_payment_in_xml_is_reported_as_pain_002_to_who_wants_xml(tpp: Tpp) -> None:
     own = links(initiate_xml(tpp, pain("1.00")))["self"]
     answer = tpp.get(f"{own}/status", headers={"Accept": "application/xml"})
@@ -323,6 +342,7 @@ def test_the_state_of_a_payment_in_xml_is_reported_as_pain_002_to_who_wants_xml(
     }
 
 
+@pytest.mark.berlin_group("payments-xml-periodic")
 def test_a_standing_order_in_xml(tpp: Tpp) -> None:
     boundary = uuid.uuid4().hex
     order = '{"startDate": "2999-02-05", "frequency": "Monthly", "dayOfExecution": "5"}'
@@ -348,10 +368,12 @@ def test_a_standing_order_in_xml(tpp: Tpp) -> None:
         (pain("1.00").replace(OSKAR, "DE89370400440532013000"), "application/xml", (400, "RESOURCE_UNKNOWN")),
     ],
 )
+@pytest.mark.berlin_group("payments-xml-refused")
 def test_wrong_xml_is_refused(tpp: Tpp, text: str, media: str, expected: tuple[int, str]) -> None:
     assert said(initiate_xml(tpp, text, media=media)) == expected
 
 
+@pytest.mark.berlin_group("payments-xml-refused")
 def test_json_is_no_xml_and_xml_no_json(tpp: Tpp) -> None:
     usual = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.7"}
     for path, media in ((SEPA, "application/xml"), ("/v1/payments/pain.001-sepa-credit-transfers", "application/json")):

@@ -33,6 +33,7 @@ def tags(text: str, name: str) -> list[str]:
     return [element.text or "" for element in root.iter() if element.tag.endswith("}" + name)]
 
 
+@pytest.mark.berlin_group("statements-camt-053")
 def test_camt_053_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
     entries = booked(asked(tpp, consent))
     answer = asked(tpp, consent, "application/xml")
@@ -60,6 +61,7 @@ def test_camt_053_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.berlin_group("statements-camt-052")
 def test_pending_entries_come_as_camt_052(tpp: Tpp, consent: str) -> None:
     text = asked(tpp, consent, "application/xml", bookingStatus="both").text
 
@@ -68,6 +70,7 @@ def test_pending_entries_come_as_camt_052(tpp: Tpp, consent: str) -> None:
     assert set(tags(text, "Sts")) == {"BOOK", "PDNG"}
 
 
+@pytest.mark.berlin_group("statements-mt940")
 def test_mt940_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
     entries = booked(asked(tpp, consent))
     answer = asked(tpp, consent, "text/plain")
@@ -86,6 +89,7 @@ def test_mt940_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
     assert answer.text.isascii()
 
 
+@pytest.mark.berlin_group("statements-balance")
 def test_a_period_ends_with_the_balance_of_its_last_day(tpp: Tpp, consent: str) -> None:
     entries = booked(asked(tpp, consent))
     day = entries[5]["bookingDate"]
@@ -105,15 +109,18 @@ def test_a_period_ends_with_the_balance_of_its_last_day(tpp: Tpp, consent: str) 
         ("application/*", "application/json"),
     ],
 )
+@pytest.mark.berlin_group("statements-accept")
 def test_the_tpp_chooses_the_format(tpp: Tpp, consent: str, accept: str, media: str) -> None:
     assert asked(tpp, consent, accept).headers["content-type"].partition(";")[0] == media
 
 
 @pytest.mark.parametrize("accept", ["application/pdf", "application/json;q=0", "text/html"])
+@pytest.mark.berlin_group("statements-406")
 def test_another_format_is_refused(tpp: Tpp, consent: str, accept: str) -> None:
     assert said(asked(tpp, consent, accept)) == (406, "REQUESTED_FORMATS_INVALID")
 
 
+@pytest.mark.berlin_group("pages")
 def test_pages_lead_through_all_entries(tpp: Tpp, consent: str) -> None:
     whole = booked(asked(tpp, consent))
     answer, seen = asked(tpp, consent, itemsPerPage="25"), []
@@ -130,6 +137,7 @@ def test_pages_lead_through_all_entries(tpp: Tpp, consent: str) -> None:
     assert said(asked(tpp, consent, itemsPerPage="none")) == (400, "FORMAT_ERROR")
 
 
+@pytest.mark.berlin_group("entry-reference-from")
 def test_what_is_newer_than_an_entry(tpp: Tpp, consent: str) -> None:
     entries = booked(asked(tpp, consent))
 
@@ -137,6 +145,7 @@ def test_what_is_newer_than_an_entry(tpp: Tpp, consent: str) -> None:
     assert said(asked(tpp, consent, entryReferenceFrom="nothing")) == (400, "FORMAT_ERROR")
 
 
+@pytest.mark.berlin_group("delta-list")
 def test_what_is_newer_than_the_last_report(tpp: Tpp, consent: str) -> None:
     assert len(booked(asked(tpp, consent, deltaList="true"))) == 60
     assert booked(asked(tpp, consent, deltaList="true")) == []
