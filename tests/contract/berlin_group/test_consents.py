@@ -228,6 +228,7 @@ def approved(tpp: Tpp, link: str, **choices: str) -> None:
         ({"accounts": [{"iban": OSKAR}, {"iban": SAVINGS}]}, [SAVINGS]),
     ],
 )
+@pytest.mark.berlin_group("consents-page")
 def test_on_the_page_the_customer_chooses_where_there_is_a_choice(
     tpp: Tpp, access: dict[str, Any], seen: list[str]
 ) -> None:
@@ -252,6 +253,7 @@ def test_on_the_page_the_customer_chooses_where_there_is_a_choice(
         ),
     ],
 )
+@pytest.mark.berlin_group("consents-page")
 def test_the_page_says_what_is_asked_for(tpp: Tpp, access: dict[str, Any], said: str) -> None:
     made = tpp.consents(access, headers=REDIRECT).json()
     assert said in tpp.http.get(made["_links"]["scaRedirect"]["href"]).text
