@@ -1,5 +1,6 @@
 """Consents, in process: what the readings say, and what bodies can hide."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine
+from tests.support.rehearsal import ONE, OWN, a_stage, with_options
 from xs2a_sandbox.clock import Clock
 
 
@@ -117,3 +119,24 @@ def test_last_days(client: Client, day: str | int) -> None:
         client.post("/v1/consents", json=bodies.consent(**facts.dated({"validUntil": day}))).json()["consentStatus"]
         == "valid"
     )
+
+
+KINDS = {"create-consent": {"kinds": ["allPsd2"], "status": {"named": "received", "all": "received"}}}
+
+
+def test_only_the_kinds_of_access_that_are_listed_are_offered(tmp_path: Path) -> None:
+    client = a_stage(layers=with_options(tmp_path, KINDS)).client
+
+    offered = client.post("/v1/consents", json=bodies.consent(access={"allPsd2": "allAccounts"}))
+    other = client.post("/v1/consents", json=bodies.consent(access={"availableAccounts": "allAccounts"}))
+    assert (offered.status, offered.json()["consentStatus"]) == (200, "received")
+    assert (other.status, other.error["code"], other.error["path"]) == (400, "PARAMETER_NOT_SUPPORTED", "/access")
+
+
+def test_an_older_consent_stays_valid_where_the_dialect_says_so(tmp_path: Path) -> None:
+    for ends, status in ((True, "expired"), (False, "valid")):
+        stage = a_stage(layers=with_options(tmp_path, {"create-consent": {"ends_older": ends}}))
+        older, newer = (stage.consent(*OWN[ONE], recurringIndicator=True) for _ in range(2))
+        stage.sign(older)
+        stage.sign(newer)
+        assert (stage.status(older), stage.status(newer)) == (status, "valid")
