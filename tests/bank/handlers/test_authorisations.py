@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract import bodies
-from tests.support.engine_client import Answer, Client, an_engine
+from tests.support.engine_client import NO_BODY, Answer, Client, an_engine, speaking
 from tests.support.rehearsal import (
     APP_ONLY,
     DECOUPLED,
@@ -585,3 +585,40 @@ def test_many_at_once(stage: Stage) -> None:
         return await asyncio.gather(*asked)
 
     assert sorted(answer.status for answer in asyncio.run(all_at_once())) == [200, *[409] * 19]
+
+
+# -- other habits
+
+
+@pytest.fixture
+def habits(tmp_path: Path) -> Client:
+    options = "family: payment, sca: embedded, expires_after: 60, decides_after: null, confirmation: false"
+    (tmp_path / "habits.yaml").write_text(
+        "cassette: 1\nrules: [{id: habits, match: {operation: start-payment-authorisation}, "
+        f"handler: authorisations.start, with: {{{options}, encrypted_passwords: true, oauth: true}}}}]\n"
+    )
+    return Client(speaking("berlin-group-1.3", tmp_path))
+
+
+def begun(client: Client, psu: str, json: Any = NO_BODY, **headers: str) -> Answer:
+    body = {
+        "debtorAccount": {"iban": "DE47999888770000200002"},
+        "instructedAmount": {"currency": "EUR", "amount": "1.00"},
+        "creditorAccount": {"iban": "DE65999777660000001000"},
+        "creditorName": "Berta",
+    }
+    path = client.post("/v1/payments/sepa-credit-transfers", json=body).headers["location"]
+    return client.post(f"{path}/authorisations", json=json, headers={"PSU-ID": psu, **headers})
+
+
+def test_an_encrypted_password_is_taken_for_right(habits: Client) -> None:
+    password = {"psuData": {"encryptedPassword": "whatever"}}
+    assert begun(habits, "oskar", password).json()["scaStatus"] == "scaMethodSelected"
+    assert begun(habits, "petra", password).status == 401
+    assert begun(habits, "oskar", {"psuData": {"additionalPassword": "x"}}).status == 400
+
+
+def test_a_bank_with_oauth_names_its_link(habits: Client) -> None:
+    links = begun(habits, "oskar", **{"TPP-Redirect-Preferred": "true"}).json()["_links"]
+    assert links.keys() == {"scaOAuth", "scaStatus"}
+    assert "/sca/payments?payment_id=" in links["scaOAuth"]["href"]
