@@ -15,6 +15,7 @@ from xs2a_sandbox.bank import Bank, Banks, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare.states import Thing, ToldState
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine
@@ -46,6 +47,7 @@ def engine(folder: Path) -> Engine:
         MemoryStore(),
         testdata.load([data if data.exists() else bundled("cassettes") / "testdata.yaml"]),
         limits=limits(),
+        clock=Clock(frozen=START),
     )
 
 

@@ -35,6 +35,7 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.learning.as_recorded import RecordedRule, as_recorded
 from xs2a_sandbox.recording.learning.asked import Asked, asked
+from xs2a_sandbox.recording.learning.by_effects import MAKES, by_effects
 from xs2a_sandbox.recording.learning.changes import OperationChange, change
 from xs2a_sandbox.recording.learning.courses import Courses, courses
 from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
@@ -137,16 +138,8 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
     _learn_options(draft, interface)
     draft.data = _data(tape, draft)
     _learn_operations(draft, interface, told, schemas)
-    learned = {id: one.value for id, one in draft.operations.items()}
-    for made in draft.operations.values():
-        made.value = {key: value for key, value in made.value.items() if key not in _SAID}
-    usual = _rehearsed(draft, tape, schemas, told)
-    for id, made in draft.operations.items():
-        outcomes = [two for one, two in zip(exchanges, usual, strict=True) if one.succeeded and _is(one, id)]
-        if all(one.is_same for one in outcomes):
-            made.unknown = []
-        else:
-            made.value = learned[id]
+    _keep_usual(draft, tape, schemas, told)
+    _make_by_effects(draft, interface, _rehearsed(draft, tape, schemas, told))
     _learn_errors(draft, interface, _rehearsed(draft, tape, schemas, told))
     draft.rehearsed = _rehearsed(draft, tape, schemas, told)
     draft.rules = list(as_recorded(_unsaid(exchanges, draft.rehearsed), _consents(exchanges)))
@@ -228,13 +221,38 @@ def _learn_options(draft: _Draft, interface: Interface) -> None:
     approaches = [(approach, one.place) for one in draft.exchanges if (approach := _approach(one))]
     if approaches:
         (most, _), *others = Counter(approach for approach, _ in approaches).most_common()
+        at = [at for one, at in approaches if one == most]
         if usual - {most, None}:
-            draft.options["authorisations.start"] = {"sca": most}, [at for one, at in approaches if one == most]
+            draft.options["authorisations.start"] = {"sca": most}, at
+        if most == "redirect" and any(_shows(one, "scaOAuth") for one in draft.exchanges):
+            draft.options["authorisations.start"] = {"sca": most, "oauth": True}, at
         draft.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
     makers = [one for one in interface.operations.values() if one.behaviour.handler == "consents.create"]
     if any((one.behaviour.options or {}).get("reuse") for one in makers):
         # What is recorded is one bank's own: no consent stands ready for requests that name an account.
         draft.options["consents.create"] = {"reuse": False}, []
+    deletes = [one for one in interface.operations.values() if one.behaviour.handler == "consents.delete"]
+    keeps = any((one.behaviour.options or {}).get("keeps") for one in deletes)
+    gone = _told_after_delete(draft.exchanges)
+    if gone and keeps != gone[0].succeeded:
+        draft.options["consents.delete"] = {"keeps": gone[0].succeeded}, [one.place for one in gone]
+
+
+def _told_after_delete(exchanges: Sequence[Asked]) -> list[Asked]:
+    """What was answered to questions for consents that had been deleted."""
+    deleted: set[str] = set()
+    told = []
+    for one in exchanges:
+        id = one.parameters.get("consentId", "")
+        if one.operation and one.operation.behaviour.handler == "consents.status" and id in deleted:
+            told.append(one)
+        if one.entry.method == "DELETE" and one.succeeded:
+            deleted.add(id)
+    return told
+
+
+def _shows(one: Asked, link: str) -> bool:
+    return isinstance(one.answer, dict) and isinstance(one.answer.get("_links"), dict) and link in one.answer["_links"]
 
 
 _STEPS = {
@@ -265,6 +283,40 @@ def _learn_operations(draft: _Draft, interface: Interface, told: Courses, schema
         own = [one for one in draft.exchanges if one.operation is operation]
         if own:
             draft.operations[operation.id] = change(operation, own, makers, NAMED, told, schemas)
+
+
+def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> None:
+    """Takes back what was learned of answers where the documented ones are the same, or nearer."""
+    learned = {id: one.value for id, one in draft.operations.items()}
+    usual = {id: {key: one for key, one in value.items() if key not in _SAID} for id, value in learned.items()}
+    outcomes = []
+    for values in (usual, learned):
+        for id, made in draft.operations.items():
+            made.value = values[id]
+        outcomes.append(_rehearsed(draft, tape, schemas, told))
+    for id, made in draft.operations.items():
+        before, after = (
+            [two for one, two in zip(draft.exchanges, ones, strict=True) if _is(one, id)] for ones in outcomes
+        )
+        is_same = all(two.is_same for two in before if two.recorded.status < 400)
+        if is_same or sum(bool(two.unlike) for two in before) < sum(bool(two.unlike) for two in after):
+            made.value, made.unknown = usual[id], []
+
+
+def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
+    """Lets effects make what the bank has made and a handler refuses to."""
+    for id, made in draft.operations.items():
+        operation = interface.operations[id]
+        pairs = [
+            pair for pair in zip(draft.exchanges, rehearsed, strict=True) if pair[0].succeeded and _is(pair[0], id)
+        ]
+        if operation.behaviour.handler not in MAKES or not any(outcome.error for _, outcome in pairs):
+            continue
+        for one, outcome in pairs:
+            if outcome.error:
+                reason = f"the handler {operation.behaviour.handler} refuses what was asked with {outcome.error}"
+                made.unknown.append(f"{one.request} ({one.place}): {reason}, so effects answer in its place")
+        made.value = by_effects(operation, made.value, [one for one, _ in pairs], interface.operations)
 
 
 def _is(one: Asked, id: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.compare import steps
 from xs2a_sandbox.compare.comparison import Comparison
 from xs2a_sandbox.compare.states import STATES, Move, ToldState
@@ -40,7 +41,8 @@ def rehearse(
     entries: Sequence[Exchange], interface: Interface, schemas: Schemas, data: TestData, courses: Courses
 ) -> list[Rehearsed]:
     """The recording's requests in their order, with the dialect's own ids and the customer's decisions."""
-    engine = Engine(Banks(Bank(interface, schemas)), MemoryStore(), data, limits=USUAL)
+    clock = Clock(frozen=entries[0].time) if entries else REAL
+    engine = Engine(Banks(Bank(interface, schemas)), MemoryStore(), data, limits=USUAL, clock=clock)
     told: list[LogEntry] = []
     engine.on_exchange = told.append
 

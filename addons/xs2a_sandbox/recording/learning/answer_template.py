@@ -26,7 +26,7 @@ _SHORTEST = 6
 class Sample:
     """An answer, and what of it has a name: `ids` are expressions by text, `echoes` expressions by place and value.
 
-    `state` is the one that it tells, as the documented dialect calls it.
+    `state` is the one that it tells, as the documented dialect calls it; `origin` is how links to the bank begin.
     """
 
     place: str
@@ -34,6 +34,7 @@ class Sample:
     ids: Mapping[str, str]
     echoes: Mapping[tuple[str, str], str]
     state: str | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,9 @@ def _written(sample: Sample, value: Any, place: str) -> Any:
         return f"{{{{ {sample.ids[value]} }}}}"
     if len(value) >= _SHORTEST and (echo := sample.echoes.get(("", exactly(value)))) is not None:
         return f"{{{{ {echo} }}}}"
-    return "".join(_piece(piece, sample.ids, "/" in value) for piece in _DELIMITERS.split(value))
+    start = sample.origin if sample.origin and value.startswith(f"{sample.origin}/") else ""
+    pieces = _DELIMITERS.split(value.removeprefix(start))
+    return ("{{ session.url }}" if start else "") + "".join(_piece(one, sample.ids, "/" in value) for one in pieces)
 
 
 def _piece(piece: str, ids: Mapping[str, str], is_link: bool) -> str:

@@ -10,11 +10,13 @@ from typing import Any
 from xs2a_sandbox.cassette import Operation
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.cassette.work import WORK, Work
 from xs2a_sandbox.compare.states import STATES, told
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.http.body import Content
+from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, learned_text, named
 from xs2a_sandbox.recording.learning.asked import MADE, Asked
@@ -97,6 +99,12 @@ def _require(operation: Operation, exchanges: Sequence[Asked], schemas: Schemas)
                 if key is not None:
                     spec[part][key] = None
                     lifted = True
+            elif part == "headers" and not all(constraint.fits(_values(one, part, name)) for one in exchanges):
+                spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # what every request must bring
+                lifted = True
+        if step.that and not all(step.that(_scope(one)) for one in exchanges):
+            spec["that"] = None
+            lifted = True
         named = step.schema if "schema" in (spec.get("body") or {}) else None
         if named and not all(_accepts(named, one, step.optional, schemas) for one in exchanges):
             spec["body"] = None
@@ -105,8 +113,23 @@ def _require(operation: Operation, exchanges: Sequence[Asked], schemas: Schemas)
         return {}
     if isinstance(written, list):
         # A list is given whole, so that what is lifted just goes.
-        return [{key: _without_nulls(value) for key, value in spec.items() if value is not None} for spec in written]
+        bare = [{key: _without_nulls(value) for key, value in spec.items() if value is not None} for spec in written]
+        return [spec for spec in bare if spec.keys() - {"error", "values"}] or [{}]
     return {key: value for key, value in written.items() if value is None or _has_null(value)}
+
+
+_WHATEVER = {"any": [{"absent": True}, {"exists": True}]}
+
+
+def _scope(one: Asked) -> dict[str, Any]:
+    """The part of a request that conditions of requirements are about."""
+    return {
+        "path": one.parameters,
+        "query": dict(reversed(split_target(one.entry.target).query)),
+        "headers": one.entry.headers.first,
+        "body": one.body,
+        WORK: Work(),
+    }
 
 
 def _without_nulls(value: Any) -> Any:
@@ -239,7 +262,11 @@ def _sample(
     echoes |= dict(_echoes(one.body, "body"))
     state = told(Lookup((), dict(one.parameters), operation, ()), Content("json", one.answer))
     meaning = courses.meaning(state.thing, state.state) if state else None
-    return Sample(one.place, one.answer, ids, echoes, meaning)
+    return Sample(one.place, one.answer, ids, echoes, meaning, _origin(one))
+
+
+def _origin(one: Asked) -> str:
+    return str(Origin.parse(one.entry.bank)) if one.entry.bank else ""
 
 
 def _echoes(value: Any, expression: str, place: str = "") -> Iterator[tuple[tuple[str, str], str]]:
