@@ -1,7 +1,8 @@
 """docs/recorded-banks.md: banks are recorded, stopped, and asked again: `python -m tools.recorded_banks --write`.
 
 WireMock serves each bank's mappings. What can be asked of it is sent to it through a recording sandbox, by proxy and
-base URL, redacted and not; then to a sandbox that has the recording alone, in the reverse order.
+base URL, redacted and not; then to a sandbox that has the recording alone, in the reverse order. Recorded once more in
+the order of a journey, a dialect is derived from it, and asked the same.
 """
 
 import argparse
@@ -23,10 +24,13 @@ from tests.support.doors import START
 from tests.support.recorded_bank.process import SandboxProcess, stopping
 from tests.support.wiremock import BANKS, BankRequest, WireMock, fitting, mappings, missing, was_unmatched
 
-from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.authoring.derived_dialect import derived_dialect
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.recording.har_log import raw_files, read_raw
+from xs2a_sandbox.recording.tape import read_tape
 from xs2a_sandbox.redaction.body import notes
 
 PAGE = Path(__file__).parents[1] / "docs" / "recorded-banks.md"
@@ -50,6 +54,36 @@ recorded, that is answered, too.
 | bank | door | redacted | requests | recorded | answered | rules | lines of YAML | bodies not recorded |
 |---|---|---|--:|--:|--:|--:|--:|--:|
 """
+
+_DIALECTS = """\
+
+## As dialects
+
+Each is recorded once more, redacted, in the order of a journey and with the consent that the bank has given. A
+[dialect](derive-dialect.md) is derived from that, and asked the same: it gives out ids of its own, and its consents and
+payments have states. Answered alike is what has the same status, members of the same kinds, states and codes.
+
+| bank | made of | requests | answered alike | operations recorded | rules as recorded | not learned |
+|---|---|--:|--:|--:|--:|--:|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AsDialect:
+    """Figures of the dialect that is derived from a recording of one bank; `unknown` is what could not be learned."""
+
+    bank: str
+    base: str
+    requests: int
+    alike: int
+    operations: int
+    rules: int
+    unknown: tuple[str, ...]
+
+    @property
+    def row(self) -> str:
+        cells: list[Any] = [self.bank, f"`{self.base}`", self.requests, self.alike, self.operations, self.rules]
+        return f"| {' | '.join(map(str, [*cells, len(self.unknown)]))} |"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +298,54 @@ def outcome(bank: str, door: str, tape: Path, redacted: bool, requests: int, los
     )
 
 
-def page(outcomes: Sequence[Outcome]) -> str:
+def as_dialect(bank: str, directory: Path) -> AsDialect:
+    """Records a journey at the bank, and derives a dialect from it."""
+    mock = WireMock(directory / "bank")
+    with stopping(mock):
+        mock.begun()
+        mock.load(bank)
+        settings = {"banks": [{"url": mock.tls_url, "ca": str(mock.ca)}]}
+        sandbox = SandboxProcess(
+            directory, "record", "--to", str(directory / "tape"), settings=settings, confdir=directory / "conf"
+        )
+        with stopping(sandbox), closing(client(sandbox, DOORS[1])) as app:
+            consent = ""
+            for request in journey([fitting(mapping["request"]) for _, mapping in mappings(bank)]):
+                headers = tuple(
+                    (n, consent if consent and n.lower() == "consent-id" else v) for n, v in request.headers
+                )
+                given = answer(app, at(sandbox, DOORS[1], mock.tls_url), replace(request, headers=headers))
+                made = (
+                    given.json()
+                    if media_type(given.headers.get("content-type")).endswith("json") and given.content
+                    else {}
+                )
+                consent = made.get("consentId") or consent
+            sandbox.stop()
+    derived = derived_dialect(bank, read_tape(directory / "tape"), Schemas([bundled("schemas")]))
+    value = yaml_reader.parse(derived.files["dialect.yaml"], Path("dialect.yaml")).value
+    docs = [change["doc"] for change in value["changes"]["operations"].values()]
+    recorded = sum(doc.startswith("Recorded") for doc in docs)
+    rules = len(value.get("rules", ()))
+    return AsDialect(bank, derived.base, len(derived.rehearsed), derived.alike, recorded, rules, derived.unknown)
+
+
+def journey(requests: Sequence[BankRequest]) -> list[BankRequest]:
+    """The requests as an app sends them: what makes something, then what asks for it, and at last what ends it."""
+
+    def turn(request: BankRequest) -> tuple[int, int]:
+        methods = {"POST": 0 if request.target.endswith("/consents") else 1, "DELETE": 3}
+        path = request.target.partition("?")[0]
+        return methods.get(request.method, 2), 0 if path.endswith("/status") else path.count("/")
+
+    return sorted(requests, key=turn)
+
+
+def page(outcomes: Sequence[Outcome], dialects: Sequence[AsDialect]) -> str:
     """docs/recorded-banks.md."""
     number = ("No", "One", "Two", "Three", "Four", "Five")[len({one.bank for one in outcomes})]
-    return _TEXT.format(banks=number) + "".join(f"{one.row}\n" for one in outcomes)
+    rows = "".join(f"{one.row}\n" for one in outcomes)
+    return _TEXT.format(banks=number) + rows + _DIALECTS + "".join(f"{one.row}\n" for one in dialects)
 
 
 def main() -> int:
@@ -283,13 +361,17 @@ def main() -> int:
     if arguments.write and arguments.banks:
         parser.error("the page is about all banks")
     outcomes: list[Outcome] = []
+    dialects: list[AsDialect] = []
     for bank in arguments.banks or BANKS:
         with TemporaryDirectory() as directory:
             for one in walk(bank, Path(directory)):
                 outcomes.append(one)
                 print(one.row, *(f"  {loss}" for loss in one.losses), sep="\n", flush=True)
+        with TemporaryDirectory() as directory:
+            dialects.append(derived := as_dialect(bank, Path(directory)))
+            print(derived.row, *(f"  not learned: {one}" for one in derived.unknown), sep="\n", flush=True)
     if arguments.write:
-        PAGE.write_text(page(outcomes))
+        PAGE.write_text(page(outcomes, dialects))
     return int(any(one.losses or one.recorded < one.requests for one in outcomes))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import differing_bank
 from tests.support.differing_bank import CREDITOR, IBAN, App, states
-from tests.support.taping import tape, taped
+from tests.support.taping import redacted_tape, tape, taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.authoring import derived_dialect as derived_dialects
 from xs2a_sandbox.authoring.derived_dialect import DerivedDialect, check_name, derived_dialect
@@ -171,3 +171,58 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot write"):
         derived_dialects.write(made, tmp_path / "cassettes")
     assert [file.name for file in (tmp_path / "cassettes").rglob("*")] == ["mine", "mine.yaml"]
+
+
+# Habits of other banks
+
+
+def consent_of(access: dict[str, object], **more: object) -> dict[str, object]:
+    return {"access": access, "recurringIndicator": True, "validUntil": "2027-01-31", "frequencyPerDay": 4, **more}
+
+
+HEADERS = [("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.7"), ("Content-Type", "application/json")]
+MADE = {"consentId": "5f0c3b6e-0000-4000-8000-000000000001", "consentStatus": "received"}
+OF_IT = f"/v1/consents/{MADE['consentId']}"
+
+
+def made_by(wish: object) -> Exchange:
+    return taped("/v1/consents", MADE, "POST", status=201, headers=HEADERS, body=wish)
+
+
+def test_what_a_handler_refuses_and_the_bank_took_is_made_by_effects(tmp_path: Path) -> None:
+    status = taped(f"{OF_IT}/status", {"consentStatus": "received"}, headers=HEADERS)
+    made = learn(tmp_path, [made_by(consent_of({"wholeBank": "yes"})), status])
+    assert (made.alike, len(made.unknown)) == (2, 1)
+    assert "so effects answer in its place" in made.unknown[0]
+    app = App(differing_bank.engine(derived_dialects.write(made, tmp_path / "cassettes")))
+    id = app.ask("POST", "/v1/consents", consent_of({"wholeBank": "yes"}))["consentId"]
+    assert id != MADE["consentId"]
+    app.decide("consent", id, "valid")
+    assert app.ask("GET", f"/v1/consents/{id}/status") == {"consentStatus": "valid"}
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_deleted_consent_is_what_the_bank_makes_of_it(keeps: bool, tmp_path: Path) -> None:
+    wish = consent_of({"allPsd2": "allAccounts"}, combinedServiceIndicator=False)
+    gone = {"tppMessages": [{"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "unknown"}]}
+    after = {"consentStatus": "terminatedByTpp"} if keeps else gone
+    deleted = taped(OF_IT, None, "DELETE", status=204, headers=HEADERS)
+    last = taped(f"{OF_IT}/status", after, status=200 if keeps else 403, headers=HEADERS)
+    made = learn(tmp_path, [made_by(wish), deleted, last])
+    assert made.alike == 3, made.unknown
+
+
+def test_links_to_the_bank_lead_to_the_sandbox(tmp_path: Path) -> None:
+    answer = {**MADE, "_links": {"scaOAuth": {"href": "https://xs2a.bank.example/oauth/links"}}}
+    wish = consent_of({"allPsd2": "allAccounts"}, combinedServiceIndicator=False)
+    entry = taped("/v1/consents", answer, "POST", status=201, headers=HEADERS, body=wish)
+    made = learn(tmp_path, [entry])
+    assert made.alike == 1, made.unknown
+    assert "https://xs2a.bank.example/oauth" not in made.files["dialect.yaml"]
+
+
+def test_endings_by_a_redacted_recording_walk_the_same_way(tmp_path: Path) -> None:
+    redacted = redacted_tape(tmp_path, *recorded())
+    made = derived_dialect("mine", redacted, SCHEMAS)
+    assert (made.alike, made.unknown) == (len(recorded()), ())
+    assert all(text not in text_of for text_of in made.files.values() for text in (IBAN, "start12", "Petra"))

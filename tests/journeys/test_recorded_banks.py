@@ -7,7 +7,20 @@ from typing import Any
 
 import httpx
 import pytest
-from tools.recorded_banks import DOORS, PAGE, Outcome, Step, backwards, differences, led_to, page, walk
+from tools.recorded_banks import (
+    DOORS,
+    PAGE,
+    AsDialect,
+    Outcome,
+    Step,
+    as_dialect,
+    backwards,
+    differences,
+    journey,
+    led_to,
+    page,
+    walk,
+)
 
 from tests.support.wiremock import BANKS, BankRequest, missing
 
@@ -31,15 +44,36 @@ def test_all_that_was_recorded_is_answered_again(bank: str, tmp_path: Path) -> N
 
 @pytest.mark.skipif(not BANKS, reason=str(missing()))
 def test_the_page_is_about_each_bank() -> None:
-    rows = [line.split(" | ")[:3] for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
+    recorded, _, dialects = PAGE.read_text().partition("## As dialects")
+    rows = [line.split(" | ")[:3] for line in recorded.splitlines() if line.startswith("| ")][1:]
     assert rows == [[f"| {bank}", door, red] for bank in BANKS for door in DOORS for red in ("yes", "no")]
+    assert [line.split(" | ")[0] for line in dialects.splitlines() if line.startswith("| ")][1:] == [
+        f"| {bank}" for bank in BANKS
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_a_dialect_answers_what_it_was_derived_from(tmp_path: Path) -> None:
+    one = as_dialect("n26", tmp_path)
+    assert (one.alike, one.unknown) == (one.requests, ())
+
+
+def test_a_journey_makes_what_it_asks_for_and_ends_it_at_last() -> None:
+    targets = [("DELETE", "/v1/consents/c"), ("GET", "/v1/accounts/a/balances"), ("GET", "/v1/accounts")]
+    targets += [("POST", "/token"), ("GET", "/v1/consents/c/status"), ("POST", "/v1/consents")]
+    asked = [BankRequest(method, target, (), "") for method, target in targets]
+    assert [(one.method, one.target) for one in journey(asked)] == [targets[n] for n in (5, 3, 4, 2, 1, 0)]
 
 
 def test_a_loss_is_counted_once() -> None:
     losses = ("GET /a: 404 instead of 200", "GET /b: /x is missing", "GET /b: /y is missing")
     one = Outcome("bank", "proxy", False, 7, recorded=7, rules=6, lines=90, not_recorded=1, losses=losses)
     assert one.answered == 5
-    assert page([one]).endswith("| bank | proxy | no | 7 | 7 | 5 | 6 | 90 | 1 |\n")
+    dialect = AsDialect("bank", "documented-1", 7, alike=6, operations=3, rules=2, unknown=("a",))
+    text = page([one], [dialect])
+    assert "| bank | proxy | no | 7 | 7 | 5 | 6 | 90 | 1 |\n\n## As dialects" in text
+    assert text.endswith("| bank | `documented-1` | 7 | 6 | 3 | 2 | 1 |\n")
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] = REPLAYED) -> httpx.Response:

@@ -94,13 +94,13 @@ def _require(operation: Operation, exchanges: Sequence[Asked], schemas: Schemas)
     for spec, step in zip(steps, operation.require.steps, strict=False):
         for constraint in step.constraints:
             part, name = constraint.place.part, constraint.place.name
-            if part in spec and not all(constraint.fits(_values(one, part, name)) for one in exchanges):
-                key = next((key for key in spec[part] if key.lower() == name.lower()), None)
-                if key is not None:
-                    spec[part][key] = None
-                    lifted = True
-            elif part == "headers" and not all(constraint.fits(_values(one, part, name)) for one in exchanges):
-                spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # what every request must bring
+            if all(constraint.fits(_values(one, part, name)) for one in exchanges):
+                continue
+            if (key := next((key for key in spec.get(part) or {} if key.lower() == name.lower()), None)) is not None:
+                spec[part][key] = None
+                lifted = True
+            elif part == "headers":
+                spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # every request must bring it
                 lifted = True
         if step.that and not all(step.that(_scope(one)) for one in exchanges):
             spec["that"] = None
@@ -115,7 +115,7 @@ def _require(operation: Operation, exchanges: Sequence[Asked], schemas: Schemas)
         # A list is given whole, so that what is lifted just goes.
         bare = [{key: _without_nulls(value) for key, value in spec.items() if value is not None} for spec in written]
         return [spec for spec in bare if spec.keys() - {"error", "values"}] or [{}]
-    return {key: value for key, value in written.items() if value is None or _has_null(value)}
+    return {key: value for key, value in written.items() if value is None or _is_lifted(value)}
 
 
 _WHATEVER = {"any": [{"absent": True}, {"exists": True}]}
@@ -136,8 +136,8 @@ def _without_nulls(value: Any) -> Any:
     return {key: one for key, one in value.items() if one is not None} if isinstance(value, dict) else value
 
 
-def _has_null(value: Any) -> bool:
-    return isinstance(value, dict) and None in value.values()
+def _is_lifted(value: Any) -> bool:
+    return isinstance(value, dict) and any(one is None or one is _WHATEVER for one in value.values())
 
 
 def _values(one: Asked, part: str, name: str) -> Sequence[Any]:

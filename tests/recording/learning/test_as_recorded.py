@@ -1,0 +1,43 @@
+"""Rules that answer as recorded: while a consent is valid, where the recording has made one."""
+
+from typing import Any
+
+from tests.recording.learning.test_asked import OPERATIONS
+from tests.support.taping import taped
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.learning.as_recorded import as_recorded
+from xs2a_sandbox.recording.learning.asked import asked
+
+VALID = "state.consents[headers['consent-id']].consentStatus == 'valid'"
+
+
+def rules(*entries: Exchange, consents: tuple[str, ...] = ("c-1",)) -> list[dict[str, Any]]:
+    places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
+    return [one.value for one in as_recorded(asked(places, entries, OPERATIONS), consents)]
+
+
+def balances(account: str, amount: int, consent: str = "c-1") -> Exchange:
+    return taped(f"/b/v1/accounts/{account}/balances", {"amount": amount}, headers=[("Consent-ID", consent)])
+
+
+def test_data_are_answered_by_account_while_the_consent_is_valid() -> None:
+    one, two = rules(balances("1", 10), balances("2", 20))
+    assert one["match"] == {"operation": "account-balances", "where": {"account-id": "1"}, "when": VALID}
+    assert (one["respond"]["body"], two["respond"]["body"]) == ({"amount": 10}, {"amount": 20})
+    assert "require" not in one
+    assert one["id"] != two["id"]
+
+
+def test_a_consent_of_before_is_the_only_one_that_will_do() -> None:
+    (rule,) = rules(balances("1", 10, "old"))
+    assert rule["match"]["headers"] == {"Consent-ID": "old"}
+    assert "when" not in rule["match"]
+
+
+def test_an_endpoint_of_the_banks_own_has_a_path() -> None:
+    (rule,) = rules(taped("/x/v1/branches/12345678901", {"city": "Ulm"}))
+    assert rule["match"] == {"method": "GET", "path": "/v1/branches/{id}", "where": {"id": "12345678901"}}
+    assert (rule["require"], rule["doc"]) == (
+        "none",
+        "Recorded 2026-11-21: as it was answered, whatever has happened since.",
+    )
