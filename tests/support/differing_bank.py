@@ -116,7 +116,7 @@ class App:
         own = f"/v1/payments/{product}/{id}"
         self.ask("GET", f"{own}/status")
         self.ask("GET", own)
-        self.decide("payment", id, "ACSP")
+        self.decide("payment", id, "ACSC")
         self.ask("GET", f"{own}/status")
         self.ask("GET", own)
         return id

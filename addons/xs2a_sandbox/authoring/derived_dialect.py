@@ -16,7 +16,7 @@ from typing import Any
 
 from xs2a_sandbox.authoring.rehearsal import Rehearsed, rehearse
 from xs2a_sandbox.bank import TestData, testdata
-from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
@@ -29,7 +29,7 @@ from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.yaml_reader import parse
 from xs2a_sandbox.documents.yaml_writer import yaml_text
-from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.origin import Origin
@@ -122,7 +122,14 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
     near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
     if not any(one.operations for one in near):
         raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
-    drafts = [_drafted(interfaces[one.dialect], one, tape, schemas) for one in near if one.operations]
+    drafts, unread = [], []
+    for one in near:
+        try:
+            drafts += [_drafted(interfaces[one.dialect], one, tape, schemas)] if one.operations else []
+        except Unreadable as error:
+            unread.append(error.problems[0])
+    if not drafts:
+        raise ConfigError(f"{tape.path}: what was learned makes no dialect: {unread[0].text}; please report this")
     drafts.sort(key=lambda one: (one.alike, -one.changed, one.nearness.score), reverse=True)
     best = drafts[0]
     files = _files(name, best, interfaces[best.base], tape)
@@ -135,7 +142,7 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
     told = courses(exchanges, {thing: one.arrows for thing, one in _MACHINES.items()}, _BEGINNINGS)
-    _learn_options(draft, interface)
+    _learn_options(draft, interface, told)
     draft.data = _data(tape, draft)
     _learn_operations(draft, interface, told, schemas)
     _keep_usual(draft, tape, schemas, told)
@@ -215,7 +222,7 @@ def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> 
 # Learning
 
 
-def _learn_options(draft: _Draft, interface: Interface) -> None:
+def _learn_options(draft: _Draft, interface: Interface, told: Courses) -> None:
     starts = [one for one in interface.operations.values() if one.behaviour.handler == "authorisations.start"]
     usual = {(one.behaviour.options or {}).get("sca") for one in starts}
     approaches = [(approach, one.place) for one in draft.exchanges if (approach := _approach(one))]
@@ -236,6 +243,10 @@ def _learn_options(draft: _Draft, interface: Interface) -> None:
     gone = _told_after_delete(draft.exchanges)
     if gone and keeps != gone[0].succeeded:
         draft.options["consents.delete"] = {"keeps": gone[0].succeeded}, [one.place for one in gone]
+    ends = {word: places for word, places in told.last("payment").items() if EXECUTED.get(word)}
+    if ends and not told.tells("payment", "ACSP"):
+        word = max(ends, key=lambda one: len(ends[one]))
+        draft.options["payments.initiate"] = {"executed": word}, ends[word]
 
 
 def _told_after_delete(exchanges: Sequence[Asked]) -> list[Asked]:

@@ -49,11 +49,12 @@ def test_consents(words: tuple[str, ...], states: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "states"),
     [
-        (("RCVD", "ACSC"), ("RCVD", "ACSP")),
-        (("RCVD", "ACSC", "ACSC"), ("RCVD", "ACSP", "ACSP")),
-        (("ACTC", "ACSC"), ("RCVD", "ACSP")),
-        (("RCVD", "PDNG", "ACSC"), ("RCVD", "RCVD", "ACSP")),
-        (("RCVD", "ACSP", "ACSC"), ("RCVD", "ACSP", "ACSP")),
+        (("RCVD", "ACSC"), ("RCVD", "ACSC")),
+        (("RCVD", "ACWC"), ("RCVD", "ACSP")),
+        (("RCVD", "ACWC", "ACWC"), ("RCVD", "ACSP", "ACSP")),
+        (("ACTC", "ACSC"), ("RCVD", "ACSC")),
+        (("RCVD", "PDNG", "ACSC"), ("RCVD", "RCVD", "ACSC")),
+        (("RCVD", "ACSP", "ACSC"), ("RCVD", "ACSP", "ACSC")),
         (("RCVD", "RJCT"), ("RCVD", "RJCT")),
         (("RCVD", "CANC"), ("RCVD", "CANC")),
     ],

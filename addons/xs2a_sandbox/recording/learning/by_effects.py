@@ -98,6 +98,7 @@ def _renamed(value: Any, service: str, lets: tuple[str, ...]) -> Any:
 
 
 _NAMES = {
+    "result.authorisation.self": "(let.self ~ '/authorisations/' ~ let.authorisation.authorisationId)",
     "result.consentId": "let.id",
     "result.paymentId": "let.id",
     "result.self": "let.self",
@@ -108,4 +109,6 @@ _NAMES = {
 
 
 def _lacks(value: Any, lets: Sequence[str]) -> bool:
-    return isinstance(value, str) and any(f"let.{name}" in value for name in lets if name not in ("id", "self"))
+    if not isinstance(value, str):
+        return False
+    return "result." in value or any(f"let.{name}" in value for name in lets if name not in ("id", "self"))

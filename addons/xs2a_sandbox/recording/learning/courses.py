@@ -16,6 +16,7 @@ type Arrows = Collection[tuple[str, str]]
 
 _SETTLED = "AC"
 """Begins the words of ISO 20022 for payments that go on."""
+_EXECUTES = "ACSP"
 _NOTHING = "none"
 
 
@@ -52,6 +53,17 @@ class Courses:
                     counted[self.meanings[thing, one.word]][one.word] += 1
         most = {state: words.most_common(1)[0][0] for state, words in counted.items()}
         return {state: word for state, word in most.items() if word != state}
+
+    def last(self, thing: Thing) -> dict[str, list[str]]:
+        """The words that the last telling of such things was, each with the places; of those that have moved."""
+        words: dict[str, list[str]] = {}
+        for (other, _), tellings in self.lives.items():
+            if other == thing and len({one.word for one in tellings}) > 1:
+                words.setdefault(tellings[-1].word, []).append(tellings[-1].place)
+        return words
+
+    def tells(self, thing: Thing, word: str) -> bool:
+        return any(one.word == word for (other, _), ones in self.lives.items() if other == thing for one in ones)
 
     @property
     def transitions(self) -> Counter[tuple[Thing, str, str, str]]:
@@ -123,8 +135,7 @@ def _state(word: str, now: str, later: Sequence[str], arrows: Arrows, beginning:
     if any(one in ahead or (settled and one.startswith(_SETTLED)) for one in later):
         return now  # one more word on the way to where the documented states lead as well
     if word.startswith(_SETTLED) and (settled or now.startswith(_SETTLED)):
-        # The last of them is that of a payment that has been executed.
-        return max(settled, key=lambda one: -len(reached(one, arrows))) if settled else now
+        return _EXECUTES if _EXECUTES in settled else now
     return None
 
 

@@ -1,0 +1,43 @@
+"""What a handler refuses is made by effects, with an answer that names nothing of the handler's."""
+
+import pytest
+
+from tests.recording.learning.test_changes import ID
+from tests.support.taping import taped
+from tests.support.writing import SCHEMAS
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import bundled, dialects
+from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.recording.learning.asked import asked
+from xs2a_sandbox.recording.learning.by_effects import by_effects
+
+
+@pytest.mark.parametrize("base", dialects())
+@pytest.mark.parametrize(
+    ("id", "target", "state"),
+    [
+        ("create-consent", "/v1/consents", "consents"),
+        ("initiate-payment", "/v1/payments/sepa-credit-transfers", "payments"),
+    ],
+)
+def test_nothing_of_a_handler_is_left(base: str, id: str, target: str, state: str) -> None:
+    operations = layers.read([[bundled("cassettes") / base]], SCHEMAS, NAMED).operations
+    entry = taped(target, {}, "POST", headers=ID, body={"access": {}, "validUntil": "2020-01-01"})
+    made = by_effects(operations[id], {}, asked(["tape, exchange 1"], [entry], [operations[id]]), operations)
+    assert "result." not in exactly(made)
+    assert (made["handler"], made["with"]) == (None, None)
+    assert made["effects"][0]["set"] == f"state.{state}[let.id]"
+    assert made["effects"][1]["do"] == "begin-authorisation"
+    assert "{service}" not in made["effects"][1]["with"]["page"]
+
+
+def test_a_day_that_is_over_is_taken_only_where_the_bank_has_taken_one() -> None:
+    operations = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations
+    own = operations["create-consent"]
+    until = {}
+    for day in ("2020-01-01", "2999-01-01"):
+        entry = taped("/v1/consents", {}, "POST", headers=ID, body={"access": {}, "validUntil": day})
+        made = by_effects(own, {}, asked(["tape, exchange 1"], [entry], [own]), operations)
+        until[day] = made["effects"][0]["to"]["validUntil"]
+    assert until["2020-01-01"] != until["2999-01-01"] == "{{ body.validUntil or today(90) }}"
