@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support import differing_bank
 from tests.support.differing_bank import CREDITOR, IBAN, App, states
@@ -18,6 +19,7 @@ from xs2a_sandbox.authoring.derived_dialect import DerivedDialect, check_name, d
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http.exchange import Exchange
@@ -226,3 +228,10 @@ def test_endings_by_a_redacted_recording_walk_the_same_way(tmp_path: Path) -> No
     made = derived_dialect("mine", redacted, SCHEMAS)
     assert (made.alike, made.unknown) == (len(recorded()), ())
     assert all(text not in text_of for text_of in made.files.values() for text in (IBAN, "start12", "Petra"))
+
+
+def test_the_derived_dialect_passes_lint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    derived_dialects.write(learn(tmp_path, recorded()), tmp_path / "cassettes")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["lint"], env={"XS2A_SANDBOX_DIALECT": "mine"})
+    assert (result.exit_code, "no problems" in result.output) == (0, True), result.output

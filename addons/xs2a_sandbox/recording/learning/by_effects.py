@@ -23,7 +23,7 @@ def by_effects(
     family = MAKES[operation.behaviour.handler or ""]
     written = operation.origin.written
     service = str((operation.behaviour.options or {}).get("service") or "{{ path.service }}")
-    document = _consent(exchanges) if family == "consent" else _payment(service)
+    document = _consent(exchanges) if family == "consent" else _payment(exchanges, service)
     begin = {"family": family, "id": "{{ let.id }}", "implicit": True, **_page(family, service, operations)}
     kept = {key: value for key, value in learned.items() if key in ("path", "where")}
     return {
@@ -69,9 +69,10 @@ def _consent(exchanges: Sequence[Asked]) -> dict[str, Any]:
     }
 
 
-def _payment(service: str) -> dict[str, Any]:
+def _payment(exchanges: Sequence[Asked], service: str) -> dict[str, Any]:
+    sent = dict.fromkeys(name for one in exchanges if isinstance(one.body, dict) for name in one.body)
     own = {"service": service, "product": "{{ path.product }}", "transactionStatus": "RCVD", "request": "{{ body }}"}
-    return {"merge": ["{{ body }}", own]}
+    return {**{name: f"{{{{ body.{name} }}}}" for name in sent if name.isidentifier()}, **own}
 
 
 def _page(family: str, service: str, operations: Mapping[str, Operation]) -> dict[str, str]:
