@@ -151,4 +151,6 @@ if __name__ == "__main__":
     if kind == "command":
         command(*rest)
     else:
-        asyncio.run(KINDS[kind](*rest))
+        from xs2a_sandbox.doors.serving import new_loop
+
+        asyncio.run(KINDS[kind](*rest), loop_factory=new_loop)

@@ -24,7 +24,7 @@ from tests.support.turns import take_turns
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.proxy import ProxyDoors
-from xs2a_sandbox.doors.serving import Addresses, serve
+from xs2a_sandbox.doors.serving import Addresses, new_loop, serve
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -73,7 +73,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     failures: list[BaseException] = []
     opening: list[asyncio.Task[None]] = []
     log: deque[LogEntry] = deque(maxlen=100)
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     stop = asyncio.Event()
 
     async def open_others() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,7 @@ def test_what_ends_the_process_is_not_an_answer(
     def end(call: Call) -> dict[str, Any]:
         raise error
 
-    monkeypatch.setitem(HANDLERS, "consents.status", end)
+    monkeypatch.setitem(HANDLERS, "consents.status", replace(HANDLERS["consents.status"], run=end))
 
     with pytest.raises(error):
         client.get(STATUS)

@@ -201,7 +201,7 @@ def test_test_data(confdir: Path, here: Path) -> None:
         assert name() == "Greta Moser"
         data.write_text(psu.replace("NAME", "Greta Huber"))
         sandbox.comes_to(lambda: name() == "Greta Huber")
-        data.write_text(psu.replace("otp", "pto"))
+        data.write_text(psu.replace("NAME", "[NAME]"))
         sandbox.comes_to(lambda: bool(sandbox.status()["problems"]))
         assert "data.yaml:3:" in sandbox.status()["problems"][0]
         assert name() == "Greta Huber"

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 from typing import Any, Protocol
 
 from xs2a_sandbox.config.limits import USUAL, Limits
+from xs2a_sandbox.doors.serving import new_loop
 from xs2a_sandbox.http import Request, Response, to_json
 
 DEADLINE = 10.0
@@ -35,10 +36,10 @@ class Door(Protocol):
 
 
 class Loop:
-    """An event loop in a thread, so that a test can use blocking clients."""
+    """An event loop as `serve` has it, in a thread, so that a test can use blocking clients."""
 
     def __enter__(self) -> "Loop":
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_loop()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
         return self

