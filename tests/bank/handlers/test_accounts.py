@@ -1,9 +1,12 @@
 """Account information, in process."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine
+from tests.support.rehearsal import ONE, Thing, a_stage, with_options
 
 
 @pytest.fixture
@@ -83,3 +86,38 @@ def test_one_account(client: Client, consent: str) -> None:
     assert "balances" not in answer.json()
     other = client.get(f"/v1/accounts/{facts.uncovered()}", consent=consent)
     assert (other.status, "XS2A016E" in other.error["text"]) == (404, True)
+
+
+ANNAS = facts.covered()
+CARD = "6e0f2a94-3b7d-4c15-8a62-d4097be1c508"
+LIST_ONLY = {
+    "account-details": f"/v1/accounts/{ANNAS}",
+    "account-balances": f"/v1/accounts/{ANNAS}/balances",
+    "account-transactions": f"/v1/accounts/{ANNAS}/transactions?bookingStatus=booked",
+    "transaction-details": f"/v1/accounts/{ANNAS}/transactions/A-0001",
+    "card-account-details": f"/v1/card-accounts/{CARD}",
+    "card-account-balances": f"/v1/card-accounts/{CARD}/balances",
+    "card-account-transactions": f"/v1/card-accounts/{CARD}/transactions?bookingStatus=booked",
+}
+
+
+@pytest.mark.parametrize("operation", LIST_ONLY)
+def test_a_consent_for_the_list_is_for_nothing_else_where_rights_are_looked_at(operation: str, tmp_path: Path) -> None:
+    kinds = {"kinds": ["availableAccounts"], "status": {"named": "received", "all": "received"}}
+    stage = a_stage(layers=with_options(tmp_path, {"create-consent": kinds, operation: {"rights": True}}))
+    body = bodies.consent(access={"availableAccounts": "allAccounts"})
+    consent = Thing("consent", stage.client.post("/v1/consents", json=body).json()["_links"]["self"]["href"], "")
+    stage.sign(consent, ONE)
+
+    refused = stage.client.get(LIST_ONLY[operation], consent=consent.id)
+    assert (refused.status, refused.error["code"]) == (401, "CONSENT_INVALID")
+    assert stage.client.get("/v1/accounts", consent=consent.id).status == 200
+
+
+def test_a_format_that_is_not_offered(tmp_path: Path) -> None:
+    layers = with_options(tmp_path, {"account-transactions": {"formats": {"text/plain": "mt940"}}})
+    client = Client(an_engine(layers=layers))
+    path = f"/v1/accounts/{ANNAS}/transactions?bookingStatus=booked"
+
+    refused = client.get(path, consent=facts.consent(), headers={"Accept": "application/xml"})
+    assert (refused.status, refused.error["code"]) == (406, "REQUESTED_FORMATS_INVALID")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 from uuid import NAMESPACE_URL, uuid5
@@ -11,7 +12,7 @@ from xs2a_sandbox.bank.handlers.access import LISTS, may
 from xs2a_sandbox.bank.handlers.consents import reference, registered, status_of
 from xs2a_sandbox.bank.handlers.statements import JSON
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
+from xs2a_sandbox.cassette.handler import Deeds, Option, deeds, handler, places
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -63,6 +64,8 @@ HOLDS = Option(
     {"enum": ["pending", "booked"]},
     default="pending",
 )
+RIGHTS_OF_LIST = {**RIGHTS, "rights": replace(RIGHTS["rights"], deeds=Deeds())}
+"""Of a list, which leaves out what may not be seen."""
 IDENTIFIED_BY = {
     "identified_by": Option(
         "What an account is called in paths, and in `resourceId`: its IBAN, or the `resourceId` of the test data, else "
@@ -121,7 +124,7 @@ def shown_lists(*names: str) -> Option:
     reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="accounts",
-    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
+    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS_OF_LIST},
 )
 def list_accounts(call: Call) -> dict[str, Any]:
     """The accounts that the consent covers."""

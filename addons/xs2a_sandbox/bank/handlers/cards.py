@@ -7,6 +7,7 @@ from xs2a_sandbox.bank.handlers.accounts import (
     LINKS,
     MEMBERS,
     RIGHTS,
+    RIGHTS_OF_LIST,
     UNUSABLE,
     check_right,
     granted,
@@ -29,7 +30,7 @@ _SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccou
     reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="cardAccounts",
-    options={"links": LINKS, **MEMBERS, **RIGHTS},
+    options={"links": LINKS, **MEMBERS, **RIGHTS_OF_LIST},
 )
 def list_cards(call: Call) -> dict[str, Any]:
     """The card accounts that are paid from accounts of the consent."""
