@@ -1,14 +1,17 @@
 """The lane alone: who is answered in it, who is passed on, and how."""
 
 import asyncio
+import gc
 import socket
 import ssl
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from OpenSSL import SSL
 
 from tests.support.doors import (
     DEADLINE,
@@ -28,6 +31,7 @@ from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.lane import ESTABLISHED
 from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
+from xs2a_sandbox.doors.tls import Tls
 
 HOST = "bank.example"
 CONNECT = f"CONNECT {HOST}:443 HTTP/1.1\r\nHost: {HOST}:443\r\n"
@@ -295,6 +299,32 @@ def test_an_answer_of_megabytes_arrives_whole(confdir: Path) -> None:
         way_in = f"http://127.0.0.1:{doors.proxy_port}"
         with httpx.Client(proxy=way_in, verify=trust, trust_env=False, timeout=DEADLINE) as http:
             assert len(http.get(f"https://{HOST}/v1").content) == 5_000_000
+
+
+@pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
+def test_nothing_is_kept_of_a_connection_that_is_closed(
+    doors: ProxyDoors, confdir: Path, monkeypatch: pytest.MonkeyPatch, alpn: str
+) -> None:
+    made: list[weakref.ref[SSL.Connection]] = []
+    shake_hands = Tls._shake_hands
+
+    def noted(tls: Tls) -> bool:
+        made.append(weakref.ref(tls._tls))
+        return shake_hands(tls)
+
+    monkeypatch.setattr(Tls, "_shake_hands", noted)
+    context = trusting(confdir / "mitmproxy-ca-cert.pem", alpn)
+    context.set_alpn_protocols([alpn])
+    gc.disable()
+    try:
+        with tunnelled(doors) as raw, context.wrap_socket(raw, server_hostname=HOST) as way:
+            assert way.selected_alpn_protocol() == alpn
+            way.sendall(f"GET /v1 HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
+            if alpn == "http/1.1":
+                assert status(read_all(way)) == 200
+        wait_until(lambda: bool(made) and all(one() is None for one in made))
+    finally:
+        gc.enable()
 
 
 def test_no_bank_is_connected_to(confdir: Path) -> None:

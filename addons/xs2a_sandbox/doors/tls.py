@@ -109,6 +109,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         self._inner.connection_lost(exc)
         if not (self._is_established or self._has_failed):
             proxy_log.warn_of_leaving(self._client(), self._name(), self.certificates.ca_file)
+        self._forget()
 
     def eof_received(self) -> bool:
         return bool(self._is_established and self._inner.eof_received())
@@ -131,6 +132,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
             if not self.has_spoken:
                 # Nothing is answered yet: whoever reads on does so from the beginning.
                 self._pass_on(self._raw, bytes(self._start))
+                self._forget()
             else:
                 self._flush()
                 proxy_log.warn_of_handshake(self._client(), self._name(), str(error), self.certificates.ca_file)
@@ -168,6 +170,11 @@ class Tls(asyncio.Protocol, asyncio.Transport):
             if len(data) < _PIECE:
                 return
 
+    def _forget(self) -> None:
+        """Lets go of what OpenSSL keeps of a connection: it hangs in circles, and no collector sees its size."""
+        self._is_closing = True
+        del self._tls
+
     def _client(self) -> str:
         return door.client_at(self._raw.get_extra_info("peername"))
 
@@ -192,6 +199,8 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         return True
 
     def write_eof(self) -> None:
+        if self._is_closing:
+            return
         self._say_goodbye()
         self._has_ended = True
         if not self._raw.is_closing():
