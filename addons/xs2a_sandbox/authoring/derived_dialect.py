@@ -54,7 +54,7 @@ _MISSING = re.compile(r"the key (\S+) is missing")
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How much of a recording a documented dialect says: exchanges of its operations, with its statuses and shapes."""
+    """The exchanges of a recording that are of a dialect's operations, have its statuses and its shapes."""
 
     dialect: str
     operations: int
@@ -90,7 +90,7 @@ class DerivedDialect:
 
 @dataclass(slots=True)
 class _Draft:
-    """What is changed so far, and why."""
+    """Everything that is changed so far, and why."""
 
     base: str
     nearness: Nearness
@@ -109,7 +109,7 @@ class _Draft:
 
     @property
     def changed(self) -> int:
-        """How much of the documented dialect is otherwise: keys of operations, errors, and rules of its own."""
+        """Counts the keys of operations and the errors that are otherwise, and the rules of its own."""
         keys = sum(len(one.value) for one in self.operations.values())
         return keys + len(self.errors.errors) + len(self.rules) + (self.errors.every is not None)
 
@@ -130,7 +130,7 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
             unread.append(error.problems[0])
     if not drafts:
         raise ConfigError(f"{tape.path}: what was learned makes no dialect: {unread[0].text}; please report this")
-    drafts.sort(key=lambda one: (one.alike, -one.changed, one.nearness.score), reverse=True)
+    drafts.sort(key=lambda one: (one.alike, -len(one.unknown), -one.changed, one.nearness.score), reverse=True)
     best = drafts[0]
     files = _files(name, best, interfaces[best.base], tape)
     unknown = tuple(dict.fromkeys(best.unknown))
@@ -250,7 +250,7 @@ def _learn_options(draft: _Draft, interface: Interface, told: Courses) -> None:
 
 
 def _told_after_delete(exchanges: Sequence[Asked]) -> list[Asked]:
-    """What was answered to questions for consents that had been deleted."""
+    """The answers to questions for consents that had been deleted."""
     deleted: set[str] = set()
     told = []
     for one in exchanges:
@@ -335,7 +335,7 @@ def _is(one: Asked, id: str) -> bool:
 
 
 def _unsaid(exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]) -> list[Asked]:
-    """What was answered and changes nothing, where the dialect answers otherwise."""
+    """The exchanges that change nothing, and that the dialect answers otherwise."""
     pairs = zip(exchanges, rehearsed, strict=True)
     changes = [one for one in exchanges if one.operation and one.entry.method != "GET"]
     return [one for one, outcome in pairs if one.succeeded and outcome.unlike and one not in changes]

@@ -72,7 +72,7 @@ def rehearse(
 
 
 def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
-    """In words, what is otherwise: the status, members or their kinds, a state, the code of an error."""
+    """Says in words where the two are unlike: the status, members or their kinds, a state, the code of an error."""
     if recorded.status != answer.status:
         yield f"{answer.status} instead of {recorded.status}"
         return

@@ -288,15 +288,15 @@ def _step(name: str) -> str:
 def _headers(usual: Mapping[str, Any], exchanges: Sequence[Asked], samples: Sequence[Sample]) -> dict[str, Any]:
     """The headers that all of the answers have, with the same text or the same names in it."""
     kept = [taped_answer(one.entry, {}).get("headers", {}) for one in exchanges]
-    known = {name.lower(): text for name, text in usual.items()}
+    documented = {name.lower(): text for name, text in usual.items()}
     headers = {}
     for name in kept[0]:
         texts = {learned_text(own[name], sample) for own, sample in zip(kept, samples, strict=True) if name in own}
         if name.lower() == "content-type" and texts == {"application/json"}:
             continue
         is_named = len(texts) == 1 and "{{" in next(iter(texts))
-        if name.lower() in known and "result." in str(known[name.lower()]) and not is_named:
-            headers[name] = known[name.lower()]
+        if name.lower() in documented and "result." in str(documented[name.lower()]) and not is_named:
+            headers[name] = documented[name.lower()]
         elif len(texts) == 1 and all(name in own for own in kept):
             headers[name] = texts.pop()
     return headers

@@ -67,7 +67,7 @@ class Courses:
 
     @property
     def transitions(self) -> Counter[tuple[Thing, str, str, str]]:
-        """How often a thing was told to have moved from one word to another, by the operation that told it."""
+        """Counts the moves from one word to another, by the operation that told them."""
         counted: Counter[tuple[Thing, str, str, str]] = Counter()
         for (thing, _), tellings in self.lives.items():
             before = _NOTHING

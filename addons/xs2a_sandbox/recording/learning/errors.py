@@ -20,7 +20,7 @@ _ID = "{{ id }}"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What of an error's body is said in which member: the first of each."""
+    """The code, text and path of an error, wherever its body has them: the first of each."""
 
     code: str | None
     text: str | None
