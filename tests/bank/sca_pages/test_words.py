@@ -72,7 +72,8 @@ def test_editors_complete_the_names_of_all_texts() -> None:
     places = cassette_schema().document["properties"]["sca_pages"]["properties"]
     assert places["texts"]["additionalProperties"] == {"$ref": "#/$defs/sca-texts"}
     properties = cassette_schema().document["$defs"]["sca-texts"]["properties"]
-    assert {name: one["description"] for name, one in properties.items()} == bundled_pages().texts["en"]
+    texts = {name: f"In English: {text}" for name, text in bundled_pages().texts["en"].items()}
+    assert {name: one["description"] for name, one in properties.items()} == texts
 
 
 def test_the_bundled_colours_can_be_read() -> None:
