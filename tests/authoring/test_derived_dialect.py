@@ -132,6 +132,30 @@ def test_the_documented_dialects_own_recording_changes_nothing_of_it(tmp_path: P
     assert {key for change in changes["operations"].values() for key in change} == {"doc"}
 
 
+@pytest.mark.parametrize("redacted", [False, True])
+def test_an_embedded_journey_of_the_other_documented_dialect_is_walked_again(redacted: bool, tmp_path: Path) -> None:
+    """The balances of the accounts, which test data must have, are not in it."""
+    app = App(differing_bank.engine(bundled("cassettes") / "berlin-group-1.3"))
+    oskar = {"PSU_ID": "oskar", "TPP_Redirect_Preferred": "false"}
+    access = {"access": {"allPsd2": "allAccounts"}, "combinedServiceIndicator": False}
+    rest = {"recurringIndicator": True, "validUntil": "2027-01-31", "frequencyPerDay": 4}
+    made = app.ask("POST", "/v1/consents", access | rest, **oskar)
+    path, update = f"/v1/consents/{made['consentId']}", made["_links"]["updatePsuAuthentication"]["href"]
+    app.ask("PUT", update, {"psuData": {"password": "ostwind"}}, **oskar)
+    app.ask("PUT", update, {"scaAuthenticationData": "222222"}, **oskar)
+    app.ask("GET", f"{path}/status")
+    app.ask("GET", "/v1/accounts", Consent_ID=made["consentId"])
+    app.ask("DELETE", path)
+    app.ask("GET", f"{path}/status")
+
+    if redacted:
+        learned = derived_dialect("mine", redacted_tape(tmp_path, *app.entries), SCHEMAS)
+    else:
+        learned = learn(tmp_path, app.entries)
+
+    assert (learned.base, learned.alike, learned.unknown) == ("berlin-group-1.3", len(app.entries), ())
+
+
 # Bad input
 
 

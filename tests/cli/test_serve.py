@@ -1,5 +1,6 @@
 """`serve` and `record` as commands; what they serve is a matter of `serving`."""
 
+import asyncio
 import sys
 import types
 from pathlib import Path
@@ -21,7 +22,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     async def serve(settings: Settings, **options: Any) -> None:
         seen.update(options, settings=settings)
 
-    module.serve = serve  # type: ignore[attr-defined]
+    module.serve, module.new_loop = serve, asyncio.new_event_loop  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", module)
     monkeypatch.setattr("xs2a_sandbox.doors.serving", module, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

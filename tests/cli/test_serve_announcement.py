@@ -107,6 +107,7 @@ def test_as_one_line_of_json() -> None:
         "state": "in memory",
         "frozen_at": None,
         "banks": [],
+        "quirks": [],
         "try": None,
     }
 

@@ -147,7 +147,7 @@ def test_a_handler_that_breaks(
     def breaks(_: object) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setitem(HANDLERS, "consents.status", breaks)
+    monkeypatch.setitem(HANDLERS, "consents.status", replace(HANDLERS["consents.status"], run=breaks))
 
     with caplog.at_level(logging.CRITICAL):
         answer = ask(engine, STATUS)
@@ -195,7 +195,7 @@ def test_errors_that_no_handler_raises(engine: Engine, monkeypatch: pytest.Monke
     def raises(_: object) -> Any:
         raise BankError(name, bank="B", reason="R", address="A")
 
-    monkeypatch.setitem(HANDLERS, "consents.status", raises)
+    monkeypatch.setitem(HANDLERS, "consents.status", replace(HANDLERS["consents.status"], run=raises))
 
     says(ask(engine, STATUS), *OF_NO_HANDLER[name])
 
@@ -207,7 +207,7 @@ def test_doors_say_errors_as_the_dialect_does(
     def raises(_: object) -> Any:
         raise BankError(name, reason="the sandbox failed on this request, its log says why")
 
-    monkeypatch.setitem(HANDLERS, "consents.status", raises)
+    monkeypatch.setitem(HANDLERS, "consents.status", replace(HANDLERS["consents.status"], run=raises))
     answer = ask(engine, STATUS)
 
     assert (answer.status, answer.json()) == (response.status, json.loads(response.body))

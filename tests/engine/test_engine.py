@@ -219,7 +219,7 @@ def test_a_handler_that_raises(
         call.state.put("notes", "half", {"done": True})
         raise failure
 
-    monkeypatch.setitem(HANDLERS, "consents.status", fail)
+    monkeypatch.setitem(HANDLERS, "consents.status", replace(HANDLERS["consents.status"], run=fail))
 
     answer = client.get(STATUS)
 

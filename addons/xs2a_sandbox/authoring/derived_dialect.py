@@ -375,6 +375,10 @@ def _unlike(exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]) -> Itera
 _FILLED = {
     "bic": "NOTKNOWNXXX",
     "referenceDate": "{{ today() }}",
+    "lastActionDate": "{{ today() }}",
+    "validUntil": "{{ today(90) }}",
+    "recurringIndicator": True,
+    "frequencyPerDay": 4,
     "creditorAccount": {"bban": "-"},
     "debtorAccount": {"bban": "-"},
 }
@@ -430,12 +434,18 @@ def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any
         *above, last = pointer
         holder: Any = reduce(getitem, above, document)
         if missing and last not in holder:
-            holder[last] = deepcopy(_FILLED.get(str(last), "-"))
+            holder[last] = _balances(holder) if last == "balances" else deepcopy(_FILLED.get(str(last), "-"))
         elif len(pointer) <= len((name, id)):
             return None
         else:
             del holder[last]
     return None
+
+
+def _balances(account: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The balances of an account whose own were not asked for: enough for the payments that follow."""
+    amount = {"currency": account.get("currency", "EUR"), "amount": "10000.00"}
+    return [{"balanceType": "interimAvailable", "balanceAmount": amount, "referenceDate": "{{ today() }}"}]
 
 
 def _without_nulls(value: Any) -> Any:

@@ -23,7 +23,7 @@ def of_body(constraints: Iterable[Constraint]) -> Any:
 
 
 def of_schema(node: Node) -> Any:
-    """A value with the members that are required, and no others. Where that would not do, a schema gives `examples`."""
+    """A value with no more members than there must be. Where that would not do, a schema gives `examples`."""
     node = node.resolved()
     schema = node.schema
     if "const" in schema:
@@ -36,8 +36,11 @@ def of_schema(node: Node) -> Any:
     if "null" in kinds:
         return None
     if "object" in kinds or "properties" in schema:
-        members = schema.get("properties", {})
-        return {name: of_schema(node.at(members.get(name, {}))) for name in schema.get("required", ())}
+        members, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        optional = [name for name in members if name not in schema.get("required", ())]
+        names = [*schema.get("required", ()), *optional]
+        most = max(len(names) - len(optional), schema.get("minProperties", 0))
+        return {name: of_schema(node.at(members.get(name, others))) for name in names[:most]}
     if "array" in kinds:
         return [of_schema(node.at(schema["items"]))] * max(schema.get("minItems", 1), 1) if "items" in schema else []
     if "string" in kinds:
