@@ -34,11 +34,11 @@ from xs2a_sandbox.http import body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.learning.as_recorded import RecordedRule, as_recorded
-from xs2a_sandbox.recording.learning.asked import Asked, asked
 from xs2a_sandbox.recording.learning.by_effects import MAKES, by_effects
 from xs2a_sandbox.recording.learning.changes import OperationChange, change
 from xs2a_sandbox.recording.learning.courses import Courses, courses
 from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.recording.tape import Tape
 
 DIALECT = "dialect.yaml"
@@ -94,7 +94,7 @@ class _Draft:
 
     base: str
     nearness: Nearness
-    exchanges: Sequence[Asked]
+    exchanges: Sequence[RecognisedExchange]
     options: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
     operations: dict[str, OperationChange] = field(default_factory=dict)
     errors: LearnedErrors = field(default_factory=LearnedErrors)
@@ -138,7 +138,7 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
 
 
 def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
-    exchanges = asked(tape.places, tape.entries, interface.operations.values())
+    exchanges = recognise_exchanges(tape.places, tape.entries, interface.operations.values())
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
     told = courses(exchanges, {thing: one.arrows for thing, one in _MACHINES.items()}, _BEGINNINGS)
@@ -197,7 +197,7 @@ def write(derived: DerivedDialect, cassettes: Path) -> Path:
     return folder
 
 
-def _check_one_bank(tape: Tape, exchanges: Sequence[Asked]) -> None:
+def _check_one_bank(tape: Tape, exchanges: Sequence[RecognisedExchange]) -> None:
     banks = sorted({str(Origin.parse(one.entry.bank)) for one in exchanges if one.operation and one.entry.bank})
     if len(banks) > 1:
         raise ConfigError(
@@ -207,7 +207,7 @@ def _check_one_bank(tape: Tape, exchanges: Sequence[Asked]) -> None:
 
 def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> Nearness:
     counted: Counter[str] = Counter()
-    for one in asked(tape.places, tape.entries, interface.operations.values()):
+    for one in recognise_exchanges(tape.places, tape.entries, interface.operations.values()):
         if one.operation is None:
             continue
         status = one.entry.status
@@ -249,7 +249,7 @@ def _learn_options(draft: _Draft, interface: Interface, told: Courses) -> None:
         draft.options["payments.initiate"] = {"executed": word}, ends[word]
 
 
-def _told_after_delete(exchanges: Sequence[Asked]) -> list[Asked]:
+def _told_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
     """The answers to questions for consents that had been deleted."""
     deleted: set[str] = set()
     told = []
@@ -262,7 +262,7 @@ def _told_after_delete(exchanges: Sequence[Asked]) -> list[Asked]:
     return told
 
 
-def _shows(one: Asked, link: str) -> bool:
+def _shows(one: RecognisedExchange, link: str) -> bool:
     return isinstance(one.answer, dict) and isinstance(one.answer.get("_links"), dict) and link in one.answer["_links"]
 
 
@@ -276,7 +276,7 @@ _STEPS = {
 }
 
 
-def _approach(one: Asked) -> str | None:
+def _approach(one: RecognisedExchange) -> str | None:
     """The approach that an answer shows, where the request has no wish of its own."""
     if not one.succeeded or one.entry.method != "POST" or one.entry.headers.get("TPP-Redirect-Preferred"):
         return None
@@ -330,23 +330,23 @@ def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Re
         made.value = by_effects(operation, made.value, [one for one, _ in pairs], interface.operations)
 
 
-def _is(one: Asked, id: str) -> bool:
+def _is(one: RecognisedExchange, id: str) -> bool:
     return one.operation is not None and one.operation.id == id
 
 
-def _unsaid(exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]) -> list[Asked]:
+def _unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> list[RecognisedExchange]:
     """The exchanges that change nothing, and that the dialect answers otherwise."""
     pairs = zip(exchanges, rehearsed, strict=True)
     changes = [one for one in exchanges if one.operation and one.entry.method != "GET"]
     return [one for one, outcome in pairs if one.succeeded and outcome.unlike and one not in changes]
 
 
-def _consents(exchanges: Sequence[Asked]) -> set[str]:
+def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:
     return {one.made["consentId"] for one in exchanges if "consentId" in one.made}
 
 
 def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
-    raised: list[tuple[str, Asked]] = []
+    raised: list[tuple[str, RecognisedExchange]] = []
     for one, outcome in zip(draft.exchanges, rehearsed, strict=True):
         if one.succeeded or one.operation is None:
             continue
@@ -366,7 +366,7 @@ def _every_error(interface: Interface) -> Any:
     return None
 
 
-def _unlike(exchanges: Sequence[Asked], rehearsed: Sequence[Rehearsed]) -> Iterator[str]:
+def _unlike(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> Iterator[str]:
     for one, outcome in zip(exchanges, rehearsed, strict=True):
         if outcome.unlike:
             yield f"{one.request} ({one.place}): {'; '.join(outcome.unlike[:3])}"

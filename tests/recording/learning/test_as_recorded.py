@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from tests.recording.learning.test_asked import OPERATIONS
+from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.learning.as_recorded import as_recorded
-from xs2a_sandbox.recording.learning.asked import asked
+from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 VALID = "state.consents[headers['consent-id']].consentStatus == 'valid'"
 
 
 def rules(*entries: Exchange, consents: tuple[str, ...] = ("c-1",)) -> list[dict[str, Any]]:
     places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
-    return [one.value for one in as_recorded(asked(places, entries, OPERATIONS), consents)]
+    return [one.value for one in as_recorded(recognise_exchanges(places, entries, OPERATIONS), consents)]
 
 
 def balances(account: str, amount: int, consent: str = "c-1") -> Exchange:

@@ -9,8 +9,8 @@ from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette import layers
 from xs2a_sandbox.documents.yaml_writer import exactly
-from xs2a_sandbox.recording.learning.asked import asked
 from xs2a_sandbox.recording.learning.by_effects import by_effects
+from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 
 @pytest.mark.parametrize("base", dialects())
@@ -24,7 +24,9 @@ from xs2a_sandbox.recording.learning.by_effects import by_effects
 def test_nothing_of_a_handler_is_left(base: str, id: str, target: str, state: str) -> None:
     operations = layers.read([[bundled("cassettes") / base]], SCHEMAS, NAMED).operations
     entry = taped(target, {}, "POST", headers=ID, body={"access": {}, "validUntil": "2020-01-01"})
-    made = by_effects(operations[id], {}, asked(["tape, exchange 1"], [entry], [operations[id]]), operations)
+    made = by_effects(
+        operations[id], {}, recognise_exchanges(["tape, exchange 1"], [entry], [operations[id]]), operations
+    )
     assert "result." not in exactly(made)
     assert (made["handler"], made["with"]) == (None, None)
     assert made["effects"][0]["set"] == f"state.{state}[let.id]"
@@ -38,6 +40,6 @@ def test_a_day_that_is_over_is_taken_only_where_the_bank_has_taken_one() -> None
     until = {}
     for day in ("2020-01-01", "2999-01-01"):
         entry = taped("/v1/consents", {}, "POST", headers=ID, body={"access": {}, "validUntil": day})
-        made = by_effects(own, {}, asked(["tape, exchange 1"], [entry], [own]), operations)
+        made = by_effects(own, {}, recognise_exchanges(["tape, exchange 1"], [entry], [own]), operations)
         until[day] = made["effects"][0]["to"]["validUntil"]
     assert until["2020-01-01"] != until["2999-01-01"] == "{{ body.validUntil or today(90) }}"

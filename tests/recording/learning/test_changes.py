@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tests.recording.learning.test_asked import OPERATIONS
 from tests.recording.learning.test_courses import learned as courses_of
+from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.asked import asked
 from xs2a_sandbox.recording.learning.changes import OperationChange, change
+from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 ID = [("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("PSU-IP-Address", "192.0.2.1")]
 
@@ -17,7 +17,7 @@ ID = [("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("PSU-IP-Address
 def learned(operation: str, *entries: Exchange) -> OperationChange:
     """The change of one operation, of all that was recorded."""
     places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
-    exchanges = asked(places, entries, OPERATIONS)
+    exchanges = recognise_exchanges(places, entries, OPERATIONS)
     makers = {id: one for one in exchanges for id in one.made.values()}
     (own,) = (one for one in OPERATIONS if one.id == operation)
     of_it = [one for one in exchanges if one.operation is own]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.recording.learning.test_asked import OPERATIONS
+from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
 from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.asked import asked
 from xs2a_sandbox.recording.learning.courses import Courses, courses
+from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 MACHINES = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
 BEGINNINGS = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
@@ -16,7 +16,7 @@ BEGINNINGS = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
 def learned(*entries: Exchange) -> Courses:
     places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
     arrows = {thing: machine.arrows for thing, machine in MACHINES.items()}
-    return courses(asked(places, entries, OPERATIONS), arrows, BEGINNINGS)  # type: ignore[arg-type]
+    return courses(recognise_exchanges(places, entries, OPERATIONS), arrows, BEGINNINGS)  # type: ignore[arg-type]
 
 
 def consent(*words: str) -> list[Exchange]:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tests.recording.learning.test_asked import one
+from tests.recording.learning.test_recognised_exchange import one
 from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import layers
-from xs2a_sandbox.recording.learning.asked import Asked
 from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
 INTERFACE = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED)
 MESSAGE = {"category": "ERROR", "code": "{{ error.code }}", "path": "{{ error.path }}"}
@@ -17,11 +17,11 @@ EVERY = {"tppMessages": [{**MESSAGE, "text": "{sensitive} {{ error.number }}: {{
 UNKNOWN = "/v1/consents/c-90000/status"
 
 
-def learned(*raised: tuple[str, Asked]) -> LearnedErrors:
+def learned(*raised: tuple[str, RecognisedExchange]) -> LearnedErrors:
     return learn_errors(raised, INTERFACE.errors, EVERY)
 
 
-def error(target: str, status: int, answer: Any) -> Asked:
+def error(target: str, status: int, answer: Any) -> RecognisedExchange:
     return one(taped(target, answer, status=status))
 
 

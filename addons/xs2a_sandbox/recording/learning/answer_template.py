@@ -11,7 +11,7 @@ from xs2a_sandbox.cassette.expressions import is_plain
 from xs2a_sandbox.compare.diff import PAGES
 from xs2a_sandbox.compare.states import STATES
 from xs2a_sandbox.documents.yaml_writer import exactly
-from xs2a_sandbox.recording.learning.asked import MADE
+from xs2a_sandbox.recording.learning.recognised_exchange import MADE
 
 _DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
 _PURE = re.compile(r"\{\{ (result(?:\.\w+)+) \}\}")

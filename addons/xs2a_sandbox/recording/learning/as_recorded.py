@@ -9,7 +9,7 @@ from typing import Any
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.recording.infer_match import recorded_request, rules
-from xs2a_sandbox.recording.learning.asked import Asked
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 from xs2a_sandbox.recording.recorded_answer import LARGE, taped_answer
 from xs2a_sandbox.recording.routes import Routes, slug
 
@@ -25,10 +25,10 @@ class RecordedRule:
     places: tuple[str, ...]
 
 
-def as_recorded(exchanges: Sequence[Asked], consents: Collection[str]) -> Iterator[RecordedRule]:
+def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[str]) -> Iterator[RecordedRule]:
     """`consents` are the ids of those that came about in the recording: any other that is valid will do as well."""
     routes = Routes(None)
-    groups: defaultdict[str, list[tuple[Asked, dict[str, Any], dict[str, str], bool]]] = defaultdict(list)
+    groups: defaultdict[str, list[tuple[RecognisedExchange, dict[str, Any], dict[str, str], bool]]] = defaultdict(list)
     for one in exchanges:
         if len(one.entry.answer_body) > LARGE:
             continue
@@ -68,5 +68,5 @@ def as_recorded(exchanges: Sequence[Asked], consents: Collection[str]) -> Iterat
             yield RecordedRule({"id": id, "doc": doc, **made}, places)
 
 
-def _headers(one: Asked, guarded: bool) -> Headers:
+def _headers(one: RecognisedExchange, guarded: bool) -> Headers:
     return Headers(pair for pair in one.entry.headers if not (guarded and pair[0].lower() == _CONSENT.lower()))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation
-from xs2a_sandbox.recording.learning.asked import Asked
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
 MAKES = {"consents.create": "consent", "payments.initiate": "payment"}
 """By the handler that makes them, the families that effects can make."""
@@ -17,7 +17,10 @@ _IBANS = " + ".join(
 
 
 def by_effects(
-    operation: Operation, learned: Mapping[str, Any], exchanges: Sequence[Asked], operations: Mapping[str, Operation]
+    operation: Operation,
+    learned: Mapping[str, Any],
+    exchanges: Sequence[RecognisedExchange],
+    operations: Mapping[str, Operation],
 ) -> dict[str, Any]:
     """The change of the operation, with effects in place of its handler; `learned` is what else is otherwise in it."""
     family = MAKES[operation.behaviour.handler or ""]
@@ -45,7 +48,7 @@ def by_effects(
     }
 
 
-def _required(exchanges: Sequence[Asked], member: str) -> dict[str, Any]:
+def _required(exchanges: Sequence[RecognisedExchange], member: str) -> dict[str, Any]:
     required: dict[str, Any] = {}
     if all(one.entry.headers.get("X-Request-ID") for one in exchanges):
         required["headers"] = {"X-Request-ID": {"exists": True}}
@@ -54,7 +57,7 @@ def _required(exchanges: Sequence[Asked], member: str) -> dict[str, Any]:
     return required
 
 
-def _consent(exchanges: Sequence[Asked]) -> dict[str, Any]:
+def _consent(exchanges: Sequence[RecognisedExchange]) -> dict[str, Any]:
     until = "body.validUntil or today(90)"
     if any(str((one.body or {}).get("validUntil", "9")) < f"{one.entry.time:%Y-%m-%d}" for one in exchanges):
         until = "body.validUntil if body.validUntil >= today() else today(90)"  # the bank takes a day that is over
@@ -69,7 +72,7 @@ def _consent(exchanges: Sequence[Asked]) -> dict[str, Any]:
     }
 
 
-def _payment(exchanges: Sequence[Asked], service: str) -> dict[str, Any]:
+def _payment(exchanges: Sequence[RecognisedExchange], service: str) -> dict[str, Any]:
     sent = dict.fromkeys(name for one in exchanges if isinstance(one.body, dict) for name in one.body)
     own = {"service": service, "product": "{{ path.product }}", "transactionStatus": "RCVD", "request": "{{ body }}"}
     return {**{name: f"{{{{ body.{name} }}}}" for name in sent if name.isidentifier()}, **own}

@@ -19,8 +19,8 @@ from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, learned_text, named
-from xs2a_sandbox.recording.learning.asked import MADE, Asked
 from xs2a_sandbox.recording.learning.courses import Courses
+from xs2a_sandbox.recording.learning.recognised_exchange import MADE, RecognisedExchange
 from xs2a_sandbox.recording.recorded_answer import taped_answer
 
 READS = ("accounts.", "cards.")
@@ -41,8 +41,8 @@ class OperationChange:
 
 def change(
     operation: Operation,
-    exchanges: Sequence[Asked],
-    makers: Mapping[str, Asked],
+    exchanges: Sequence[RecognisedExchange],
+    makers: Mapping[str, RecognisedExchange],
     handlers: Mapping[str, Handler],
     courses: Courses,
     schemas: Schemas,
@@ -65,7 +65,7 @@ def change(
     return made
 
 
-def _products(operation: Operation, exchanges: Sequence[Asked]) -> Any:
+def _products(operation: Operation, exchanges: Sequence[RecognisedExchange]) -> Any:
     """The path parameters with the products that the documented dialect does not have; {} if there is none."""
     written = deepcopy(operation.origin.written.get("where", {}))
     alternatives = written if isinstance(written, list) else [written]
@@ -86,7 +86,7 @@ def _products(operation: Operation, exchanges: Sequence[Asked]) -> Any:
     return written if changed else {}
 
 
-def _require(operation: Operation, exchanges: Sequence[Asked], schemas: Schemas) -> Any:
+def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], schemas: Schemas) -> Any:
     """The requirements without what answered requests did not meet; {} if they meet all."""
     written = deepcopy(operation.origin.written.get("require", {}))
     steps = written if isinstance(written, list) else [written]
@@ -121,7 +121,7 @@ def _require(operation: Operation, exchanges: Sequence[Asked], schemas: Schemas)
 _WHATEVER = {"any": [{"absent": True}, {"exists": True}]}
 
 
-def _scope(one: Asked) -> dict[str, Any]:
+def _scope(one: RecognisedExchange) -> dict[str, Any]:
     """The part of a request that conditions of requirements are about."""
     return {
         "path": one.parameters,
@@ -140,7 +140,7 @@ def _is_lifted(value: Any) -> bool:
     return isinstance(value, dict) and any(one is None or one is _WHATEVER for one in value.values())
 
 
-def _values(one: Asked, part: str, name: str) -> Sequence[Any]:
+def _values(one: RecognisedExchange, part: str, name: str) -> Sequence[Any]:
     if part == "headers":
         return one.entry.headers.all(name)
     if part == "query":
@@ -148,7 +148,7 @@ def _values(one: Asked, part: str, name: str) -> Sequence[Any]:
     return at_pointer(one.body, parse_pointer(name)) if one.entry.body else ()
 
 
-def _accepts(name: str, one: Asked, optional: bool, schemas: Schemas) -> bool:
+def _accepts(name: str, one: RecognisedExchange, optional: bool, schemas: Schemas) -> bool:
     if not one.entry.body:
         return optional
     for parameter, value in one.parameters.items():
@@ -161,15 +161,15 @@ def _accepts(name: str, one: Asked, optional: bool, schemas: Schemas) -> bool:
 
 def _respond(
     operation: Operation,
-    exchanges: Sequence[Asked],
-    makers: Mapping[str, Asked],
+    exchanges: Sequence[RecognisedExchange],
+    makers: Mapping[str, RecognisedExchange],
     handlers: Mapping[str, Handler],
     courses: Courses,
     unknown: list[str],
 ) -> list[dict[str, Any]]:
     written = deepcopy(operation.origin.written.get("respond", {}))
     usual_answers = written if isinstance(written, list) else [written]
-    by_status: defaultdict[int, list[Asked]] = defaultdict(list)
+    by_status: defaultdict[int, list[RecognisedExchange]] = defaultdict(list)
     for one in exchanges:
         by_status[one.entry.status].append(one)
     if (operation.behaviour.handler or "").startswith(READS):
@@ -193,7 +193,10 @@ def _respond(
 
 
 def _of_data(
-    usual: Sequence[dict[str, Any]], by_status: Mapping[int, Sequence[Asked]], operation: Operation, unknown: list[str]
+    usual: Sequence[dict[str, Any]],
+    by_status: Mapping[int, Sequence[RecognisedExchange]],
+    operation: Operation,
+    unknown: list[str],
 ) -> list[dict[str, Any]]:
     """The documented shape of a bank's data, with its habit of nulls."""
     if any(_shows_null(one.answer) for group in by_status.values() for one in group):
@@ -212,8 +215,8 @@ def _shows_null(value: Any) -> bool:
 def _answer(
     operation: Operation,
     spec: Mapping[str, Any],
-    exchanges: Sequence[Asked],
-    makers: Mapping[str, Asked],
+    exchanges: Sequence[RecognisedExchange],
+    makers: Mapping[str, RecognisedExchange],
     handlers: Mapping[str, Handler],
     courses: Courses,
     unknown: list[str],
@@ -245,7 +248,11 @@ def _members(body: Any, returns: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _sample(
-    one: Asked, operation: Operation, makers: Mapping[str, Asked], returns: Mapping[str, Any], courses: Courses
+    one: RecognisedExchange,
+    operation: Operation,
+    makers: Mapping[str, RecognisedExchange],
+    returns: Mapping[str, Any],
+    courses: Courses,
 ) -> Sample:
     ids = {value: f"path{_step(name)}" for name, value in one.parameters.items()}
     for name, id in one.made.items():
@@ -265,7 +272,7 @@ def _sample(
     return Sample(one.place, one.answer, ids, echoes, meaning, _origin(one))
 
 
-def _origin(one: Asked) -> str:
+def _origin(one: RecognisedExchange) -> str:
     return str(Origin.parse(one.entry.bank)) if one.entry.bank else ""
 
 
@@ -285,7 +292,9 @@ def _step(name: str) -> str:
     return f".{name}" if _NAME.fullmatch(name) else "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
 
 
-def _headers(usual: Mapping[str, Any], exchanges: Sequence[Asked], samples: Sequence[Sample]) -> dict[str, Any]:
+def _headers(
+    usual: Mapping[str, Any], exchanges: Sequence[RecognisedExchange], samples: Sequence[Sample]
+) -> dict[str, Any]:
     """The headers that all of the answers have, with the same text or the same names in it."""
     kept = [taped_answer(one.entry, {}).get("headers", {}) for one in exchanges]
     documented = {name.lower(): text for name, text in usual.items()}

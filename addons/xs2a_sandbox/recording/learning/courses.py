@@ -10,7 +10,7 @@ from typing import NamedTuple
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.states import Thing, told
 from xs2a_sandbox.http.body import Content
-from xs2a_sandbox.recording.learning.asked import Asked
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
 type Arrows = Collection[tuple[str, str]]
 
@@ -78,7 +78,9 @@ class Courses:
         return counted
 
 
-def courses(exchanges: Iterable[Asked], arrows: Mapping[Thing, Arrows], beginnings: Mapping[Thing, str]) -> Courses:
+def courses(
+    exchanges: Iterable[RecognisedExchange], arrows: Mapping[Thing, Arrows], beginnings: Mapping[Thing, str]
+) -> Courses:
     """`arrows` are the documented machines', and `beginnings` the states that everything of a kind begins in."""
     lives: dict[tuple[Thing, str], list[Telling]] = {}
     deleted: set[tuple[Thing, str]] = set()

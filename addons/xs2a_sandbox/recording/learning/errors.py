@@ -9,7 +9,7 @@ from typing import Any
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, learned_text, named
-from xs2a_sandbox.recording.learning.asked import Asked
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
 _CODES = ("code", "error", "errorCode")
 _TEXTS = ("text", "detail", "message", "error_description", "description", "title")
@@ -41,7 +41,7 @@ class LearnedErrors:
 
 
 def learn_errors(
-    raised: Sequence[tuple[str, Asked]], documented: Mapping[str, ErrorAnswer], every_body: Any
+    raised: Sequence[tuple[str, RecognisedExchange]], documented: Mapping[str, ErrorAnswer], every_body: Any
 ) -> LearnedErrors:
     """`raised` are errors by the documented names, with the exchanges in which the bank has answered them."""
     learned = LearnedErrors()
@@ -54,7 +54,7 @@ def learn_errors(
     if readable and not is_usual:
         learned.every = _every(readable, learned.unknown)
         learned.places = [one.place for _, one, _ in readable]
-    by_name: defaultdict[str, list[tuple[Asked, str | None, str, str | None]]] = defaultdict(list)
+    by_name: defaultdict[str, list[tuple[RecognisedExchange, str | None, str, str | None]]] = defaultdict(list)
     for name, one in raised:
         what = said(one.answer)
         parts = texts.get(id(one)) if is_usual else None
@@ -88,7 +88,7 @@ def said(body: Any) -> Said:
     return Said(code, text, path if isinstance(path, str) else None, "path" in body)
 
 
-def _every(readable: Sequence[tuple[str, Asked, Said]], unknown: list[str]) -> Any:
+def _every(readable: Sequence[tuple[str, RecognisedExchange, Said]], unknown: list[str]) -> Any:
     samples = []
     for _, one, what in readable:
         names = {"code": what.code, "text": what.text, "path": what.path}
@@ -161,7 +161,7 @@ def _in(written: str, text: str) -> tuple[str | None, str] | None:
     return (match["number"] if "number" in names else None, match["text"]) if match else None
 
 
-def _with_id(text: str, one: Asked, documented: ErrorAnswer) -> str:
+def _with_id(text: str, one: RecognisedExchange, documented: ErrorAnswer) -> str:
     if _ID not in str(documented.origin.written["text"]):
         return text.replace("{{", "{{ '{{' }}")
     ids = dict.fromkeys(one.parameters.values(), "id")
@@ -169,7 +169,7 @@ def _with_id(text: str, one: Asked, documented: ErrorAnswer) -> str:
     return learned_text(text, Sample(one.place, None, ids, {}))
 
 
-def _by_operation(values: Sequence[tuple[Asked, Any]]) -> Any:
+def _by_operation(values: Sequence[tuple[RecognisedExchange, Any]]) -> Any:
     """One value, or those by operation with the most frequent for all others."""
     (default, _), *others = Counter(value for _, value in values).most_common()
     if not others:

@@ -8,13 +8,13 @@ from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import layers
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.asked import Asked, asked
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 
 OPERATIONS = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations.values()
 
 
-def one(entry: Exchange) -> Asked:
-    (only,) = asked(["a.har.jsonl, exchange 1"], [entry], OPERATIONS)
+def one(entry: Exchange) -> RecognisedExchange:
+    (only,) = recognise_exchanges(["a.har.jsonl, exchange 1"], [entry], OPERATIONS)
     return only
 
 

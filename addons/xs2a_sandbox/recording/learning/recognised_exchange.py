@@ -19,7 +19,7 @@ _PRODUCT = "product"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecognisedExchange:
     """A recorded exchange with its `place` in the tape. `path` is that of the operation, as the bank has it, and
     `parameters` are its values; the bodies are None where they are no JSON.
     """
@@ -49,14 +49,16 @@ class Asked:
         return {name: id for name, id in own.items() if id and id != self.parameters.get(name)}
 
 
-def asked(places: Sequence[str], entries: Sequence[Exchange], operations: Iterable[Operation]) -> list[Asked]:
+def recognise_exchanges(
+    places: Sequence[str], entries: Sequence[Exchange], operations: Iterable[Operation]
+) -> list[RecognisedExchange]:
     candidates = [one for one in operations if not any(s.kind == TAIL for s in one.pattern.segments)]
     exchanges = []
     for place, entry in zip(places, entries, strict=True):
         operation, path, parameters = _operation(entry, candidates)
         request, answer = body.read(entry.body), body.read(entry.answer_body)
         exchanges.append(
-            Asked(
+            RecognisedExchange(
                 place,
                 entry,
                 operation,
