@@ -153,4 +153,5 @@ if __name__ == "__main__":
     else:
         from xs2a_sandbox.doors.serving import new_loop
 
-        asyncio.run(KINDS[kind](*rest), loop_factory=new_loop)
+        # mitmproxy's own master does not run in uvloop.
+        asyncio.run(KINDS[kind](*rest), loop_factory=asyncio.new_event_loop if kind == "bare" else new_loop)

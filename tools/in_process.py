@@ -14,7 +14,7 @@ from xs2a_sandbox.doors import serving
 def needs_no_door(item: pytest.Item) -> bool:
     """It is about the door `process`, or about none."""
     values = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return all(values[name] == "process" for name in ("bank", "app", "door") if name in values)
+    return all(values[name] == "process" for name in ("bank", "app", "door", "tpp") if name in values)
 
 
 def leave_doors_out() -> None:

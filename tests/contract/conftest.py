@@ -77,11 +77,11 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     stop = asyncio.Event()
 
     async def open_others() -> None:
-        (engine,) = built
-        connections = Connections(engine.limits)
-        doors = proxy_doors(engine.answer, confdir, tell=engine.refused, connections=connections, engine="mitmproxy")
-        await doors.start()
-        others.append(doors)
+        for engine in built:  # none where all doors are left out
+            options = {"tell": engine.refused, "connections": Connections(engine.limits), "engine": "mitmproxy"}
+            doors = proxy_doors(engine.answer, confdir, **options)
+            await doors.start()
+            others.append(doors)
         ready.set()
 
     def tell(addresses: Addresses) -> None:
@@ -105,9 +105,13 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     in_process = build(settings)
     in_process.public_url = found[0].direct
     in_process.on_exchange = log.append
-    proxy, tls = f"http://127.0.0.1:{others[0].proxy_port}", f"https://127.0.0.1:{others[0].tls_port}"
-    yield Sandbox(found[0], replace(found[0], proxy=proxy, tls=tls), in_process, loop, log)
-    asyncio.run_coroutine_threadsafe(others[0].drain(1), loop).result(20)
+    through_mitmproxy = found[0]
+    for doors in others:
+        proxy, tls = f"http://127.0.0.1:{doors.proxy_port}", f"https://127.0.0.1:{doors.tls_port}"
+        through_mitmproxy = replace(found[0], proxy=proxy, tls=tls)
+    yield Sandbox(found[0], through_mitmproxy, in_process, loop, log)
+    for doors in others:
+        asyncio.run_coroutine_threadsafe(doors.drain(1), loop).result(20)
     loop.call_soon_threadsafe(stop.set)
     thread.join(20)
     assert not thread.is_alive(), "the sandbox did not stop within 20 seconds"
