@@ -382,7 +382,7 @@ _FILLED = {
     "creditorAccount": {"bban": "-"},
     "debtorAccount": {"bban": "-"},
 }
-"""What stands for members that test data must have, and the bank does not show."""
+"""Values for members that test data must have, and the bank does not show."""
 _MOST_TRIES = 1000
 
 

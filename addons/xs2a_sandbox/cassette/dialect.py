@@ -54,7 +54,7 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
 
 
 def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Extension]:
-    """Those of its files: all of one dialect, and no two of one entry, or the order of files would decide."""
+    """The extensions of its files: all of one dialect, and no two of one entry, or the order of files would decide."""
     extensions = [one.extends for one in dialect if one.extends]
     first: dict[tuple[str, str], Extension] = {}
     for other in extensions:

@@ -232,7 +232,7 @@ class Cassette:
     """The dialect that answers what was not recorded."""
     extends: Extension | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What handlers of the layers below are told, by name, in a cassette that extends no dialect."""
+    """Options for handlers of the layers below, by name, in a cassette that extends no dialect."""
     is_quirk: bool = False
     sca_pages: ScaPages | None = None
     origin: SourcePlace | None = None

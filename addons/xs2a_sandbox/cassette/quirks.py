@@ -1,4 +1,4 @@
-"""What a layer tells the handlers of those below it, and what of a quirk is for other dialects than this one."""
+"""Options that a layer gives the handlers of those below it, and rules of quirks that are for another dialect."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

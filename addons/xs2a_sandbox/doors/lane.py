@@ -42,7 +42,7 @@ class Lane:
     service: Service
     certificates: Certificates
     secret: bytes | None
-    """What the proxy port asks for of its users."""
+    """The login, user and password, without which the proxy port answers nobody; None where everybody may."""
     pass_on: PassOn
 
     def proxy_port(self) -> asyncio.Protocol:

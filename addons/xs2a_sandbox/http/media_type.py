@@ -19,17 +19,21 @@ def is_json(media: str) -> bool:
     return media.endswith(("/json", "+json"))
 
 
-def preferred(accept: str, offered: Sequence[str]) -> str | None:
-    """The media type that an Accept field likes best, the first of those offered where it likes several; or None."""
-    wishes = []
-    for position, wish in enumerate(accept.split(",")):
-        kind, parameters = split_parameters(wish)
+def wishes(field: str) -> list[str]:
+    """The words of an Accept field, or one like it, as their weights order them; those of weight 0 are left out."""
+    weighed = []
+    for position, wish in enumerate(field.split(",")):
+        word, parameters = split_parameters(wish)
         try:
             weight = float(parameters.get("q", "1"))
         except ValueError:
             weight = 0.0
-        if weight > 0:
-            wishes.append((-weight, position, kind))
-    kinds = [kind for _, _, kind in sorted(wishes)]
-    fitting = (one for kind in kinds for one in offered if kind in (one, "*/*", f"{one.partition('/')[0]}/*"))
+        if word and weight > 0:
+            weighed.append((-weight, position, word))
+    return [word for _, _, word in sorted(weighed)]
+
+
+def preferred(accept: str, offered: Sequence[str]) -> str | None:
+    """The media type that an Accept field likes best, the first of those offered where it likes several; or None."""
+    fitting = (one for kind in wishes(accept) for one in offered if kind in (one, "*/*", f"{one.partition('/')[0]}/*"))
     return next(fitting, None)

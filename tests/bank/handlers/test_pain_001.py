@@ -171,3 +171,12 @@ def test_what_is_wrong_with_a_standing_order(client: Client, xml_sct: str, order
     answer = initiate(client, *_swapped(multipart(xml_sct, order, "")))
     (message,) = answer.json()["tppMessages"]
     assert (answer.status, message["code"], message["path"]) == (400, "FORMAT_ERROR", path)
+
+
+def test_a_part_that_is_no_xml_is_said_to_be_none(client: Client) -> None:
+    part = '--x\r\nContent-Disposition: form-data; name="xml_sct"\r\n\r\n<a>\r\n--x--'
+    answer = initiate(client, part, "periodic-payments", "multipart/form-data; boundary=x")
+
+    (message,) = answer.json()["tppMessages"]
+    assert (answer.status, message["path"]) == (400, "/xml_sct")
+    assert message["text"].startswith("xml_sct must be XML: ")

@@ -7,15 +7,12 @@ import pytest
 
 from tests.support.engine_client import Client, an_engine
 from tests.support.visitor import a_consent, a_payment
-from tests.support.writing import SCHEMAS, write
-from xs2a_sandbox.bank.handlers.table import NAMED
+from tests.support.writing import write
 from xs2a_sandbox.bank.sca_pages.words import preferred, words
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import layers
 from xs2a_sandbox.cassette.model import ScaPages
 from xs2a_sandbox.cassette.reader import cassette_schema
-from xs2a_sandbox.cassette.sca_pages import COLOURS, bundled_pages, contrast
-from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.cassette.sca_pages import bundled_pages
 
 DIALECT = bundled("cassettes") / "xs2a-1.84"
 TWO = ["AT459880000010204711", "AT449880000010204729"]
@@ -29,11 +26,6 @@ LAGO = """\
         it: {approve: "<b>Autorizza</b>", logged_in: "Ciao, {name}"}
         de: {log_in_as: "Hinein als {name}"}
     """
-
-
-def read(directory: Path, text: str) -> list[Problem]:
-    folder = write(directory / "lago", {"a.yaml": text})
-    return layers.check([[DIALECT], [folder]], SCHEMAS, NAMED)[1]
 
 
 @pytest.mark.parametrize(
@@ -74,13 +66,6 @@ def test_editors_complete_the_names_of_all_texts() -> None:
     properties = cassette_schema().document["$defs"]["sca-texts"]["properties"]
     texts = {name: f"In English: {text}" for name, text in bundled_pages().texts["en"].items()}
     assert {name: one["description"] for name, one in properties.items()} == texts
-
-
-def test_the_bundled_colours_can_be_read() -> None:
-    for colours in COLOURS.values():
-        assert contrast(colours["accent"], colours["on_accent"]) >= 4.5
-        assert contrast(colours["accent"], colours["card"]) >= 4.5
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
 
 
 def test_days_and_amounts_are_written_as_people_there_do() -> None:
@@ -129,30 +114,3 @@ def test_the_one_time_password_is_filled_in() -> None:
     visit.open()
     visit.send(customer="anna")
     assert re.search(r'name="otp" value="\d+"', visit.page)
-
-
-@pytest.mark.parametrize(
-    ("spec", "part"),
-    [
-        ('{colours: {light: {accent: "red;}body{display:none"}}}', "#"),
-        ('{colours: {light: {accent: "#dddddd"}}}', "the contrast of accent to on_accent is 1.4"),
-        ("{texts: {de: {aprove: x}}}", "approve"),
-        ('{texts: {de: {approve: "{nobody}"}}}', "nothing is filled in for {nobody} here; there is none"),
-        ('{texts: {de: {asks: "{app.x}"}}}', "nothing is filled in for {app.x} here; there is {app}"),
-        ('{texts: {de: {asks: "{app!r}"}}}', "braces hold a name alone"),
-        ('{texts: {de: {approve: "{"}}}', "is no template"),
-        ("{languages: [fr]}", "there are no texts in fr"),
-        ("{texts: {Deutsch: {approve: x}}}", "Deutsch"),
-    ],
-)
-def test_mistakes_have_their_place(spec: str, part: str, tmp_path: Path) -> None:
-    problem, *_ = read(tmp_path, f"cassette: 1\nsca_pages: {spec}\n")
-    assert problem.line == 2
-    assert part in problem.text
-
-
-def test_two_files_of_a_layer_do_not_say_it_both(tmp_path: Path) -> None:
-    text = "cassette: 1\nsca_pages: {name: A}\n"
-    folder = write(tmp_path / "lago", {"a.yaml": text, "b.yaml": text})
-    (problem,) = layers.check([[DIALECT], [folder]], SCHEMAS, NAMED)[1]
-    assert "sca_pages stands already in" in problem.text

@@ -1,4 +1,4 @@
-"""What a consent lets be seen: the kinds of access, the accounts that come of them, and the rights on each."""
+"""Access by a consent: its kinds, the accounts that come of them, and the rights on each."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any

@@ -65,7 +65,7 @@ HOLDS = Option(
     default="pending",
 )
 RIGHTS_OF_LIST = {**RIGHTS, "rights": replace(RIGHTS["rights"], deeds=Deeds())}
-"""Of a list, which leaves out what may not be seen."""
+"""The same option of a list, which raises nothing: it leaves out what may not be seen."""
 IDENTIFIED_BY = {
     "identified_by": Option(
         "What an account is called in paths, and in `resourceId`: its IBAN, or the `resourceId` of the test data, else "

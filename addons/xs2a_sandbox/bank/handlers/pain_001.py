@@ -104,7 +104,7 @@ def _xml_part(body: Member) -> Member:
     try:
         return body_members.members(str(part.value).encode(), "application/xml") or Member()
     except ValueError as error:
-        raise _error(f"/{_XML}", str(error)) from None
+        raise _error(f"/{_XML}", str(error).removeprefix("the body ")) from None
 
 
 def _check_sums(message: _Element, transfers: Sequence[_Element]) -> None:

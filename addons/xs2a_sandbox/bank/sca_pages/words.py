@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.model import ScaPages
 from xs2a_sandbox.cassette.sca_pages import DEFAULT, bundled_pages
-from xs2a_sandbox.http.media_type import split_parameters
+from xs2a_sandbox.http.media_type import wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,7 @@ def words(own: ScaPages = ScaPages(), accept_language: str | None = None) -> Wor
 
 def preferred(header: str, offered: Sequence[str]) -> str:
     """The language of those offered that a browser likes best: its own tag, else its language in whatever country."""
-    liked = []
-    for position, one in enumerate(header.split(",")):
-        tag, parameters = split_parameters(one)
-        try:
-            quality = float(parameters.get("q", "1"))
-        except ValueError:
-            quality = 0.0
-        if tag and 0 < quality <= 1:
-            liked.append((-quality, position, tag.lower()))
-    for _, _, tag in sorted(liked):
+    for tag in wishes(header):
         for near in (tag, tag.partition("-")[0]):
             for language in offered:
                 if near == language.lower() or (near == tag.partition("-")[0] == language.lower().partition("-")[0]):

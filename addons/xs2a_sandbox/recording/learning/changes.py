@@ -1,4 +1,4 @@
-"""What an operation of a documented dialect has to be changed in to answer as the recorded bank."""
+"""Changes of the operations of a documented dialect, with which they answer as the recorded bank."""
 
 import re
 from collections import Counter, defaultdict
