@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model test-lowest test-newest licenses attack browser clients check lock openapi pages settings mutants recorded-banks bench format clean
+.PHONY: help install run test test-slow compare-oracle model test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -16,17 +16,21 @@ help:
 	@echo "make test-lowest, test-newest  a part of the tests with the lowest and with the newest versions that pyproject.toml allows"
 	@echo "make attack   attack a real serve in every mode, through every door (ARGS=--quick for a part)"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
+	@echo "make redis    install Debian's redis-server and haproxy, which some tests need; make test does so where it may"
 	@echo "make clients  install the languages whose clients are tested, with Debian's packages and npm's, as make test does"
 	@echo "make check    ruff and mypy"
 	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with hashes, and their licenses"
 	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
 	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
-	@echo "make openapi  write docs/openapi.yaml from the cassettes and schemas"
+	@echo "make openapi  write docs/openapi.yaml, control-openapi.yaml and operations.md from cassettes, schemas and control routes"
 	@echo "make pages    write docs/handlers.md, docs/states.md and what editors complete, after a change of a handler or of the states"
 	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
 	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write docs/recorded-banks.md"
 	@echo "make compare-oracle  plant changes and noise into a bank's answers, see what comparisons tell, write docs/compare.md"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
+	@echo "make bench-peers  install other tools by npm and pip, measure the sandbox beside them, write bench/peers.md (ARGS=--quick to try)"
+	@echo "make docs     make a site of the documentation, in build/site"
+	@echo "make release-check  build wheel and sdist, install each into nothing, walk the first journey, list what they bring along"
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
 
@@ -41,10 +45,10 @@ test test-slow test-lowest test-newest: export PYTHONDONTWRITEBYTECODE =
 # By file, so that what the tests of a file share is made once, and in order: mitmproxy knows one proxy in a process, so that
 # the sandbox of tests/contract is of no use once those of tests/doors have begun.
 # Three processes for two cores: a third of their time the tests wait, for processes, banks and limits of time.
-test: $(STAMP) browser clients
+test: $(STAMP) browser redis clients
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
-test-slow: $(STAMP) browser clients
+test-slow: $(STAMP) browser redis clients
 	$(BIN)/python -m pytest -n 2 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 MINUTES := 30
@@ -66,6 +70,17 @@ browser:
 		command -v chromium >/dev/null || echo "There is no Chromium and it cannot be installed here: the tests in a browser are skipped." >&2; \
 	}
 
+# The tests start and stop their own servers on free ports; the one that Debian starts is not used.
+redis:
+	@command -v redis-server >/dev/null && command -v haproxy >/dev/null || { \
+		if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as=no; fi; \
+		if [ "$$as" != no ] && command -v apt-get >/dev/null; then \
+			echo "Installing redis-server and haproxy"; \
+			$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y --no-install-recommends redis-server haproxy >/dev/null; \
+		fi; \
+		command -v redis-server >/dev/null || echo "There is no redis-server and it cannot be installed here: the tests of state in Redis are skipped." >&2; \
+	}
+
 clients:
 	@tests/clients/install.sh
 
@@ -79,6 +94,8 @@ settings: $(STAMP)
 
 openapi: $(STAMP)
 	$(BIN)/python -m tools.openapi
+	$(BIN)/python -m tools.operations_page
+	$(BIN)/python -m tools.control_openapi
 
 pages: $(STAMP)
 	$(BIN)/python -m tools.handlers_page
@@ -107,7 +124,7 @@ licenses: $(STAMP)
 # Where other versions can do harm: the doors and the ways to a bank, which rest on internals of mitmproxy and aiohttp and
 # on httptools, and failing closed; cassettes, schemas, patterns and expressions; the command line and the pytest plugin's
 # transports. The rest of the tests is about what the bank says, and no other version says it differently.
-EDGES := $(addprefix tests/,$(addsuffix .py,cassette/test_expressions cassette/test_expressions_environment \
+EDGES := $(addprefix tests/,$(addsuffix .py,cassette/evaluation/test_expressions cassette/evaluation/test_expressions_environment \
 	cassette/test_model cli/test_main compare/reports/test_text contract/test_schemas control/test_access \
 	documents/test_yaml_reader doors/test_connections doors/test_direct doors/test_door doors/test_fail_closed \
 	doors/test_proxy doors/test_wrong_protocol engine/test_egress \
@@ -137,12 +154,22 @@ compare-oracle: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python bench/run.py $(ARGS)
 
+bench-peers: $(STAMP)
+	@bench/peers/install.sh
+	$(BIN)/python bench/run_peers.py $(ARGS)
+
+docs: $(STAMP)
+	$(BIN)/python -m tools.site
+
+release-check: $(STAMP)
+	$(BIN)/python -m tools.release_check
+
 format: $(STAMP)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) .venv-uv .venv-lowest .venv-newest tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-uv .venv-lowest .venv-newest bench/peers/.venv bench/peers/node_modules tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An interpreter counts only if it runs: pyenv leaves commands behind that do not.

@@ -32,11 +32,11 @@ HEADERS = (
 
 
 @contextmanager
-def engine(state: str = "memory:", cassettes: Sequence[Path] = ()) -> Iterator[Engine]:
+def engine(state: str = "memory:", cassettes: Sequence[Path] = (), testdata: Path | None = None) -> Iterator[Engine]:
     """Built as `serve` builds it; `sqlite:` keeps its file in a directory that goes away."""
     with tempfile.TemporaryDirectory() as directory:
         name = f"sqlite:{directory}/state.db" if state == "sqlite:" else state
-        settings = Settings(state=name, confdir=Path(directory), cassettes=tuple(cassettes))
+        settings = Settings(state=name, confdir=Path(directory), cassettes=tuple(cassettes), testdata=testdata)
         yield build.build(settings)
 
 

@@ -16,7 +16,7 @@ from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, to_json
 
-MOST_GROWTH = 1.1
+MOST_GROWTH = 1.05
 PATH = "/v1/consents/{id}/bench"
 
 _RULE = """\

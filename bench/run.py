@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+import arriving
 import comparing
+import growth
 import matching
 import process
 import throughput
@@ -33,11 +35,26 @@ class Scale:
     starts: int = 5
     early: int = 20_000
     late: int = 200_000
-    rules: tuple[int, ...] = (20, 200, 2000)
+    rules: tuple[int, ...] = (20, 200, 2000, 10_000)
     exchanges: int = 1000
+    seconds: float = 2.0
+    transactions: tuple[int, ...] = (10, 1000, 20_000)
+    kept: tuple[int, ...] = (1, 1000, 100_000)
 
 
-QUICK = Scale(rounds=1, calls=5, requests=32, starts=1, early=32, late=64, exchanges=10)
+QUICK = Scale(
+    rounds=1,
+    calls=5,
+    requests=32,
+    starts=1,
+    early=32,
+    late=64,
+    exchanges=10,
+    rules=(20, 200, 2000),
+    seconds=0.2,
+    transactions=(10, 20),
+    kept=(1, 20),
+)
 
 
 def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
@@ -50,8 +67,15 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     table += comparing.rows(scale.rounds, scale.exchanges)
     _say("start-up")
     starting = process.start_up(confdir, request, scale.starts)
+    starting += process.resident(confdir, request)
     _say("doors")
     at_the_doors = throughput.rows(confdir, 2 * scale.rounds, scale.requests)
+    _say("requests that arrive at random")
+    at_the_doors += arriving.rows(confdir, min(3, scale.rounds), scale.seconds)
+    _say("transactions of an account")
+    table += growth.transactions(scale.transactions, scale.rounds, scale.calls)
+    _say("payments and sessions that are kept")
+    table += growth.kept(scale.kept)
     _say("memory")
     remembering = process.memory(confdir, request, scale.early, scale.late)
     return [*at_the_doors, *table, *starting, *remembering], reference

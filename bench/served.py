@@ -5,15 +5,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, time_ns
 from typing import Any
 
-from load import Load
+from load import Load, Outcome
 
 HERE = Path(__file__).parent
 PATIENCE = 60.0
@@ -26,6 +26,7 @@ class Measured:
     """Requests answered per second."""
     cpu: float
     """µs of the server's CPU for one of them."""
+    outcome: Outcome
 
 
 class Server:
@@ -40,6 +41,11 @@ class Server:
     def ports(self) -> dict[str, int]:
         """By door: proxy, tls, direct. Waits until it listens."""
         return _announced(self._output, self._process) if self._output else self.next_report()
+
+    @property
+    def number(self) -> int:
+        """Of the process."""
+        return self._process.pid
 
     def close(self) -> None:
         self._reports.close()
@@ -59,40 +65,64 @@ class Server:
         return self.next_report()
 
     def under(self, load: Load) -> Measured:
-        with subprocess.Popen(
-            [sys.executable, str(HERE / "load.py"), json.dumps(asdict(load))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        ) as generator:
-            if generator.stdin is None or generator.stdout is None or not generator.stdout.readline():
-                raise ChildProcessError("the load generator could not connect")
+        with generator(load) as begin:
             before = self.usage()["cpu"]
-            generator.stdin.write("\n")
-            if not (seconds := generator.stdout.readline()):
-                raise ChildProcessError("the load generator failed, it says why above")
+            outcome = begin()
             used = self.usage()["cpu"] - before
-        return Measured(load.requests / float(seconds), used / load.requests * 1e6)
+        return Measured(outcome.rate, used / outcome.answers * 1e6, outcome)
 
 
 @contextmanager
-def server(kind: str, *arguments: str, constant: str = "", directory: Path) -> Iterator[Server]:
+def generator(load: Load, core: int | None = None) -> Iterator[Callable[[], Outcome]]:
+    """Is connected, and begins when it is called; its connections stay open until the end of the block."""
+    with subprocess.Popen(
+        [sys.executable, str(HERE / "load.py"), json.dumps(asdict(load))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        preexec_fn=on_core(core),
+    ) as process:
+        told, heard = process.stdin, process.stdout
+        if told is None or heard is None or not heard.readline():
+            raise ChildProcessError("the load generator could not connect")
+
+        def begin() -> Outcome:
+            told.write("\n")
+            if not (line := heard.readline()):
+                raise ChildProcessError("the load generator failed, it says why above")
+            return Outcome(**json.loads(line))
+
+        yield begin
+
+
+def on_core(core: int | None) -> Callable[[], None] | None:
+    """Keeps a process that is started to one core; None lets it have all."""
+    return None if core is None else lambda: os.sched_setaffinity(0, {core})
+
+
+@contextmanager
+def server(
+    kind: str, *arguments: str, constant: str = "", directory: Path, core: int | None = None
+) -> Iterator[Server]:
     """One of `servers.KINDS`, or `command` with the arguments of xs2a-sandbox; run in `directory`, ended afterwards."""
     mine, theirs = os.pipe()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XS2A_SANDBOX_")}
     environment |= {"REPORTS": str(theirs)} | ({"CONSTANT": constant} if constant else {})
-    output = directory / f"{kind}.log"
+    output = directory / f"{kind}-{time_ns()}.log"
     with (
         output.open("w") as log,
         subprocess.Popen(
             [sys.executable, str(HERE / "servers.py"), kind, *arguments],
             stdin=subprocess.PIPE,
             stdout=log,
+            stderr=None if core is None else log,
             env=environment,
             cwd=directory,
             pass_fds=[theirs],
             text=True,
+            start_new_session=True,
+            preexec_fn=on_core(core),
         ) as process,
     ):
         os.close(theirs)

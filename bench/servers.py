@@ -67,8 +67,9 @@ async def bare(confdir: str) -> None:
     await proxy.run()
 
 
-def tell_nobody(*_: Any) -> None:
-    """Stands for a log that nobody keeps."""
+def tell_nobody(_: Any, response: Any, *__: Any) -> Any:
+    """Stands for a log that nobody keeps, and a bank without words of its own."""
+    return response
 
 
 async def constant(confdir: str) -> None:
@@ -121,7 +122,7 @@ async def httptools(confdir: str) -> None:
     await asyncio.Event().wait()
 
 
-async def sandbox(confdir: str, state: str = "memory:") -> None:
+async def sandbox(confdir: str, state: str = "memory:", *cassettes: str) -> None:
     """All doors and the engine, without a log."""
     from xs2a_sandbox.config import Settings
     from xs2a_sandbox.doors.serving import Addresses, serve
@@ -131,7 +132,8 @@ async def sandbox(confdir: str, state: str = "memory:") -> None:
         ports = {name: int(str(getattr(found, name)).rpartition(":")[2]) for name in ("proxy", "direct", "tls")}
         report(**ports)
 
-    settings = Settings(port=0, proxy_port=0, tls_port=0, confdir=Path(confdir), state=state)
+    layers = tuple(map(Path, cassettes))
+    settings = Settings(port=0, proxy_port=0, tls_port=0, confdir=Path(confdir), state=state, cassettes=layers)
     await serve(settings, ready=ready)
 
 

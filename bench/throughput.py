@@ -6,17 +6,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from load import Load
-from served import Measured, Server, server
+from served import Measured, server
 from table import Row
+from workloads import BANK, text
 
 from engine import answered, engine, requests
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.http import Request, Response
 
-BANK = "bank.example"
-LEAST_RATE = 0.8
+LEAST_RATE = 1.0
+"""Of the rate that mitmproxy alone has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,15 @@ class Measure:
 
 
 MEASURES = (
-    Measure("proxy door", "sandbox", "constant", "proxy", "forward", LEAST_RATE),
+    Measure("proxy door", "sandbox", "constant", "proxy", "forward"),
     Measure("proxy door with the log on", "command", "constant", "proxy", "forward"),
     Measure("proxy door, CONNECT and TLS", "sandbox", "constant", "proxy", "tunnel"),
     Measure("TLS door", "sandbox", "constant", "tls", "tls"),
-    Measure("proxy door", "sandbox", "bare", "proxy", "forward"),
+    Measure("proxy door", "sandbox", "bare", "proxy", "forward", LEAST_RATE),
     Measure("direct door", "sandbox", "httptools", "direct", "plain"),
 )
 NAMES = {
-    "constant": "our mitmproxy master, constant answer",
+    "constant": "our doors, constant answer",
     "bare": "mitmproxy's own smallest master",
     "httptools": "the smallest protocol on httptools, constant answer",
 }
@@ -50,7 +52,6 @@ def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
     """The servers run side by side and are asked in turn, what is compared one after the other."""
     request, response = asyncio.run(_exchange())
     constant = json.dumps({"headers": door.framed_headers(response, "GET")[:-1], "body": response.body.decode()})
-    ca_file = str(confdir / "mitmproxy-ca-cert.pem")
     with ExitStack() as stack:
         started = {
             kind: stack.enter_context(server(kind, *_arguments(kind, confdir), constant=constant, directory=confdir))
@@ -64,24 +65,22 @@ def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
             for way in dict.fromkeys((kind, m.port, m.load) for m in MEASURES for kind in (m.ours, m.theirs)):
                 kind, port, how = way
                 results.setdefault(way, []).append(
-                    started[kind].under(load(request, how, started[kind], port, count, ca_file))
+                    started[kind].under(load(request, how, started[kind].ports[port], confdir, requests=count))
                 )
     return [
         row for m in MEASURES for row in _table(m, results[m.ours, m.port, m.load], results[m.theirs, m.port, m.load])
     ]
 
 
-def load(request: Request, how: str, to: Server, port: str, count: int, ca_file: str) -> Load:
-    target = f"http://{BANK}{request.target}" if how == "forward" else request.target
-    lines = [f"{request.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in request.headers)]
-    text = "\r\n".join([*lines, "", ""])
+def load(request: Request, how: str, port: int, confdir: Path, **scale: Any) -> Load:
+    """`scale` says how much of it: see `Load`."""
     encrypted = how in ("tunnel", "tls")
     return Load(
-        port=to.ports[port],
-        request=text,
-        requests=count,
+        port=port,
+        request=text(request, f"http://{BANK}" if how == "forward" else ""),
         connect=BANK if how == "tunnel" else None,
-        ca_file=ca_file if encrypted else None,
+        ca_file=str(confdir / "mitmproxy-ca-cert.pem") if encrypted else None,
+        **scale,
     )
 
 

@@ -6,10 +6,10 @@ python -m tools.conformance_page --check    exit status 1 when the page is not w
 
 import contextlib
 import io
-import json
 import re
 import sys
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from tools.breakers import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "tests" / "contract"
+MARK = "spec"
 INDEX = ROOT / "docs" / "spec-index.yaml"
 PAGE = ROOT / "docs" / "conformance.md"
 UNBROKEN = ROOT / "tools" / "unbroken.yaml"
@@ -39,28 +40,32 @@ def test_name(item: pytest.Item) -> str:
 
 @dataclass
 class Marks:
-    """A pytest plugin that collects the marks of a name."""
+    """A pytest plugin that collects the marks of each of some names."""
 
-    name: str
-    proofs: dict[str, dict[str, str]] = field(default_factory=dict)
+    names: Sequence[str]
+    proofs: dict[str, dict[str, dict[str, str]]] = field(default_factory=lambda: defaultdict(dict))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
             skipped = "; ".join(str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif"))
-            for statement in statements_of(item, self.name):
-                tests = self.proofs.setdefault(statement, {})
-                # One case that always runs is enough.
-                tests[test_name(item)] = skipped and tests.get(test_name(item), skipped)
+            for name in self.names:
+                for statement in statements_of(item, name):
+                    tests = self.proofs[name].setdefault(statement, {})
+                    # One case that always runs is enough.
+                    tests[test_name(item)] = skipped and tests.get(test_name(item), skipped)
 
 
-def collect(mark: str = "spec") -> Proofs:
-    marks = Marks(mark)
+def collect(*names: str) -> list[Proofs]:
+    """The proofs by the marks of each name."""
+    marks = Marks(names)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         status = pytest.main(["--collect-only", "-qq", f"--rootdir={ROOT}", str(HERE)], plugins=[marks])
     if status:
         raise SystemExit(output.getvalue())
-    return {statement: dict(sorted(tests.items())) for statement, tests in marks.proofs.items()}
+    return [
+        {statement: dict(sorted(tests.items())) for statement, tests in marks.proofs[name].items()} for name in names
+    ]
 
 
 def index() -> Mapping[str, Mapping[str, str]]:
@@ -137,10 +142,7 @@ def cell(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    proofs = collect()
-    if "--json" in arguments:
-        print(json.dumps(proofs))
-        return 0
+    (proofs,) = collect(MARK)
     if wrong := unknown(proofs):
         print(f"not in {INDEX.name}: {', '.join(wrong)}", file=sys.stderr)
         return 1

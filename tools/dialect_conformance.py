@@ -47,15 +47,21 @@ def page(proofs: Proofs) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: list[str]) -> int:
-    proofs = collect(MARK)
+def mistake(proofs: Proofs) -> str | None:
+    """Says what the tests or the page lack."""
     if wrong := sorted(proofs.keys() ^ statements()):
-        print(f"either in {INDEX.name} or a test's mark, not both: {', '.join(wrong)}", file=sys.stderr)
-        return 1
-    if "--check" not in arguments:
+        return f"either in {INDEX.name} or a test's mark, not both: {', '.join(wrong)}"
+    if PAGE.read_text() != page(proofs):
+        return f"{PAGE.name} is not up to date: run python -m tools.dialect_conformance"
+    return None
+
+
+def main(arguments: list[str]) -> int:
+    (proofs,) = collect(MARK)
+    if "--check" not in arguments and proofs.keys() == statements():
         PAGE.write_text(page(proofs))
-    elif PAGE.read_text() != page(proofs):
-        print(f"{PAGE.name} is not up to date: run python -m tools.dialect_conformance", file=sys.stderr)
+    if text := mistake(proofs):
+        print(text, file=sys.stderr)
         return 1
     return 0
 

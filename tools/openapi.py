@@ -13,7 +13,8 @@ import yaml
 
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import Interface, Operation, Rule, layers
+from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.handler import Parts, options_of
 from xs2a_sandbox.cassette.matchers import RequestPart, long_form
 from xs2a_sandbox.cassette.model import ErrorAnswer
@@ -45,7 +46,7 @@ class Writer:
         for operation in self.bank.operations.values():
             if not operation.pattern.text.startswith("/v1/"):
                 continue  # tokens are RFC 6749's to describe
-            for path, fixed, listed in _paths(operation):
+            for path, fixed, listed in paths_of(operation):
                 paths.setdefault(path, {})[operation.method.lower()] = self.operation(operation, fixed, listed)
         return {
             "openapi": "3.1.0",
@@ -91,6 +92,11 @@ class Writer:
 
     def responses(self, operation: Operation, listed: Listed) -> Json:
         """By status: the operation's answers, those of the rules for it, and the errors that it can end in."""
+        by_status = groupby(sorted(self.endings(operation, listed)), key=itemgetter(0))
+        return {str(status): self.response(str(status), list(group)) for status, group in by_status}
+
+    def endings(self, operation: Operation, listed: Listed) -> set[tuple[int, str, str, str]]:
+        """All that the operation can be answered with: status, name of schema or error, text, schema."""
         errors = {*_ALWAYS, *(error for name, error in operation.otherwise.items() if name in listed)}
         errors |= {step.error or "media-type" for step in operation.require.steps if step.schema}
         errors |= {step.error for step in operation.require.steps if step.error}
@@ -110,9 +116,7 @@ class Writer:
                     entries.add((answer.status, name, title, name))
         schema = self.bank.every_error.schema or ""
         raised = ((name, e) for name, e in self.bank.errors.items() if name in errors)
-        entries |= {(error.status(operation.id), name, _text(error), schema) for name, error in raised}
-        by_status = groupby(sorted(entries), key=itemgetter(0))
-        return {str(status): self.response(str(status), list(group)) for status, group in by_status}
+        return entries | {(error.status(operation.id), name, _text(error), schema) for name, error in raised}
 
     def response(self, status: str, entries: list[tuple[int, str, str, str]]) -> Json:
         key = ".".join([status, *(name.replace("/", ".") for _, name, _, _ in entries if name)])
@@ -171,7 +175,7 @@ def text_schema(matcher: Any) -> Json:
     return schema
 
 
-def _paths(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
+def paths_of(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
     """Each path, the parameters written out in it, and the values of the last, if the body does not depend on it."""
     for alternative in operation.where:
         values = {c.place.name: [str(v) for v in c.spec.get("in", [c.spec.get("equals")])] for c in alternative}
@@ -206,15 +210,19 @@ def _by_operation(words: Mapping[str, str]) -> str:
 
 def bundled_document(dialect: str = Settings().dialect) -> Json:
     """The document of a dialect that comes with the package, without anybody's cases."""
+    return writer(dialect).document(dialect.rpartition("-")[2])
+
+
+def writer(dialect: str) -> Writer:
+    """A writer for a dialect that comes with the package."""
     schemas = Schemas([bundled("schemas")])
-    bank = layers.read([[bundled("cassettes") / dialect]], schemas, HANDLERS)
-    return Writer(bank, schemas).document(dialect.rpartition("-")[2])
+    return Writer(layers.read([[bundled("cassettes") / dialect]], schemas, HANDLERS), schemas)
 
 
-def to_yaml(document: Json) -> str:
+def to_yaml(document: Json, sources: str = "cassettes/ and schemas/") -> str:
     unshared = json.loads(json.dumps(document))  # or YAML would write anchors
     text = yaml.safe_dump(unshared, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
-    return f"# Written by `make openapi` from cassettes/ and schemas/: change those.\n{text}"
+    return f"# Written by `make openapi` from {sources}: change those.\n{text}"
 
 
 if __name__ == "__main__":

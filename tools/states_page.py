@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from xs2a_sandbox.bank.handlers.lifecycle import MACHINES, NONE, REMOVED, Machine
+from xs2a_sandbox.bank.domain.lifecycle import MACHINES, NONE, REMOVED, Machine
 
 PAGE = Path(__file__).parents[1] / "docs" / "states.md"
 
@@ -16,7 +16,7 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     yield "# States"
     yield ""
-    yield "<!-- Made by `make pages` from `bank/handlers/lifecycle.py`; change it there. -->"
+    yield "<!-- Made by `make pages` from `bank/domain/lifecycle.py`; change it there. -->"
     yield ""
     yield "What happens to authorisations, consents, payments and signing baskets. The sandbox moves by these very"
     yield "tables. Where the Berlin Group's state machines leave a choice, [readings](readings.md) says what we chose;"

@@ -1,6 +1,6 @@
 """The time, as one session of the sandbox sees it. No other module reads it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from time import time
 from zoneinfo import ZoneInfo
@@ -41,6 +41,30 @@ class Clock:
 
     def today(self, days: int = 0) -> date:
         today = self.now().date()
+        return today + timedelta(days=days) if days else today
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedClock(Clock):
+    """Notes in `looks` when somebody looks at more of the time than the day; `began` is when the watch did."""
+
+    began: datetime = datetime.min
+    looks: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, clock: Clock) -> "WatchedClock":
+        return cls(clock.shift, clock.frozen, clock.seed, clock.now())
+
+    def now(self) -> datetime:
+        self.looks.append("now")
+        return Clock.now(self)
+
+    def timestamp(self) -> float:
+        self.looks.append("timestamp")
+        return Clock.timestamp(self)
+
+    def today(self, days: int = 0) -> date:
+        today = Clock.now(self).date()
         return today + timedelta(days=days) if days else today
 
 

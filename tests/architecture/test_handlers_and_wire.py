@@ -11,7 +11,8 @@ import yaml
 from tests.support.engine_client import DIALECT
 from xs2a_sandbox.bank.handlers import table
 
-FILES = sorted(Path(table.__file__).parent.glob("*.py"))
+BANK = Path(table.__file__).parents[1]
+FILES = sorted(file for folder in ("handlers", "domain", "formats") for file in (BANK / folder).glob("*.py"))
 ERRORS = yaml.load((DIALECT / "errors.yaml").read_text(), yaml.BaseLoader)["errors"].values()
 CODES = {error["code"] for error in ERRORS}
 
@@ -22,13 +23,13 @@ def constants(file: Path) -> Iterator[object]:
             yield node.value
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.name}")
 def test_no_status(file: Path) -> None:
     assert not [value for value in constants(file) if type(value) is int and 100 <= value <= 599]
     assert not re.search(r"\bHTTPStatus\b|\b[1-5]\d\d\b", _without_styles(file.read_text()))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.name}")
 def test_no_code_and_no_message_number(file: Path) -> None:
     text = file.read_text()
 

@@ -13,10 +13,29 @@ import xs2a_sandbox
 
 PACKAGE = Path(xs2a_sandbox.__file__).parent
 FOLDERS = (
-    *("cli", "testing", "authoring", "doors", "engine", "control", "bank", "explain", "recording", "compare"),
+    *(
+        "cli",
+        "testing",
+        "console",
+        "authoring",
+        "doors",
+        "engine",
+        "control",
+        "bank",
+        "explain",
+        "recording",
+        "compare",
+    ),
     *("journal", "cassette", "upstream", "redaction", "config", "state", "documents", "http"),
 )
 """Top down: a module imports from its own folder and from those to the right."""
+
+BENEATH = {
+    "bank/domain/": ("bank/domain/",),
+    "bank/formats/": ("bank/formats/", "bank/domain/"),
+    "cassette/evaluation/": ("cassette/evaluation/",),
+}
+"""Of the folders in folders those that the rest of theirs stands on, with what they import of it."""
 
 GROUND = ("errors", "clock", "bundled")
 MITMPROXY = ("doors/", "recording/importers/")
@@ -76,6 +95,21 @@ def test_imports_lead_downwards(folder: str) -> None:
     }
 
     assert not upwards
+
+
+@pytest.mark.parametrize("folder", BENEATH)
+def test_imports_lead_downwards_in_a_folder_too(folder: str) -> None:
+    outer = folder.partition("/")[0]
+    inside = {
+        f"{name} imports {path}"
+        for name in files()
+        if name.startswith(folder)
+        for path in ours(name)
+        if path.partition("/")[0] == outer and not f"{path}/".startswith(BENEATH[folder])
+    }
+
+    assert any(name.startswith(folder) for name in files())
+    assert not inside
 
 
 @pytest.mark.parametrize("name", [f"{name}.py" for name in GROUND])

@@ -67,8 +67,8 @@ OTHERS = [
 PARTS = {
     "contract-payments": ("tests/contract", "-k", f"process and ({PAYMENTS})"),
     "contract": ("tests/contract", "-k", f"process and not ({PAYMENTS} or requests or bad_input)"),
-    "handlers-signing": ("tests/bank/handlers", "-k", SIGNING),
-    "handlers": ("tests/bank/handlers", *OTHERS, "-k", f"not ({SIGNING})"),
+    "handlers-signing": ("tests/bank/handlers", "tests/bank/domain", "-k", SIGNING),
+    "handlers": ("tests/bank/handlers", "tests/bank/domain", "tests/bank/formats", *OTHERS, "-k", f"not ({SIGNING})"),
 }
 """What depends on the date, in pieces of about ten seconds."""
 

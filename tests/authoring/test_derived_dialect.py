@@ -18,7 +18,7 @@ from xs2a_sandbox.authoring import derived_dialect as derived_dialects
 from xs2a_sandbox.authoring.derived_dialect import DerivedDialect, check_name, derived_dialect
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.errors import ConfigError

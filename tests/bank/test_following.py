@@ -10,7 +10,7 @@ from tests.compare.test_comparison import step
 from tests.support.engine_client import an_engine
 from tests.support.redirect_journey import ACCOUNTS, BACK, IBAN
 from xs2a_sandbox.bank import following
-from xs2a_sandbox.bank.handlers.lifecycle import MACHINES, REMOVED
+from xs2a_sandbox.bank.domain.lifecycle import MACHINES, REMOVED
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.compare.states import Move, ToldState
 from xs2a_sandbox.engine import Engine

@@ -10,6 +10,8 @@ from tests.compare.reports.test_report import comparison
 from xs2a_sandbox.compare.reports import html
 from xs2a_sandbox.compare.reports.report import report
 
+pytestmark = pytest.mark.slow
+
 
 def written() -> str:
     result = comparison(({"a": 1, "b": "x" * 300}, {"a": 2, "b": 3}), ({"a": 1}, {"a": 2}), ({}, {}))

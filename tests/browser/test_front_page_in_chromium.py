@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.browser.inspecting import Inspector
 from tests.support.engine_client import Client
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
+
+pytestmark = pytest.mark.slow
 
 COMMAND = "curl --cacert /home/you/.xs2a-sandbox/mitmproxy-ca-cert.pem -x http://127.0.0.1:8080 https://bank.example/v1"
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.writing import SCHEMAS, ask, engine, header, problems, rules
 from xs2a_sandbox.cassette.answers import compile_answer, write
-from xs2a_sandbox.cassette.expressions import ROOTS
+from xs2a_sandbox.cassette.evaluation.expressions import ROOTS
 from xs2a_sandbox.errors import BankError, InvalidResponse
 
 SCOPE = {"body": {"n": 5, "null": None, "status": 201, "text": "ä", "yes": True, "line": "a\r\nb"}, "path": {"p": "x"}}

@@ -6,7 +6,7 @@ from tests.support.engine_client import limits
 from tests.support.writing import BANK, SCHEMAS, ask, check, engine, problems, rules
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette.answers import compile_effect
-from xs2a_sandbox.cassette.expressions import ROOTS
+from xs2a_sandbox.cassette.evaluation.expressions import ROOTS
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers

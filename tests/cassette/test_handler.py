@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.engine_client import DIALECT, bundled_engine, cassette
 from xs2a_sandbox.bank.handlers.table import NAMED
-from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, deeds, handler, places
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.json_schema import Schema

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tools.openapi import text_schema
 
+from xs2a_sandbox.cassette.evaluation.values import canonical
 from xs2a_sandbox.cassette.matchers import (
     OPERATORS,
     RequestPart,
@@ -20,7 +21,6 @@ from xs2a_sandbox.cassette.matchers import (
     sample,
 )
 from xs2a_sandbox.cassette.reader import cassette_schema
-from xs2a_sandbox.cassette.values import canonical
 
 ROOT = Path(__file__).resolve().parents[2]
 

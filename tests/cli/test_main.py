@@ -172,7 +172,7 @@ class TestMistakes:
             (["serve", "--port", "x"], '--port: must be a port from 0 to 65535 (0 picks a free one), not "x"'),
             (["serve", "--cassettes", "nowhere"], "--cassettes: must be folders that exist"),
             (["serve", "--mode", "record"], "mode record needs the bank's URL: --bank URL"),
-            (["serve", "--workers", "2"], "No such option"),
+            (["serve", "--threads", "2"], "No such option"),
             (["nothing"], "No such command"),
             (["lint", "nowhere"], "does not exist"),
             (["lint", "--format", "xml"], "is not one of"),

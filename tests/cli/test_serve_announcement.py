@@ -105,6 +105,7 @@ def test_as_one_line_of_json() -> None:
         "tls": "https://127.0.0.1:3",
         "ca_file": "/my folder/ca.pem",
         "state": "in memory",
+        "console": None,
         "frozen_at": None,
         "banks": [],
         "quirks": [],

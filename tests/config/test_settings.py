@@ -91,9 +91,12 @@ class TestMistakes:
             ("port: 70000", "1:7: error wrong-value: must be at most 65535, not 70000"),
             ("port: http", '1:7: error wrong-type: must be a whole number, not "http"'),
             ("tls_port: of", '1:11: error wrong-value: must be a whole number or "off", not "of"; did you mean off?'),
-            ("state: redis://x", "1:8: error wrong-value: state must be memory: or sqlite:FILE"),
+            ("state: redis:x", "1:8: error wrong-value: state must be memory:, sqlite:FILE or a URL such as redis://"),
             ("state: memory:", "1:14: error syntax: mapping values are not allowed in this context; quote text that"),
-            ("state: 'sqlite:'", "1:8: error wrong-value: state must be memory: or sqlite:FILE"),
+            (
+                "state: 'sqlite:'",
+                "1:8: error wrong-value: state must be memory:, sqlite:FILE or a URL such as redis://",
+            ),
             ("cassettes: [nowhere]", "1:12: error wrong-value: cassettes must be folders that exist"),
             ("testdata: nothing.yaml", "1:11: error wrong-value: testdata must be a file that exists"),
             ("public_url: ftp://x", "1:13: error wrong-value: public_url must be a URL such as"),
@@ -146,7 +149,11 @@ class TestMistakes:
             ),
             ("XS2A_SANDBOX_PORT", "", "XS2A_SANDBOX_PORT: must be a port"),
             ("XS2A_SANDBOX_RESET", "maybe", 'XS2A_SANDBOX_RESET: must be true or false, not "maybe"'),
-            ("XS2A_SANDBOX_STATE", "redis://h", 'XS2A_SANDBOX_STATE: must be memory: or sqlite:FILE, not "redis://h"'),
+            (
+                "XS2A_SANDBOX_STATE",
+                "sqlite:",
+                "XS2A_SANDBOX_STATE: must be memory:, sqlite:FILE or a URL such as redis://USER:PASSWORD@HOST:6379/0",
+            ),
             ("XS2A_SANDBOX_LOG_FORMAT", "xml", 'XS2A_SANDBOX_LOG_FORMAT: must be text or json, not "xml"'),
             ("XS2A_SANDBOX_CONFDIR", "/dev/null", "XS2A_SANDBOX_CONFDIR: must be a folder"),
             ("XS2A_SANDBOX_HOST", "a b", "XS2A_SANDBOX_HOST: must be an address or a host name"),
@@ -236,3 +243,24 @@ class TestSecrets:
 
     def test_never_in_the_representation(self):
         assert "hunter2" not in repr(Settings(proxy_auth="user:hunter2"))
+
+
+class TestWorkers:
+    def test_so_many_share_a_file(self, tmp_path):
+        assert load({"workers": "4", "confdir": "conf"}, {}, tmp_path).workers == 4
+
+    @pytest.mark.parametrize("written", ["0", "-1", "65", "two", "1.5"])
+    def test_a_number_that_is_none(self, tmp_path, written):
+        assert "--workers: must be a number from 1 to 64" in mistake(tmp_path, workers=written)
+
+    def test_memory_is_one_processs_own(self, tmp_path):
+        text = mistake(tmp_path, workers="2", state="memory:")
+        assert text.startswith("workers is 2, and state memory: is one process's own, which the others would not see")
+        assert load({"workers": "1", "state": "memory:"}, {}, tmp_path).state == "memory:"
+
+    @pytest.mark.parametrize("mode", ["record", "compare"])
+    def test_what_is_written_by_one_process_alone(self, tmp_path, mode):
+        bank = "https://bank.example"
+        assert f"mode {mode} writes files" in mistake(tmp_path, workers="2", mode=mode, bank=bank)
+        assert "to writes files" in mistake(tmp_path, workers="2", mode="spy", bank=bank, to="recordings")
+        assert load({"workers": "2", "mode": "spy", "bank": bank}, {}, tmp_path).mode == "spy"

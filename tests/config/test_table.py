@@ -40,11 +40,9 @@ def test_defaults_agree():
 
 
 def test_the_files_keys_are_the_design():
-    flags = (
-        "host proxy-port port tls-port proxy-engine dialect cassettes quirk testdata state reset frozen-at seed confdir"
-    )
-    flags += " public-url proxy-auth no-debug-headers log-format mode bank forward-host allow-origin to answer-from"
-    flags += " allow-writes noise-reads ignore report coverage checks"
+    flags = "host proxy-port port tls-port proxy-engine workers dialect cassettes quirk testdata state session-ttl"
+    flags += " reset frozen-at seed confdir public-url proxy-auth no-debug-headers no-prefer log-format mode bank"
+    flags += " forward-host allow-origin to answer-from allow-writes noise-reads ignore report coverage profile checks"
     assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]
     in_the_file_only = "hosts base_path static_data banks redaction max_age on_expiry shift_dates"
     assert [setting.name for setting in SETTINGS if not setting.flag] == in_the_file_only.split()
@@ -89,7 +87,7 @@ def test_what_is_written_is_read(name, written, value):
         *(("port", wrong) for wrong in ("", "-1", "65536", "1.0", "off", "٣")),
         *(("reset", wrong) for wrong in ("", "maybe", 2)),
         *(("frozen_at", wrong) for wrong in ("", "now", "09:00", "2026-02-29", "1969-01-01", "3000-01-01")),
-        *(("state", wrong) for wrong in ("", "sqlite:", "sqlite::memory:", "redis://x")),
+        *(("state", wrong) for wrong in ("", "sqlite:", "sqlite::memory:", "redis:x")),
         *(("public_url", wrong) for wrong in ("x", "ftp://x", "http://", "http://x?a=1", "http://me@x", "http://x:0")),
         *(("base_path", wrong) for wrong in ("/", "xs2a", "/xs2a/", "/a b")),
         *(("proxy_auth", wrong) for wrong in ("user", ":pass", "user:", "us er:pass")),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.admin import CONSENT, DATA, TOKEN, Admin, governed, refused
 from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.bank.domain.lifecycle import PAYMENT
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.messages import Door
@@ -277,7 +278,7 @@ def test_unknown_paths(admin: Admin, path: str) -> None:
     [
         ("OPTIONS", "state", "GET, HEAD"),
         ("DELETE", "state/consents", "GET, HEAD"),
-        ("POST", "state/consents/x", "GET, HEAD, PUT, DELETE"),
+        ("PATCH", "state/consents/x", "GET, HEAD, PUT, POST, DELETE"),
         ("OPTIONS", "clock", "GET, HEAD, PUT, POST"),
         ("GET", "reset", "POST"),
         ("HEAD", "reset", "POST"),
@@ -374,3 +375,20 @@ def test_moves_at_once_all_count(engine: Engine) -> None:
 
     assert asyncio.run(moves()) == [200] * 5
     assert Admin(client).get("clock")["shift"] == 5
+
+
+def test_something_happens_that_the_state_machine_has(admin: Admin) -> None:
+    payments = DATA["payments"].items()
+    id, event, to = next(
+        (id, t.event, t.to) for t in PAYMENT.transitions for id, one in payments if one["transactionStatus"] in t.states
+    )
+    answer = admin.ask("POST", f"state/payments/{id}", {"event": event})
+    assert (answer.status, answer.json()["transactionStatus"]) == (200, to)
+    assert admin.get(f"state/payments/{id}")["transactionStatus"] == to
+
+
+def test_nothing_happens_where_nothing_can(admin: Admin) -> None:
+    refused(admin.ask("POST", f"state/consents/{CONSENT}", {"event": "flies away"}), 409, "event-impossible")
+    refused(admin.ask("POST", "state/accounts/x", {"event": "refused"}), 404, "events-unknown")
+    refused(admin.ask("POST", "state/payments/x", {"event": "refused"}), 404, "document-unknown")
+    refused(admin.ask("POST", f"state/consents/{CONSENT}", {"happens": 1}), 400, "body-invalid")

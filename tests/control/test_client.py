@@ -5,6 +5,8 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import pytest
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
 from tests.support.roads import direct_door
+from xs2a_sandbox.bank.domain.lifecycle import PAYMENT
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.access import FILE, ensure_token
-from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.control.api import ROUTES
+from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Request, Response
 
@@ -31,24 +35,24 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
 
 def mistake(settings: Settings, *path: str, session: str | None = None) -> str:
     with pytest.raises(UserMistake) as caught:
-        Remote(settings, session).get(*(path or ("state",)))
+        Client.of(settings, session).get(*(path or ("state",)))
     return str(caught.value)
 
 
 def test_it_answers_in_json(settings: Settings) -> None:
-    remote = Remote(settings)
+    client = Client.of(settings)
 
-    assert remote.get("state", "nothing") == {}
-    assert remote.ask("PUT", ("state", "notes", "a/b ?#ü"), {"n": 1}) == {"n": 1}
-    assert remote.get("state", "notes") == {"a/b ?#ü": {"n": 1}}
-    assert remote.ask("DELETE", ("state", "notes", "a/b ?#ü")) is None
+    assert client.get("state", "nothing") == {}
+    assert client.ask("PUT", ("state", "notes", "a/b ?#ü"), {"n": 1}) == {"n": 1}
+    assert client.get("state", "notes") == {"a/b ?#ü": {"n": 1}}
+    assert client.ask("DELETE", ("state", "notes", "a/b ?#ü")) is None
 
 
 def test_a_session_is_named(settings: Settings) -> None:
-    Remote(settings, "ci").ask("PUT", ("state", "notes", "n"), {})
+    Client.of(settings, "ci").ask("PUT", ("state", "notes", "n"), {})
 
-    assert Remote(settings, "ci").get("state", "notes") == {"n": {}}
-    assert Remote(settings).get("state", "notes") == {}
+    assert Client.of(settings, "ci").get("state", "notes") == {"n": {}}
+    assert Client.of(settings).get("state", "notes") == {}
 
 
 def test_its_errors_are_the_users_mistakes(settings: Settings) -> None:
@@ -141,3 +145,66 @@ def gibberish() -> Iterator[int]:
 def test_no_web_server(tmp_path: Path) -> None:
     with gibberish() as port:
         assert "is not the sandbox's base URL" in mistake(Settings(port=port, confdir=tmp_path))
+
+
+def test_each_route_has_a_method_that_asks_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, tuple[str, ...]]] = []
+    monkeypatch.setattr(Client, "ask", lambda self, method, path, *more, **query: asked.append((method, path)))
+    client = Client.of(settings)
+
+    for route in ROUTES:
+        method = getattr(client, route.id)
+        names = [name for name, one in signature(method).parameters.items() if one.default is one.empty]
+        method(*({} if name == "document" else "x" for name in names if name != "filters"))
+
+        verb, path = asked.pop()
+        assert (verb, route.names(path)) == (route.method, ("x",) * route.path.count("{"))
+
+
+def test_its_methods_do_what_they_are_called(settings: Settings) -> None:
+    client = Client.of(settings, "ci")
+
+    assert client.put_document("notes", "n", {"colour": "blue"}) == client.document("notes", "n")
+    assert client.collection("notes") == client.collections()["notes"] == {"n": {"colour": "blue"}}
+    assert client.set_clock(frozen="2027-01-02T09:00", seed=7)["seed"] == "7"
+    assert client.move_clock("1d")["today"] == client.clock()["today"] == "2027-01-03"
+    assert client.set_checks("rights") == client.checks() == {**client.checks(), "refusing": ["rights"]}
+    assert client.set_checks(profile="strict")["profile"] == "strict"
+    assert client.set_checks()["refusing"] == []
+    assert client.due()["due"] == sorted(client.due()["due"], key=itemgetter("at"))
+    payments = client.collection("payments").items()
+    id, event = next(
+        (id, t.event) for t in PAYMENT.transitions for id, one in payments if one["transactionStatus"] in t.states
+    )
+    assert client.happen("payments", id, event) == client.document("payments", id)
+    assert client.session_documents("ci")["documents"]["notes"] == 1
+    assert client.explain({"method": "GET", "url": "/v1/accounts"})["answer"]["status"] == 400  # type: ignore[index]
+    assert client.journal(limit=1) == {"exchanges": [], "found": 0, "kept": 0}
+    assert client.assert_journal({"path": "/v1/accounts"}, times=0) == {"found": 0, "numbers": []}
+    assert client.clear_journal() == {"forgotten": 0}
+    assert client.reset() == {"reset": ["ci"]}
+    assert client.status()["problems"] == []
+    with pytest.raises(UserMistake, match="expected at least once"):
+        client.assert_journal({"path": "/v1/accounts"})
+
+
+def test_a_token_of_ones_own(settings: Settings, tmp_path: Path) -> None:
+    token, elsewhere = ensure_token(tmp_path), tmp_path / "nothing-here"
+    url = f"http://127.0.0.1:{settings.port}"
+
+    assert Client(f"{url}/", token=token, confdir=elsewhere).collection("notes") == {}
+    with pytest.raises(UserMistake, match="does not accept the admin token that the client was given"):
+        Client(url, token="not-this-one-at-all", confdir=elsewhere).status()
+    assert token not in repr(Client(url, token=token))
+
+
+def test_a_url_names_a_session_too(settings: Settings) -> None:
+    Client(f"http://127.0.0.1:{settings.port}/s/ci", confdir=settings.confdir).put_document("notes", "n", {})
+
+    assert Client.of(settings, "ci").collection("notes") == {"n": {}}
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8081", "ftp://bank.example", "http://", "http://localhost:port"])
+def test_what_is_no_url(url: str) -> None:
+    with pytest.raises(UserMistake, match="is no URL of a sandbox: give its base URL, such as"):
+        Client(url).status()

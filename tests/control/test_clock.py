@@ -154,3 +154,11 @@ def test_the_day_that_dates_count_from_is_kept_by_setting_the_clock_first(admin:
     assert {id: {**consent, "consentStatus": None} for id, consent in shown.items()} == {
         id: {**consent, "consentStatus": None} for id, consent in admin.get("state/consents").items()
     }
+
+
+def test_what_falls_due_next_is_told_soonest_first(admin: Admin) -> None:
+    due = admin.get("due")["due"]
+    assert [one["at"] for one in due] == sorted(one["at"] for one in due)
+    (first, *_) = [one for one in due if one["collection"] == "consents"]
+    admin.ask("PUT", "clock", {"frozen": first["at"]})
+    assert first["id"] not in {one["id"] for one in admin.get("due")["due"]}

@@ -31,7 +31,7 @@ from xs2a_sandbox.authoring import lint as unused
 from xs2a_sandbox.authoring.examples import examples
 from xs2a_sandbox.bank import testdata
 from xs2a_sandbox.bank.handlers.table import HANDLERS
-from xs2a_sandbox.cassette.expressions import ERROR_ROOTS, FILTERS, FUNCTIONS, RESULT_ROOTS, ROOTS
+from xs2a_sandbox.cassette.evaluation.expressions import ERROR_ROOTS, FILTERS, FUNCTIONS, RESULT_ROOTS, ROOTS
 from xs2a_sandbox.cassette.matchers import OPERATORS
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.compare import masking
@@ -168,8 +168,8 @@ def test_every_kind_of_difference_is_in_its_page() -> None:
 def test_no_yaml_goes_unchecked() -> None:
     checked = ("cassette:", "redaction:", "testdata:")
     others = [b for b in BLOCKS if b.language == "yaml" and not b.text.startswith(checked)]
-    # What is no cassette, in lint's example of that, a file for Docker Compose, ignore rules, and a workflow.
-    assert {b.text.partition(":")[0] for b in others} <= {"rules", "services", "ignore", "name"}
+    # What is no cassette, in lint's example of that, files for Compose and Prometheus, ignore rules, and a workflow.
+    assert {b.text.partition(":")[0] for b in others} <= {"rules", "services", "ignore", "name", "scrape_configs"}
 
 
 @pytest.mark.parametrize("code", re.findall(r"^### (\S+)$", PAGES["lint.md"], re.MULTILINE))
@@ -434,6 +434,7 @@ OTHERS = {
     "--add-host": "docker",
     "--cacert": "curl",
     "--cert": "curl",
+    "--from-file": "kubectl",
     "--key": "curl",
     "--listen-host": "mitmdump",
     "--proxy-server": "chromium",

@@ -5,7 +5,7 @@ import re
 import pytest
 from tools.states_page import PAGE, page
 
-from xs2a_sandbox.bank.handlers.lifecycle import MACHINES, NONE, REMOVED, Machine
+from xs2a_sandbox.bank.domain.lifecycle import MACHINES, NONE, REMOVED, Machine
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -264,7 +264,7 @@ def test_drain_lets_a_request_finish() -> None:
             pending = pool.submit(http.get, url(door))
             loop.run(begun.wait())
             draining = loop.start(door.drain())
-            wait_until(lambda: not door._server.is_serving())
+            wait_until(lambda: not any(one.is_serving() for one in door._servers))
             assert _refuses(door.port)
             assert not draining.done()
             loop.loop.call_soon_threadsafe(go.set)

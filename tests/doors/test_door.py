@@ -95,9 +95,10 @@ def test_an_answer_that_does_not_come_whole_is_told(
 ) -> None:
     heard: list[tuple[int, str]] = []
 
-    def tell(request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
+    def tell(request: Request, response: Response, seconds: float, failure: BaseException | None) -> Response:
         assert request is REQUEST
         heard.append((response.status, response.body.decode().partition("XS2A")[2][:4]))
+        return response
 
     async def main() -> Response:
         return await door.gather(REQUEST, in_pieces(*rest), asyncio.Semaphore(1), limits(swallowed=1000), tell)

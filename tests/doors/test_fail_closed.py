@@ -310,7 +310,7 @@ from xs2a_sandbox.doors.mitmproxy_addon import Script
 async def fail(request):
     raise RuntimeError("no answer")
 
-addons = [Script(fail, proxy_auth=None, tell=lambda *_: None, connections=Connections(USUAL))]
+addons = [Script(fail, proxy_auth=None, tell=lambda _, response, *__: response, connections=Connections(USUAL))]
 """
 
 

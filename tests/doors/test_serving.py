@@ -34,8 +34,9 @@ class FakeEngine:
     def __init__(self, answer: Any = echo) -> None:
         self.answer = answer
 
-    def refused(self, *_: Any) -> None:
+    def refused(self, _: Any, response: Response, *__: Any) -> Response:
         """Nobody is told."""
+        return response
 
     async def close(self) -> None:
         self.closed = True

@@ -17,7 +17,7 @@ import pytest
 from tests.support.doors import DEADLINE, START, Loop, wait_until
 from tests.support.taping import tape, taped
 from xs2a_sandbox.config import settings
-from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import build, engine, reload
@@ -67,12 +67,12 @@ class Running:
             return http.get(self.addresses[0].direct + path)
 
     def status(self) -> Any:
-        return self.remote.get("status")
+        return self.client.get("status")
 
     @property
-    def remote(self) -> Remote:
+    def client(self) -> Client:
         port = httpx.URL(self.addresses[0].direct).port
-        return Remote(settings.Settings(port=port or 0, confdir=self.confdir))
+        return Client.of(settings.Settings(port=port or 0, confdir=self.confdir))
 
     def comes_to_say(self, word: str) -> None:
         wait_until(lambda: self.get().text == word)
@@ -196,7 +196,7 @@ def test_test_data(confdir: Path, here: Path) -> None:
     with running(confdir, testdata="data.yaml") as sandbox:
 
         def name() -> str:
-            return str(sandbox.remote.get("state", "psus", "greta")["name"])
+            return str(sandbox.client.get("state", "psus", "greta")["name"])
 
         assert name() == "Greta Moser"
         data.write_text(psu.replace("NAME", "Greta Huber"))
@@ -210,10 +210,10 @@ def test_test_data(confdir: Path, here: Path) -> None:
 def test_what_the_sandbox_has_been_told_stays(confdir: Path, here: Path) -> None:
     says(here / "mine/greeting.yaml", "servus")
     with running(confdir, cassettes=["mine"]) as sandbox:
-        sandbox.remote.ask("PUT", ("state", "notes", "n1"), {"kept": True})
+        sandbox.client.ask("PUT", ("state", "notes", "n1"), {"kept": True})
         says(here / "mine/greeting.yaml", "baba")
         sandbox.comes_to_say("baba")
-        assert sandbox.remote.get("state", "notes", "n1") == {"kept": True}
+        assert sandbox.client.get("state", "notes", "n1") == {"kept": True}
 
 
 def test_settings(confdir: Path, here: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.engine.telling import log_entry, reason_of, shown_text
-from xs2a_sandbox.http import Request, Response, to_json
-from xs2a_sandbox.http.messages import error_response
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.http.messages import refusal
 
 REQUEST = Request("GET", "/v1/accounts?secret=1")
 
@@ -32,7 +32,7 @@ def test_an_answer_that_says_nothing(outcome: Outcome, source: str, reason: str)
 
 
 def test_the_answers_own_words_come_before_that(outcome: Outcome) -> None:
-    answer = error_response(403, "CONSENT_UNKNOWN", "XS2A4711E: there is none")
+    answer = refusal(403, "CONSENT_UNKNOWN", "XS2A4711E", "there is none")
     assert "there is none" in str(reason_of(REQUEST, answer, outcome, None))
     outcome.reason = "known better"
     assert reason_of(REQUEST, answer, outcome, None) == "known better"
@@ -53,3 +53,13 @@ def test_texts_are_shown_as_the_display_shows_them() -> None:
 
     assert "AT611904300234573201" not in shown(True)
     assert shown_text("as it is", True, None) == "as it is"
+
+
+def test_the_id_of_a_request_is_told_where_it_is_one(outcome: Outcome) -> None:
+    uuid = "99391C7E-ad88-49ec-a2ad-99ddcb1f7721"
+    ids = []
+    for text in (uuid, "Anna Muster", f"{uuid}\n", None):
+        request = Request("GET", "/v1/accounts", Headers([] if text is None else [("X-Request-ID", text)]))
+        ids.append(log_entry(request, Response(200), outcome, 0.25, None, None).request_id)
+
+    assert ids == [uuid, None, None, None]

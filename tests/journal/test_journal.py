@@ -1,7 +1,9 @@
 """The journal itself: bounded, whole, and never shown as it is."""
 
+import asyncio
 import threading
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -192,3 +194,53 @@ def test_a_request_whose_session_is_refused_is_written_down_too() -> None:
     engine = an_engine()
     Client(engine, "no such name!").get("/v1/accounts")
     assert [entry.status for entry in engine.journal] == [400]
+
+
+class Together:
+    """Two journals, as two processes have them."""
+
+    def __init__(self) -> None:
+        self.parts = [Part(self, number) for number in (1, 2)]
+        self.journals = [Journal(count=3), Journal(count=3)]
+        for journal, part in zip(self.journals, self.parts, strict=True):
+            journal.share(part)
+
+
+class Part:
+    workers = 2
+
+    def __init__(self, together: Together, number: int) -> None:
+        self.together, self.number = together, number
+        self.answers: dict[str, Any] = {}
+
+    async def gather(self, question: str, argument: Any = None) -> list[Any]:
+        return [part.answers[question](argument) for part in self.together.parts]
+
+
+def test_several_processes_have_one_journal() -> None:
+    together = Together()
+    first, second = together.journals
+    for journal in (first, second, first, second):
+        filled(journal, "/")
+
+    seen = [[entry.number for entry in asyncio.run(journal.whole())] for journal in together.journals]
+
+    assert seen[0] == seen[1] == sorted(seen[0])
+    assert len(set(seen[0])) == 3  # the last three of all, not of each
+    # Who has which: the remainder tells.
+    assert [number % 2 for number in seen[0]] == [0, 1, 0]
+
+
+def test_what_is_cleared_from_the_whole_is_gone_everywhere() -> None:
+    together = Together()
+    for journal in together.journals:
+        filled(journal, "/")
+
+    async def clear() -> None:
+        whole = await together.journals[0].whole()
+        assert whole.clear() == 2
+        await together.journals[0].settle(whole)
+
+    asyncio.run(clear())
+
+    assert [len(journal) for journal in together.journals] == [0, 0]

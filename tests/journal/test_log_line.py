@@ -26,6 +26,7 @@ def test_json():
         "ms": 1.2,
         "source": "handler",
         "rule": "list-accounts",
+        "request_id": None,
         "warnings": [],
         "reason": None,
     }

@@ -16,7 +16,7 @@ from tests.support.taping import again, bank_of_things, derived, rules, tape, ta
 from tests.support.writing import SCHEMAS, rule_of
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS
-from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http.exchange import Exchange

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from xs2a_sandbox.errors import StoreUnavailable
-from xs2a_sandbox.state import MemoryStore, Transaction, attempts
+from xs2a_sandbox.state import Documents, MemoryStore, Transaction, attempts
 from xs2a_sandbox.state.attempts import TRIES, keep, kept
 from xs2a_sandbox.state.session import DEFAULT
 
@@ -29,11 +29,11 @@ def begun(store: MemoryStore) -> Transaction:
     return Transaction(store, DEFAULT, lambda _: {})
 
 
-def counter(store: MemoryStore, others: int) -> tuple[list[int], Callable[[], int]]:
+def counter(store: MemoryStore, others: int) -> tuple[list[int], Callable[[Documents], int]]:
     """Counts a document up, while somebody else changes it before each of the first commits."""
     tried: list[int] = []
 
-    def attempt() -> int:
+    def attempt(documents: Documents) -> int:
         state = begun(store)
         count = (state.get("things", "a") or {"count": 0})["count"]
         state.put("things", "a", {"count": count + 1})
@@ -52,7 +52,7 @@ def test_the_first_attempt_that_is_kept_counts(waits: list[float]) -> None:
     store = MemoryStore()
     tried, attempt = counter(store, 2)
 
-    assert asyncio.run(kept(attempt)) == 201
+    assert asyncio.run(kept(MemoryStore(), attempt)) == 201
     assert tried == [0, 100, 200]
     assert begun(store).get("things", "a") == {"count": 201}
     assert waits == [attempts._SECONDS, 2 * attempts._SECONDS]
@@ -62,7 +62,7 @@ def test_after_eight_it_is_given_up(waits: list[float], caplog: pytest.LogCaptur
     tried, attempt = counter(MemoryStore(), 100)
 
     with pytest.raises(StoreUnavailable, match="others changed it each of 8 times"):
-        asyncio.run(kept(attempt))
+        asyncio.run(kept(MemoryStore(), attempt))
     assert len(tried) == TRIES == 8
     assert len(waits) == TRIES - 1
     assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
@@ -71,9 +71,9 @@ def test_after_eight_it_is_given_up(waits: list[float], caplog: pytest.LogCaptur
 
 
 def test_other_errors_are_not_tried_again(waits: list[float]) -> None:
-    def attempt() -> None:
+    def attempt(documents: Documents) -> None:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        asyncio.run(kept(attempt))
+        asyncio.run(kept(MemoryStore(), attempt))
     assert not waits

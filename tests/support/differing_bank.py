@@ -14,10 +14,12 @@ from tests.support.doors import limits
 from xs2a_sandbox.bank import Bank, Banks, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.bundled import quirks as bundled_quirks
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare.states import Thing, ToldState
-from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
@@ -38,12 +40,23 @@ def write(directory: Path) -> Path:
     return Path(shutil.copytree(FOLDER, directory / "differing"))
 
 
-def engine(folder: Path) -> Engine:
+def varied(directory: Path, options: Mapping[str, Mapping[str, Any]]) -> Path:
+    """The bank's dialect with other habits."""
+    folder = write(directory)
+    file = folder / "dialect.yaml"
+    cassette = yaml_reader.read(file).value
+    own = cassette["changes"]["options"]
+    cassette["changes"]["options"] = own | {name: {**own.get(name, {}), **more} for name, more in options.items()}
+    file.write_text(yaml_text(cassette))
+    return folder
+
+
+def engine(folder: Path, *quirks: str) -> Engine:
     """A sandbox that speaks the dialect of a folder, with its test data."""
     schemas = Schemas([bundled("schemas")])
     data = folder / "testdata.yaml"
     return Engine(
-        Banks(Bank(layers.read([[folder]], schemas, NAMED), schemas)),
+        Banks(Bank(layers.read([[folder], *([bundled_quirks()[one]] for one in quirks)], schemas, NAMED), schemas)),
         MemoryStore(),
         testdata.load([data if data.exists() else bundled("cassettes") / "testdata.yaml"]),
         limits=limits(),

@@ -16,7 +16,7 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.bank import SIMULATED
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine

@@ -13,7 +13,7 @@ from tests.support.writing import BANK, SCHEMAS
 from tests.support.writing import write as write_files
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS
-from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange

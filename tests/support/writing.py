@@ -11,7 +11,7 @@ from tests.support.doors import limits
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS, NAMED
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import layers as interface
+from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import Problem

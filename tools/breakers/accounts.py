@@ -87,6 +87,9 @@ def _balance(pointer: str, *values: Any) -> list[Breaker]:
     ]
 
 
+TODAY = Change("today's", lambda _: facts.today())
+
+
 def _record(pointer: str, *values: Any, kinds: Sequence[str] = ()) -> list[Breaker]:
     """The last entry of each kind; without `kinds` all of them lose the member, and booked ones have it changed."""
     return [
@@ -337,11 +340,11 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     "2.8-booking-date": [
         *_record("/bookingDate", REMOVED, None, "yesterday", kinds=("both", "booked")),
         *_record("/bookingDate", REMOVED, "yesterday", kinds=["pending"]),
-        *_record("/bookingDate", REMOVED, facts.today(), kinds=["information"]),
+        *_record("/bookingDate", REMOVED, TODAY, kinds=["information"]),
     ],
     "2.8-value-date": [
         *_record("/valueDate", REMOVED, "yesterday", kinds=("both", "booked")),
-        *_record("/valueDate", REMOVED, facts.today(), kinds=("pending", "information")),
+        *_record("/valueDate", REMOVED, TODAY, kinds=("pending", "information")),
     ],
     "2.8-amount": [
         *_record("/transactionAmount/amount", REMOVED, 1, "1,00"),

@@ -105,6 +105,11 @@ def holding(pointer: str, value: Any) -> When:
     return When(f"with {pointer} {value!r}", lambda request: member(content(request), pointer) == value)
 
 
+UNTIL_TOMORROW = When(
+    "with /validUntil of tomorrow", lambda request: member(content(request), "/validUntil") == facts.today(1)
+)
+
+
 def reference_with(name: str) -> When:
     """In either list."""
 
@@ -350,7 +355,7 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     "2.2-recurring-indicator": _required("/recurringIndicator", True),
     "2.2-valid-until": [
         *_required("/validUntil", facts.today(90)),
-        refuses(CREATE_CONSENT, holding("/validUntil", facts.today(1))),
+        refuses(CREATE_CONSENT, UNTIL_TOMORROW),
     ],
     "2.2-frequency-per-day": _required("/frequencyPerDay", 4),
     "2.2-account-reference": [
@@ -411,7 +416,7 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     ],
     "2.5-valid-until": [
         *_content("/validUntil", "2099-12-31T00:00:00Z"),
-        says(CONSENT, "/validUntil", facts.today(89), when=IS_NEW),
+        says(CONSENT, "/validUntil", Change("a day early", lambda _: facts.today(89)), when=IS_NEW),
     ],
     "2.5-frequency-per-day": [
         *_content("/frequencyPerDay", "4"),

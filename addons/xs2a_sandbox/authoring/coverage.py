@@ -22,6 +22,11 @@ class CoverageTally:
         if exchange.error:
             self.errors.add(exchange.error)
 
+    def include(self, other: "CoverageTally") -> None:
+        """Adds what another process has collected."""
+        self.rules |= other.rules
+        self.errors |= other.errors
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

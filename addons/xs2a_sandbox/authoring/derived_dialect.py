@@ -16,12 +16,14 @@ from typing import Any
 
 from xs2a_sandbox.authoring.rehearsal import Rehearsed, rehearse
 from xs2a_sandbox.bank import TestData, testdata
-from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA
+from xs2a_sandbox.bank.handlers.ids import UUID, form_of
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
-from xs2a_sandbox.cassette import Interface, layers
-from xs2a_sandbox.cassette.layers import TESTDATA
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.dialect.layers import TESTDATA
 from xs2a_sandbox.compare.schema_drift import answer_schemas
 from xs2a_sandbox.compare.states import Thing
 from xs2a_sandbox.documents import Schemas
@@ -232,7 +234,7 @@ def _learn_options(draft: _Draft, interface: Interface, told: Courses) -> None:
         if usual - {most, None}:
             draft.options["authorisations.start"] = {"sca": most}, at
         if most == "redirect" and any(_shows(one, "scaOAuth") for one in draft.exchanges):
-            draft.options["authorisations.start"] = {"sca": most, "oauth": True}, at
+            draft.options["authorisations.start"] = {"sca": "oauth"}, at
         draft.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
     makers = [one for one in interface.operations.values() if one.behaviour.handler == "consents.create"]
     if any((one.behaviour.options or {}).get("reuse") for one in makers):
@@ -247,6 +249,30 @@ def _learn_options(draft: _Draft, interface: Interface, told: Courses) -> None:
     if ends and not told.tells("payment", "ACSP"):
         word = max(ends, key=lambda one: len(ends[one]))
         draft.options["payments.initiate"] = {"executed": word}, ends[word]
+    _learn_ids(draft)
+
+
+_MAKERS = {
+    "consentId": ("consents.create", "ids"),
+    "paymentId": ("payments.initiate", "ids"),
+    "basketId": ("baskets.create", "ids"),
+    "authorisationId": ("authorisations.start", "authorisation_ids"),
+}
+"""The handler that gives out each id, and its option for their form."""
+
+
+def _learn_ids(draft: _Draft) -> None:
+    """The forms of the ids that the bank has given out."""
+    for name, (handler, option) in _MAKERS.items():
+        makers = {one.made[name]: one.place for one in draft.exchanges if name in one.made}
+        if not makers:
+            continue
+        form = form_of(makers)
+        if form is None:
+            draft.unknown.append(f"the form of {name}, such as {next(iter(makers))}: UUIDs are made")
+        elif form != UUID:
+            value, places = draft.options.get(handler, ({}, []))
+            draft.options[handler] = {**value, option: form}, [*places, *makers.values()]
 
 
 def _told_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:

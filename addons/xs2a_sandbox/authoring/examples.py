@@ -11,11 +11,11 @@ from uuid import uuid4
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette import Interface, Operation, Rule
-from xs2a_sandbox.cassette.expressions import mismatches
+from xs2a_sandbox.cassette.evaluation.expressions import mismatches
+from xs2a_sandbox.cassette.evaluation.values import contains, to_text
 from xs2a_sandbox.cassette.matchers import Constraint
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL, Pattern
-from xs2a_sandbox.cassette.values import contains, to_text
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas

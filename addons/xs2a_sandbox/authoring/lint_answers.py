@@ -12,8 +12,8 @@ from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import write
 from xs2a_sandbox.cassette.call import Session
-from xs2a_sandbox.cassette.expressions import Scope, mismatches
-from xs2a_sandbox.cassette.layers import schema_names
+from xs2a_sandbox.cassette.dialect.layers import schema_names
+from xs2a_sandbox.cassette.evaluation.expressions import Scope, mismatches
 from xs2a_sandbox.cassette.matchers import TEXT, Constraint, sample
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.cassette.path_pattern import LITERAL

@@ -6,7 +6,7 @@ from typing import Any
 from xs2a_sandbox.authoring.lint_answers import texts
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import Action, Effect
-from xs2a_sandbox.cassette.expressions import Key, chains
+from xs2a_sandbox.cassette.evaluation.expressions import Key, chains
 from xs2a_sandbox.cassette.handler import Handler, is_computed
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.documents.json_schema import Node

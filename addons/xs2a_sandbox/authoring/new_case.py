@@ -17,7 +17,7 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Call, Interface, Operation
 from xs2a_sandbox.cassette.answers import without_nulls
 from xs2a_sandbox.cassette.call import Session
-from xs2a_sandbox.cassette.expressions import render
+from xs2a_sandbox.cassette.evaluation.expressions import render
 from xs2a_sandbox.cassette.matchers import sample
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
 from xs2a_sandbox.cassette.requirements import fill_name, header_name

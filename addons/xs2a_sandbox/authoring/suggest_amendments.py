@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.amend import EVERY
-from xs2a_sandbox.cassette.expressions import is_plain
+from xs2a_sandbox.cassette.evaluation.expressions import is_plain
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.diff import IDENTIFIERS, by_key
 from xs2a_sandbox.compare.reports.report import NOT_SHOWN, UNKNOWN, ComparedExchange, Finding, Report, printable

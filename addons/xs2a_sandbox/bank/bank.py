@@ -6,6 +6,7 @@ from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
+from xs2a_sandbox.bank import admission
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
@@ -21,23 +22,27 @@ from xs2a_sandbox.cassette.answers import (
     write,
 )
 from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
-from xs2a_sandbox.cassette.expressions import Scope, render
+from xs2a_sandbox.cassette.evaluation.expressions import Scope, render
+from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.index import Index, Lookup, Parameters, candidates
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.cassette.requirements import fill_name
-from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.config.checks import NONE
 from xs2a_sandbox.config.real_bank import stranger
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Reply, diagnosis
 from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.http.messages import OwnRefusal
 from xs2a_sandbox.http.origin import host_of
 from xs2a_sandbox.http.target import Target, split_target
 from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.state.session import DEFAULT, session_name
 
 _SEQUENCES = "_sequences"
+STRICT = "X-Sandbox-Strict"
+"""The header that says what checks which only warn would have refused."""
 SIMULATED = RealBank()
 
 
@@ -46,7 +51,8 @@ class Outcome:
 
     With `simulated` the sandbox answers it whatever the mode; `in_browser` the payment user sees the answer; `beside`
     is told it in mode compare; rules that are `amending` it change it. `personal`: real people's data may be in it.
-    `reason` is why it failed, where the answer itself does not say it to programs.
+    `reason` is why it failed, where the answer itself does not say it to programs. Of one that `is_watched` the call
+    notes what its answer is made of.
     """
 
     __slots__ = (
@@ -57,7 +63,9 @@ class Outcome:
         "delay",
         "error",
         "in_browser",
+        "is_watched",
         "journaled",
+        "logged",
         "personal",
         "reason",
         "rule",
@@ -79,17 +87,29 @@ class Outcome:
         self.delay = 0.0
         self.warnings: Sequence[str] = ()
         self.journaled = True
-        self.in_browser = False
+        self.logged = True
+        self.in_browser = self.is_watched = False
         self.simulated = False
         self.personal = True
         self.beside: Callable[[Response], None] | None = None
 
     @property
+    def objections(self) -> tuple[str, ...]:
+        """The refusals of a stricter bank, in its words."""
+        if self.call is None or not self.call.objections:
+            return ()
+        table, operation = self.bank.interface.errors, self.call.operation
+        told = (f"{table[e.name].status(operation)} {self.bank.reason(e, operation)}" for e in self.call.objections)
+        return tuple(dict.fromkeys(told))
+
+    @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Headers that name who has answered."""
+        """Headers that name who has answered, and what a stricter bank would have refused."""
         rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
         amended = (("X-Sandbox-Amended", ", ".join(self.amended)),) if self.amending else ()
-        return (("X-Sandbox-Source", self.source), *rule, *amended)
+        text = "; ".join(self.objections).encode("ascii", "replace").decode()
+        objections = ((STRICT, "".join(c if c.isprintable() else "?" for c in text)),) if text else ()
+        return (("X-Sandbox-Source", self.source), *rule, *amended, *objections)
 
     @property
     def amended(self) -> tuple[str, ...]:
@@ -117,6 +137,7 @@ class Bank:
         self.interface = interface
         self.schemas = schemas
         self.real = real
+        self.checks = real.judged_by
         self._replay = replay
         self.replays_personal = any(rule.tape and rule.tape.redacted for rule in interface.rules)
         """True where apps ask for recorded rules with real people's data."""
@@ -136,6 +157,11 @@ class Bank:
     def is_personal(self) -> bool:
         """Says whether real people's data may be in what it is asked, and in what it answers."""
         return self.real.can_be_asked or self.replays_personal
+
+    @property
+    def replays(self) -> bool:
+        """Says whether rules are recorded ones, asked by other ids than were recorded."""
+        return self._replay is not None
 
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
         """All that a path leads to. Raises BankError for one that does not begin as it must."""
@@ -164,15 +190,15 @@ class Bank:
 
     def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
-        return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent)
-
-    def answer(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response:
-        """Raises BankError."""
-        return self.perform(self.decide(call, lookup), call, outcome)
+        admit = admission.check if call.checks is not NONE else None
+        return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent, admit)
 
     def answer_unless_real(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response | None:
         """None where it is the real bank's to say: `outcome` knows the rule that wants it so. Raises BankError."""
-        decision = self.decide(call, lookup)
+        return self.perform_unless_real(self.decide(call, lookup), call, outcome)
+
+    def perform_unless_real(self, decision: Decision, call: Call, outcome: Outcome) -> Response | None:
+        """The answer that was decided; None as for `answer_unless_real`. Raises BankError."""
         if not decision.is_left_to_bank:
             return self.perform(decision, call, outcome)
         outcome.rule = decision.rule.id if decision.rule else None
@@ -301,17 +327,31 @@ class Bank:
             "path": error.path,
         }
         every = self.interface.every_error
-        body = render(every.body if entry.body is None else entry.body, scope)
-        if every.nulls == "drop":
-            body = without_nulls(body)
-        elif every.nulls == "fill" and every.schema and entry.body is None:
-            body = self.schemas[every.schema].fill(body)
-        if error.name in ("path-unknown", "not-recorded") and self._diagnose and isinstance(body, dict):
-            body = {**body, "sandbox": self._diagnosis(error, call)}
         headers = render_headers((*every.headers, *entry.headers, *self.interface.every_answer.headers), scope)
         if "allow" in error.values:
             headers.append(("Allow", error.values["allow"]))
+        if entry.empty:
+            return Response(entry.status(call.operation), tuple(headers))
+        body = self._error_body(entry.body, scope)
+        if error.name in ("path-unknown", "not-recorded") and self._diagnose and isinstance(body, dict):
+            body = {**body, "sandbox": self._diagnosis(error, call)}
         return Response(entry.status(call.operation), with_content_type(headers, JSON), to_json(body))
+
+    def _error_body(self, own: Any, scope: Scope) -> Any:
+        """The body of an error: its `own`, or that of every error."""
+        every = self.interface.every_error
+        body = render(every.body if own is None else own, scope)
+        if every.nulls == "drop":
+            return without_nulls(body)
+        if every.nulls == "fill" and every.schema and own is None:
+            return self.schemas[every.schema].fill(body)
+        return body
+
+    def say_refusal(self, refusal: OwnRefusal, call: Call) -> Response:
+        """The refusal of something before any bank is asked, in the form that errors have here."""
+        said = {"code": refusal.code, "number": refusal.number, "text": refusal.text}
+        scope = call.scope() | {"error": {"name": None, "status": refusal.status, "path": None, **said}}
+        return Response(refusal.status, refusal.headers, to_json(self._error_body(None, scope)))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
         return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
@@ -376,6 +416,7 @@ class Banks:
         self.all = (*named, default)
         self.are_personal = any(bank.is_personal for bank in self.all)
         """True where real people's data may be in what any of them is asked."""
+        self.heed_request_ids = any(bank.interface.heeds_request_ids for bank in self.all)
         self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
         # Longest first: of banks at one host each is the one whose path the request goes on from.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin
-from xs2a_sandbox.bank.handlers.lifecycle import NONE, REMOVED, SCA, Machine
-from xs2a_sandbox.bank.handlers.signing import (
+from xs2a_sandbox.bank.domain.lifecycle import NONE, REMOVED, SCA, Machine
+from xs2a_sandbox.bank.domain.signing import (
     AUTHORISATIONS,
     FAMILIES,
     Family,
@@ -18,8 +17,10 @@ from xs2a_sandbox.bank.handlers.signing import (
     status_of,
     succeed,
 )
+from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -31,7 +32,7 @@ def follow(call: Call, told: ToldState) -> Move | None:
 
     Where the state machine has no way, or its way leads elsewhere, all stays as it is.
     """
-    id = told.id.lower()
+    id = as_kept(told.id)
     before = _status(call, told, id)
     if before is None or before == told.state:
         return None

@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.cassette.expressions import compile_value, render
+from xs2a_sandbox.cassette.evaluation.expressions import compile_value, render
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.yaml_reader import complaints
 from xs2a_sandbox.errors import Problem, Unreadable
@@ -44,7 +45,7 @@ class Overlay:
     def _merge(self, name: str, entries: Mapping[str, Any], source: yaml_reader.Document) -> None:
         into = self.collections.setdefault(name, {})
         for written, entry in entries.items():
-            id = written.lower() if name in _BY_UUID else written
+            id = as_kept(written) if name in _BY_UUID else written
             if entry is not None:
                 into[id] = entry
                 self.origins[name, id] = source

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
-from xs2a_sandbox.bank.handlers import consents, schedule, signing
+from xs2a_sandbox.bank.domain import schedule, signing
+from xs2a_sandbox.bank.handlers import consents
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document, MemoryStore, Transaction
@@ -83,14 +84,32 @@ _KINDS = {
 def run(call: Call) -> None:
     """Lets all that is due by the call's clock happen, each at its own instant."""
     agenda = call.state.get_own(*_AGENDA) or _NOTHING_NOTED
-    now = call.clock.timestamp()
-    if now < agenda["soonest"] and now < _of_testdata(call.state).soonest(agenda["looked"]):
+    if call.clock.timestamp() < _soonest(call.state, agenda):
         return
     clock = call.clock
     try:
         _happen(call, agenda, _text(clock.now()))
     finally:
         call.clock = clock
+
+
+def quiet_until(state: Transaction) -> int:
+    """The time, in seconds since 1970, before which nothing happens, unless something is written."""
+    return _soonest(state, state.get_own(*_AGENDA) or _NOTHING_NOTED)
+
+
+def _soonest(state: Transaction, agenda: Document) -> int:
+    soonest: int = agenda["soonest"]
+    return min(soonest, _of_testdata(state).soonest(agenda["looked"]))
+
+
+def upcoming(call: Call) -> list[Event]:
+    """The events that come by the call's clock if nobody does anything, soonest first."""
+    state, now = call.state, _text(call.clock.now())
+    agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
+    noted = (Event(*_parts(name)) for hour in agenda["hours"] for name in state.own(hour))
+    events = {event for event in (*_of_testdata(state).events, *noted) if event.at > now}
+    return sorted(event for event in events if _event(state, event.collection, event.id) == event)
 
 
 def note(state: Transaction) -> list[Event]:
@@ -155,8 +174,7 @@ def _noted(state: Transaction, agenda: Document, now: str) -> Iterator[Event]:
     for hour in agenda["hours"]:
         if hour <= _hour(now):
             for name in state.own(hour):
-                at, sequence, collection, id = name.split("|", 3)
-                yield Event(at, int(sequence), collection, id)
+                yield Event(*_parts(name))
 
 
 def _event(state: Transaction, collection: str, id: str) -> Event | None:
@@ -197,6 +215,11 @@ def _seconds(at: str) -> int:
 def _hour(at: str) -> str:
     """The collection of the notes of that hour."""
     return _HOUR + at[:13]
+
+
+def _parts(name: str) -> tuple[str, int, str, str]:
+    at, sequence, collection, id = name.split("|", 3)
+    return at, int(sequence), collection, id
 
 
 def _name(event: Event) -> str:

@@ -5,7 +5,7 @@ a request, `decide` who does, `requirements` refuses it, `answers` writes what i
 """
 
 from xs2a_sandbox.cassette.call import Call
-from xs2a_sandbox.cassette.layers import Interface
+from xs2a_sandbox.cassette.dialect.layers import Interface
 from xs2a_sandbox.cassette.model import Operation, Rule
 
 __all__ = ["Call", "Interface", "Operation", "Rule"]

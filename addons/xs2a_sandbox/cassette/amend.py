@@ -9,8 +9,8 @@ from typing import Any
 from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
 
 from xs2a_sandbox.cassette.answers import JSON, NO_BODY, Delay, Report, compile_fields, status_of, with_content_type
-from xs2a_sandbox.cassette.expressions import ROOTS, Render, Scope, compile_value, render
-from xs2a_sandbox.cassette.values import merged, to_text
+from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, Render, Scope, compile_value, render
+from xs2a_sandbox.cassette.evaluation.values import merged, to_text
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer, pointer_text
 from xs2a_sandbox.http import Headers, Response, to_json
 from xs2a_sandbox.http.media_type import is_json, media_type

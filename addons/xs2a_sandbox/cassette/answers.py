@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.cassette.expressions import (
+from xs2a_sandbox.cassette.evaluation.expressions import (
     Render,
     Scope,
     compile_condition,
@@ -17,7 +17,7 @@ from xs2a_sandbox.cassette.expressions import (
     compile_value,
     render,
 )
-from xs2a_sandbox.cassette.values import to_text
+from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.config.readers import LONGEST, seconds
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError, ExpressionError, InvalidResponse

@@ -3,17 +3,18 @@
 import json
 import math
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from xs2a_sandbox.cassette.expressions import Scope
+from xs2a_sandbox.cassette.evaluation.expressions import Scope
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.matchers import RequestPart
-from xs2a_sandbox.cassette.work import WORK, Work
 from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config.checks import NONE, Checks
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request, body_members, to_json
@@ -44,13 +45,14 @@ class Call:
 
     `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
     `options` is what the operation or rule says under `with`; `static` keeps accounts as the test data has them;
-    `sca` are, by family, the options of the operations that start an authorisation; `checks` what is to be refused
-    beyond what the documented interface refuses.
+    `sca` are, by family, the options of the operations that start an authorisation; `checks` what is judged beyond
+    what the documented interface refuses, and `objections` what of that would have been refused. `drew` says that an id
+    or a secret was made up.
     """
 
     __slots__ = (
-        "_body", "_members", "_queries", "_warnings", "checks", "clock", "operation", "options", "path", "query",
-        "request", "sca", "segments", "session", "state", "static",
+        "_body", "_members", "_queries", "_warnings", "checks", "clock", "drew", "objections", "operation", "options",
+        "path", "query", "request", "sca", "segments", "session", "state", "static",
     )  # fmt: skip
 
     def __init__(
@@ -63,7 +65,7 @@ class Call:
         *,
         static: bool = False,
         sca: Mapping[str, Mapping[str, Any]] | None = None,
-        checks: Collection[str] = (),
+        checks: Checks = NONE,
     ) -> None:
         self.request = request
         self.segments = target.segments
@@ -73,6 +75,8 @@ class Call:
         self.static = static
         self.sca = sca or {}
         self.checks = checks
+        self.objections: list[BankError] = []
+        self.drew = False
         self.operation: str | None = None
         self.path: dict[str, str] = {}
         self.options: Mapping[str, Any] = {}
@@ -146,13 +150,39 @@ class Call:
             return tuple(body_members.at(members, parse_pointer(place.name)))
         return at_pointer(self.body_or_null, parse_pointer(place.name))
 
+    def judges(self, check: str) -> bool:
+        """Says whether the check is made: by the options of the dialect, which call it the same, or by the settings."""
+        return check in self.checks.warning or self.refuses(check)
+
+    def refuses(self, check: str) -> bool:
+        """Says whether the check is made, and does not only warn."""
+        return check in self.checks.refusing or bool(self.options.get(check.replace("-", "_")))
+
+    def object(self, check: str, error: BankError) -> None:
+        """Raises the error, or notes it where the check only warns."""
+        if self.refuses(check):
+            raise error
+        self.objections.append(error)
+
     def new_id(self) -> str:
         """A UUID; the next of the seed, where the session's clock stands still and has one."""
+        self.drew = True
         return str(UUID(bytes=self._drawn(), version=4) if self.clock.seed else uuid4())
 
     def new_secret(self) -> str:
         """A text that nobody guesses, unless the session's clock has a seed."""
+        self.drew = True
         return urlsafe_b64encode(self._drawn() if self.clock.seed else token_bytes(16)).decode().rstrip("=")
+
+    def new_text(self, alphabet: str, length: int) -> str:
+        """A text of so many characters; the next of the seed, as ids are."""
+        draws = [self._drawn() if self.clock.seed else token_bytes(16) for _ in range(0, length, 16)]
+        number = int.from_bytes(b"".join(draws))
+        characters = []
+        for _ in range(length):
+            number, position = divmod(number, len(alphabet))
+            characters.append(alphabet[position])
+        return "".join(characters)
 
     def _drawn(self) -> bytes:
         return blake2b(f"{self.clock.seed}|{self.next_number()}".encode(), digest_size=16).digest()

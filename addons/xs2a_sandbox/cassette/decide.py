@@ -1,11 +1,11 @@
 """The decision who answers a request, taken once: the bank performs it, and `explain` shows it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 from xs2a_sandbox.cassette import requirements
 from xs2a_sandbox.cassette.call import Call
-from xs2a_sandbox.cassette.expressions import Scope
+from xs2a_sandbox.cassette.evaluation.expressions import Scope
 from xs2a_sandbox.cassette.index import Lookup, Parameters
 from xs2a_sandbox.cassette.model import Operation, Requirement, Rule
 from xs2a_sandbox.documents import Schemas
@@ -20,6 +20,9 @@ nothing fits.
 
 Candidate = tuple[Rule, Parameters, Call]
 """A rule that may fit, with its path parameters, and the call as the rule looks at it."""
+
+
+type Admission = Callable[[Call, Operation], None]
 
 
 class Decision(NamedTuple):
@@ -50,9 +53,11 @@ def decide(
     call: Call,
     schemas: Schemas,
     silent: frozenset[str] = frozenset(),
+    admit: Admission | None = None,
 ) -> Decision:
     """The first of the candidates that fits, strongest first, else the operation; never one of those that are `silent`.
 
+    `admit` raises BankError for requests that have no access, before the operation's requirements are looked at.
     Sets operation and path parameters of the call to those of who answers.
     """
     operation = lookup.operation
@@ -70,7 +75,7 @@ def decide(
         owner = None if is_silent and not rule.operation else operation
         if owner and not rule.skips_requirements:
             if not checked:
-                checked, refusal = True, _refusal(owner.require, call, schemas)
+                checked, refusal = True, _no_access(admit, owner, call) or _refusal(owner.require, call, schemas)
             if refusal:
                 continue
         if not all(c.fits(seen.values(c.place, parameters)) for c in rule.constraints):
@@ -93,9 +98,19 @@ def decide(
         call.operation, call.path = None, {}
         return Decision("nothing", None, None, {}, call, _unmatched(lookup, call, bool(silent)))
     if not checked:
-        refusal = _refusal(operation.require, call, schemas)
+        refusal = _no_access(admit, operation, call) or _refusal(operation.require, call, schemas)
     kind = "requirement" if refusal else "operation"
     return Decision(kind, None, operation, lookup.parameters, call, refusal, amendments)
+
+
+def _no_access(admit: Admission | None, operation: Operation, call: Call) -> BankError | None:
+    if admit is None:
+        return None
+    try:
+        admit(call, operation)
+    except BankError as error:
+        return error
+    return None
 
 
 def _refusal(requirement: Requirement, call: Call, schemas: Schemas) -> BankError | None:

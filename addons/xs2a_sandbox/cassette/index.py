@@ -7,11 +7,11 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
-from xs2a_sandbox.cassette.layers import Interface
+from xs2a_sandbox.cassette.dialect.layers import Interface
+from xs2a_sandbox.cassette.evaluation.values import canonical
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Operation, Rule
 from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern, beginnings
-from xs2a_sandbox.cassette.values import canonical
 
 Values = Callable[[RequestPart], Sequence[Any]]
 """All values that a request has at a place."""

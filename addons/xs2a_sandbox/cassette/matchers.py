@@ -13,7 +13,17 @@ from typing import Any, Literal, NamedTuple
 
 import re2
 
-from xs2a_sandbox.cassette.values import LEAST, apart, canonical, comparable, contains, gap, same, to_text, words_apart
+from xs2a_sandbox.cassette.evaluation.values import (
+    LEAST,
+    apart,
+    canonical,
+    comparable,
+    contains,
+    gap,
+    same,
+    to_text,
+    words_apart,
+)
 from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, SAMPLES
 
 Part = Literal["headers", "query", "where", "body"]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from xs2a_sandbox.cassette.amend import Amendment
 from xs2a_sandbox.cassette.answers import Action, Answer, Effect
-from xs2a_sandbox.cassette.expressions import Render, Scope
+from xs2a_sandbox.cassette.evaluation.expressions import Render, Scope
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents.yaml_reader import Document
@@ -150,7 +150,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """One entry of the table of errors. A `body` replaces every_error's.
+    """One entry of the table of errors. A `body` replaces every_error's; one that is `empty` has none.
 
     Statuses, codes and numbers are by operation id, with a default.
     """
@@ -163,6 +163,7 @@ class ErrorAnswer:
     headers: tuple[tuple[str, Any], ...]
     body: Any
     origin: SourcePlace
+    empty: bool = False
 
     def status(self, operation: str | None = None) -> int:
         return self.statuses.get(operation or "") or self.statuses["default"]

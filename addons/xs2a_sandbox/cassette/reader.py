@@ -9,10 +9,10 @@ from functools import cache
 from itertools import starmap
 from typing import Any
 
-from xs2a_sandbox.cassette import sca_pages
 from xs2a_sandbox.cassette.amend import compile_amendment
 from xs2a_sandbox.cassette.answers import Answer, Report, compile_action, compile_answer, compile_effect
-from xs2a_sandbox.cassette.expressions import (
+from xs2a_sandbox.cassette.dialect import sca_pages
+from xs2a_sandbox.cassette.evaluation.expressions import (
     ERROR_ROOTS,
     RESULT_ROOTS,
     ROOTS,
@@ -207,6 +207,7 @@ class _Reader:
             ),
             body=compile_value(spec.get("body"), ERROR_ROOTS, self.report((*pointer, "body"), "expression")),
             origin=SourcePlace(self.document, pointer),
+            empty=spec.get("empty", False),
         )
 
     def behaviour(self, spec: Mapping[str, Any], pointer: Pointer) -> Behaviour:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from xs2a_sandbox.cassette.call import Call
-from xs2a_sandbox.cassette.expressions import render
+from xs2a_sandbox.cassette.evaluation.expressions import render
 from xs2a_sandbox.cassette.matchers import Constraint, in_words
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.documents import Schemas

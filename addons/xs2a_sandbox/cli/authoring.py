@@ -52,9 +52,9 @@ def new_case(
         if method or status:
             raise click.UsageError(f"--from-journal and {'METHOD' if method else '--status'} exclude each other")
         from xs2a_sandbox.control import journal
-        from xs2a_sandbox.control.client import Remote
+        from xs2a_sandbox.control.client import Client
 
-        entry = journal.read(Remote(settings, number=Decimal).get("journal", str(number), plain="true"))
+        entry = journal.read(Client.of(settings, number=Decimal).exchange(number, plain=True))
         written = new_case.write_exchange(settings, entry, file)
     elif method and path:
         written = new_case.write(settings, method, path, status, file)

@@ -1,7 +1,7 @@
 """The commands that control a running sandbox, through its control interface."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +9,8 @@ import click
 
 from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.config import load_settings
-from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.control.shapes import ClockShape
 from xs2a_sandbox.state.session import is_session_name
 
 where = setting_flags("host", "port", "confdir")
@@ -36,8 +37,8 @@ def reset(session: str | None, everything: bool, **flags: Any) -> None:
     """Forget the state and the clock of a running sandbox's session."""
     if everything and session is not None:
         raise click.UsageError("--session and --all exclude each other")
-    remote = remote_of(flags, session)
-    names = remote.ask("POST", ("reset",), {"all": everything})["reset"]
+    client = client_of(flags, session)
+    names = client.reset(all=everything)["reset"]
     click.echo(f"forgot the state of {', '.join(names)}")
 
 
@@ -49,8 +50,13 @@ def reset(session: str | None, everything: bool, **flags: Any) -> None:
 @where
 def state(collection: str | None, id: str | None, session: str | None, as_json: bool, **flags: Any) -> None:
     """Show what a running sandbox holds: the test data, and what has changed since."""
-    remote = remote_of(flags, session)
-    value = remote.get("state", *(part for part in (collection, id) if part is not None))
+    client = client_of(flags, session)
+    if collection is None:
+        value: Mapping[str, Any] = client.collections()
+    elif id is None:
+        value = client.collection(collection)
+    else:
+        value = client.document(collection, id)
     if as_json or id is not None:
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
     elif collection is not None:
@@ -79,19 +85,19 @@ def clock(
         raise click.UsageError("--move, --freeze and --real exclude each other")
     if seed is not None and freeze is None:
         raise click.UsageError("--seed goes with --freeze: only a clock that stands can have one")
-    remote = remote_of(flags, session)
+    client = client_of(flags, session)
     if move is not None:
-        shown = remote.ask("POST", ("clock",), {"move": move})
+        shown = client.move_clock(move)
     elif freeze is not None:
-        shown = remote.ask("PUT", ("clock",), {"frozen": freeze} | ({"seed": seed} if seed is not None else {}))
+        shown = client.set_clock(frozen=freeze, seed=seed)
     elif real:
-        shown = remote.ask("PUT", ("clock",), {"real": True})
+        shown = client.set_clock(real=True)
     else:
-        shown = remote.get("clock")
+        shown = client.clock()
     click.echo(f"{shown['now']}  {_kind(shown)}")
 
 
-def _kind(shown: dict[str, Any]) -> str:
+def _kind(shown: ClockShape) -> str:
     if shown["frozen"]:
         return "frozen"
     shift = timedelta(seconds=shown["shift"])
@@ -99,5 +105,17 @@ def _kind(shown: dict[str, Any]) -> str:
     return f"{'behind' if shift < timedelta() else 'ahead'} by {days}" if shift else "real"
 
 
-def remote_of(flags: dict[str, Any], session: str | None) -> Remote:
-    return Remote(load_settings(flags), session)
+def client_of(flags: dict[str, Any], session: str | None) -> Client:
+    return Client.of(load_settings(flags), session)
+
+
+@click.command()
+@where
+def console(**flags: Any) -> None:
+    """Print a link to the console of a running sandbox; it signs in once, within ten minutes."""
+    from xs2a_sandbox.console.sign_in import link
+    from xs2a_sandbox.control.access import read_token
+
+    settings, client = load_settings(flags), client_of(flags, None)
+    client.status()
+    click.echo(link(settings.public_url or client.url, read_token(settings.confdir) or ""))

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
-from xs2a_sandbox.cli.control import remote_of, session_option, where
-from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.cli.control import session_option, where
+from xs2a_sandbox.config import Settings, load_settings
+from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.control.shapes import DescribedRequest
 from xs2a_sandbox.errors import NotRunning, Refused
 from xs2a_sandbox.explain import request as described_request
 
@@ -99,35 +101,36 @@ def explain(
 
     A running sandbox is asked; where none runs, the configured cassettes and fresh test data say it.
     """
-    request: dict[str, Any] = {"method": method.upper(), "url": url, "headers": _read(headers), "body": body}
+    request: DescribedRequest = {"method": method.upper(), "url": url, "headers": _read(headers), "body": body}
     if session is not None:
         request["session"] = session
     try:
         described_request.read(request)
     except Refused as error:
         raise click.UsageError(str(error)) from None
-    remote = remote_of(flags, session)
-    explained, note = (_offline(remote, request), "") if offline else _asked(remote, request)
+    settings = load_settings(flags)
+    explained, note = (_offline(settings, request), "") if offline else _asked(settings, session, request)
     if as_json:
         click.echo(json.dumps(explained, ensure_ascii=False, indent=2))
     else:
         click.echo(f"{note}{text(explained)}", nl=False)
 
 
-def _asked(remote: Remote, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def _asked(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
+    client = Client.of(settings, session)
     try:
-        return {"asked": remote.url, **remote.ask("POST", ("explain",), request)}, ""
+        return {"asked": client.url, **client.explain(request)}, ""
     except NotRunning:
-        note = f"No sandbox answers at {remote.url}:\nthis is by the configured files, with fresh test data.\n\n"
-        return _offline(remote, request), note
+        note = f"No sandbox answers at {client.url}:\nthis is by the configured files, with fresh test data.\n\n"
+        return _offline(settings, request), note
 
 
-def _offline(remote: Remote, request: Mapping[str, Any]) -> dict[str, Any]:
+def _offline(settings: Settings, request: DescribedRequest) -> dict[str, Any]:
     from xs2a_sandbox.engine.build import build
     from xs2a_sandbox.explain.explanation import described
 
     # Kept state is neither read nor made.
-    engine = build(replace(remote.settings, state="memory:", reset=False))
+    engine = build(replace(settings, state="memory:", reset=False))
     return {"asked": "offline", **described(engine.explain(described_request.read(request)))}
 
 

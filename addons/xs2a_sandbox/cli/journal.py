@@ -11,7 +11,7 @@ import msgspec
 from xs2a_sandbox.cli.control import session_option
 from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.config import load_settings
-from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.journal.assertions import FILTERS
 
@@ -47,17 +47,15 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
     """Show the last exchanges of a running sandbox, or all of the one with NUMBER."""
     names = (*(one.name for one in _OPTIONS), "limit")
     options = {"session": session, **{name: flags.pop(name) for name in names}}
-    filters = {name: str(value) for name, value in options.items() if value is not None}
+    filters = {name: value for name, value in options.items() if value is not None}
     if number is not None and filters:
         raise click.UsageError(f"NUMBER and --{min(filters)} exclude each other")
-    if plain:
-        filters["plain"] = "true"
-    remote = Remote(load_settings(flags), number=Decimal)
+    client = Client.of(load_settings(flags), number=Decimal)
     if number is not None:
-        value = remote.get("journal", str(number), **filters)
+        value: Mapping[str, Any] = client.exchange(number, plain=plain)
         lines = _whole(value)
     else:
-        value = remote.get("journal", **filters)
+        value = client.journal(plain=plain, **filters)
         lines = _listed(value)
     if as_json:
         click.echo(_indented(value))

@@ -63,6 +63,7 @@ for _command in (
     control.reset,
     control.state,
     control.clock,
+    control.console,
     explain.explain,
     journal.journal,
 ):
@@ -106,7 +107,7 @@ def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[s
     An account's balance is the one that decides whether payments are covered; the `unknown_consents` the bank does
     not know.
     """
-    from xs2a_sandbox.bank.handlers.bookings import covering
+    from xs2a_sandbox.bank.domain.bookings import covering
 
     consents = [
         {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}

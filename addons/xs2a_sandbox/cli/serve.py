@@ -7,10 +7,11 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,15 +22,19 @@ from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http.origin import is_local
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.derive import counted, derive, told
+from xs2a_sandbox.state.redis_url import RedisUrl, is_in_redis
 
 if TYPE_CHECKING:
     from xs2a_sandbox.control.front_page import Addresses, FrontPage
+    from xs2a_sandbox.doors.workers.worker import Worker
 
 _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
 
-def announcement(settings: Settings, addresses: "Addresses", state: str, consent: str | None) -> str:
-    """A few lines of text, or one of JSON when that is the log's format."""
+def announcement(
+    settings: Settings, addresses: "Addresses", state: str, consent: str | None, console: str | None = None
+) -> str:
+    """A few lines of text, or one of JSON when that is the log's format. `console` is a link that signs in once."""
     command = curl(settings, addresses, consent)
     banks = [bank for bank in settings.real_banks() if bank.url]
     if settings.log_format == "json":
@@ -40,6 +45,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
                 "tls": addresses.tls,
                 "ca_file": str(addresses.ca_file),
                 "state": state,
+                "console": console,
                 "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
                 "quirks": [file.stem for file in settings.quirk],
                 "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
@@ -52,6 +58,7 @@ def announcement(settings: Settings, addresses: "Addresses", state: str, consent
         *([f"          {addresses.tls}"] if addresses.tls else []),
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
+        *([f"console   {console}"] if console else []),
         *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
@@ -97,6 +104,8 @@ def found_state(settings: Settings) -> str:
     kind, _, name = settings.state.partition(":")
     if kind == "memory":
         return "in memory, gone when the sandbox stops"
+    if is_in_redis(settings.state):
+        return _shared(RedisUrl.read(settings.state).text)
     file = Path(name)
     if not file.is_file() or file.stat().st_size == 0:
         return f"{file} (new)"
@@ -115,6 +124,10 @@ def found_state(settings: Settings) -> str:
     kept = [f"{count} {collection}" for collection, count in sorted(counts.items()) if not collection.startswith("_")]
     content = ", ".join(kept) or "nothing yet"
     return f"{file} holds {content}; start with --reset to forget it"
+
+
+def _shared(place: str) -> str:
+    return f"{place}, shared by all sandboxes that name it; start with --reset to forget what is there"
 
 
 def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -183,12 +196,29 @@ class Run:
                 yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
         if recording and recording.lost:
             yield f"{counted(recording.lost, 'exchange')} with the bank could not be written down: lost"
-        rules = [rule for bank in self._engine.banks.all for rule in bank.interface.rules if rule.tape]
-        recorded = {rule.origin.place: rule for rule in rules}  # banks may share cassettes
-        unused = [rule for rule in recorded.values() if rule.id not in self._used]
-        if unused:
-            yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
-            yield from (f"  {near(Path(rule.origin.place))}  {rule.id}" for rule in unused)
+        yield from told_unused([self.used()])
+
+    def used(self) -> "Used":
+        """Which recorded rules there are, and what has answered."""
+        banks = self._engine.banks.all if self._engine else ()
+        rules = [rule for bank in banks for rule in bank.interface.rules if rule.tape]
+        return Used({rule.origin.place: rule.id for rule in rules}, self._used)  # banks may share cassettes
+
+
+class Used(NamedTuple):
+    """Ids of recorded rules by their places, and of all rules that have answered in a process."""
+
+    recorded: dict[str, str]
+    used: set[str]
+
+
+def told_unused(processes: Sequence[Used]) -> Iterator[str]:
+    """Names the recorded rules that have answered in no process."""
+    recorded = {place: id for one in processes for place, id in one.recorded.items()}
+    used = set().union(*(one.used for one in processes))
+    if unused := {place: id for place, id in recorded.items() if id not in used}:
+        yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
+        yield from (f"  {near(Path(place))}  {id}" for place, id in unused.items())
 
 
 logger = logging.getLogger("xs2a_sandbox")
@@ -224,6 +254,9 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     from xs2a_sandbox.authoring.coverage import CoverageTally
     from xs2a_sandbox.cli.authoring import show_coverage
     from xs2a_sandbox.clock import REAL
+    from xs2a_sandbox.console import sign_in
+    from xs2a_sandbox.console.console import Console
+    from xs2a_sandbox.control.access import read_token
     from xs2a_sandbox.doors import serving
     from xs2a_sandbox.engine import build
     from xs2a_sandbox.journal import log_line
@@ -233,6 +266,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     state = found_state(settings)
     consent: str | None = None
     run, tally = Run(), CoverageTally()
+    worker: Worker | None = None
     clear = ""  # what a line on the standard error has to begin with while there is a line of progress
 
     def say(text: str) -> None:
@@ -241,28 +275,37 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             click.echo(clear + text, err=True)
 
     standing_log = ServingLog(settings.log_format, say)
-    introduce: Callable[[FrontPage], None] | None = None
+    served: Engine | None = None
 
     def built(engine: Engine) -> None:
-        nonlocal introduce, consent
-        introduce = engine.introduce
+        nonlocal served, consent
+        served = engine
         if not engine.interface.silent:
             consent = valid_consent(engine.testdata.at(settings.clock.today()))
         standing_log.redact = engine.shown_text
         run.begin(engine)
         if engine.passage.comparing:
             engine.passage.comparing.report.say = standing_log.note
-        for warning in build.warnings(settings, engine):
+        for warning in build.warnings(settings, engine) if worker is None or worker.is_teller else ():
             standing_log.note(warning, level="warning")
 
     def ready(addresses: "Addresses") -> None:
         # What is there by now stays, and the collector need not look through it again and again while it answers.
         gc.freeze()
-        if introduce:
-            introduce(front_page(settings, addresses, consent))
+        if served:
+            base_url = settings.public_url or addresses.direct
+            served.introduce(front_page(settings, addresses, consent), Console(served, settings, base_url))
+        if worker is None:
+            announce(addresses)
+        else:
+            worker.told["consent"] = consent
+
+    def announce(addresses: "Addresses") -> None:
+        token = read_token(settings.confdir)
+        console = sign_in.link(settings.public_url or addresses.direct, token) if token else None
         if exposed := exposure(settings):
             logger.warning("%s", exposed)
-        click.echo(announcement(settings, addresses, state, consent))
+        click.echo(announcement(settings, addresses, state, consent, console))
 
     def log(exchange: LogEntry) -> None:
         nonlocal clear
@@ -277,21 +320,45 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             if progress:
                 click.echo(progress, nl=False, err=True)
 
-    with standing(standing_log):
+    def serve_alone() -> None:
         asyncio.run(
             serving.serve(
-                settings,
+                # What one worker has forgotten at the start, the others, and who comes later, are to keep.
+                settings if worker is None or worker.is_teller else replace(settings, reset=False),
                 redact=redact,
                 again=lambda: load_settings(flags),
                 say=standing_log.note,
                 built=built,
                 ready=ready,
                 on_exchange=log,
+                worker=worker,
             ),
             loop_factory=serving.new_loop,
         )
+
+    def work(begun: "Worker") -> tuple[Used, CoverageTally]:
+        nonlocal worker
+        worker = begun
+        serve_alone()
+        return run.used(), tally
+
+    def told_ready(told: dict[str, Any]) -> None:
+        nonlocal consent
+        consent = told["consent"]
+        announce(supervisor.addresses)
+
+    with standing(standing_log):
+        if settings.workers == 1:
+            serve_alone()
+            end = run.end()
+        else:
+            supervisor = serving.supervisor(settings, work)
+            parts = supervisor.run(told_ready)
+            end = told_unused([used for used, _ in parts])
+            for _, part in parts:
+                tally.include(part)
     with _unhurried():
-        for line in run.end():
+        for line in end:
             standing_log.note(line)
         if settings.coverage:
             show_coverage(settings, (), tally, settings.log_format, err=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from xs2a_sandbox.clock import EXPECTED_TIME
 from xs2a_sandbox.config import readers
+from xs2a_sandbox.config.checks import CHECK_NAMES, WARN
 
 PREFIX = "XS2A_SANDBOX_"
 VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
@@ -140,14 +141,15 @@ HOSTS = several("host names", readers.hosts, "HOST")
 NAMED_HOSTS = several("host names, some with a port", readers.named_hosts, "HOST")
 ORIGINS = several("origins such as http://localhost:3000", readers.origins, "ORIGIN")
 CHECKS = SettingKind(
-    "a list of checks: frequency",
+    f"a list of checks: {', '.join(CHECK_NAMES)}; or {WARN}",
     readers.checks,
-    "frequency",
-    {"type": "array", "items": {"enum": list(readers.CHECKS)}},
+    "|".join((*CHECK_NAMES, WARN)),
+    {"type": "array", "items": {"enum": [*CHECK_NAMES, WARN]}},
 )
+PROFILE = choice("documented", "strict")
 REPORTS = several(f"files that end in {', '.join(readers.REPORTS)}, in a folder that exists", readers.reports, "FILE")
 TIME = SettingKind(EXPECTED_TIME, readers.time, "TIME")
-AGE = SettingKind("a span such as 30d, or off", readers.age)
+AGE = SettingKind("a span such as 30d, or off", readers.age, "SPAN")
 DURATION = SettingKind(
     "a duration such as 500ms, 10s or 2m",
     readers.duration,
@@ -159,5 +161,6 @@ DURATION = SettingKind(
     definition="duration",
 )
 MODE = choice(*MODES)
+WORKERS = SettingKind("a number from 1 to 64", readers.workers, "N", {"type": "integer", "minimum": 1, "maximum": 64})
 NOISE_READS = SettingKind("a number from 0 to 10, or off", readers.noise_reads, "N|off", {"enum": [*range(11), "off"]})
 BANK_URL = url("https://api.bank.example/psd2")

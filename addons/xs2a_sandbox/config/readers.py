@@ -10,9 +10,11 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled, quirks, scenarios
 from xs2a_sandbox.clock import TOO_FAR, read_time
+from xs2a_sandbox.config.checks import CHECK_NAMES, WARN
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Misspelled
 from xs2a_sandbox.http.origin import Origin, split_authority
+from xs2a_sandbox.state.redis_url import SCHEMES, RedisUrl
 
 EXPECTED = "a duration such as 90d, -12h, 1d6h30m or PT15M (weeks, days, hours, minutes, seconds)"
 
@@ -58,8 +60,6 @@ def seconds(text: str) -> float:
     return span
 
 
-CHECKS = ("frequency",)
-"""Checks of real banks that the documented interface does without, until the user wants them."""
 REPORTS = (".json", ".xml", ".html")
 """Endings of the file of a report."""
 
@@ -143,7 +143,13 @@ def possible_directory(written: Any, directory: Path) -> Path:
 def state(written: Any, directory: Path) -> str:
     if written == "memory:":
         return "memory:"
-    kind, _, file = written.partition(":")
+    kind, _, file = str(written).partition(":")
+    if kind in SCHEMES:
+        try:
+            RedisUrl.read(written)
+        except ValueError as error:
+            raise Misspelled(f": {error}") from None
+        return str(written)
     if kind != "sqlite" or file == ":memory:":
         raise ValueError
     return f"sqlite:{path(file, directory)}"
@@ -164,7 +170,7 @@ def hosts(written: Any, directory: Path) -> tuple[str, ...]:
 
 
 def checks(written: Any, directory: Path) -> tuple[str, ...]:
-    read = text("|".join(CHECKS))
+    read = text("|".join((*CHECK_NAMES, WARN)))
     return tuple(dict.fromkeys(read(name, directory) for name in _listed(written, ",")))
 
 
@@ -210,6 +216,12 @@ def time(written: Any, directory: Path) -> datetime:
         return read_time(written)
     except OverflowError:
         raise Misspelled(f": {TOO_FAR}") from None
+
+
+def workers(written: Any, directory: Path) -> int:
+    if not re.fullmatch("[1-9]|[1-5][0-9]|6[0-4]", str(written)):
+        raise ValueError
+    return int(written)
 
 
 def noise_reads(written: Any, directory: Path) -> int:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.config import kinds, readers
+from xs2a_sandbox.config.checks import Checks, Profile
 from xs2a_sandbox.config.kinds import MODES, Mode, SettingKind, setting
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
@@ -118,6 +119,10 @@ class RealBank:
     quirk: tuple[Path, ...] = setting(
         kinds.QUIRKS, (), "What it does otherwise, by name, beside the quirks of the settings."
     )
+    profile: Profile | None = setting(kinds.PROFILE, None, "How much it refuses; as in the settings when left out.")
+    checks: tuple[str, ...] | None = setting(
+        kinds.CHECKS, None, "What it refuses beyond the documented interface; as in the settings when left out."
+    )
     client_cert: Path | None = setting(kinds.FILE, None, "The client certificate (QWAC) shown to it, a PEM file.")
     client_key: Path | None = setting(kinds.FILE, None, "The certificate's key, where it is in a file of its own.")
     client_key_password: str | None = setting(
@@ -134,6 +139,11 @@ class RealBank:
     connect_timeout: float = setting(kinds.DURATION, 10.0, "How long a connection may take.", written="10s")
     read_timeout: float = setting(kinds.DURATION, 30.0, "How long it may be silent.", written="30s")
     total_timeout: float = setting(kinds.DURATION, 60.0, "How long an answer may take in all.", written="60s")
+
+    @property
+    def judged_by(self) -> Checks:
+        """The checks of its profile, and those that are named."""
+        return Checks.of(self.profile or "documented", self.checks or ())
 
     @property
     def origin(self) -> Origin | None:

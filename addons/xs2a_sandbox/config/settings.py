@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.config.kinds import PREFIX, VAULT_PASSPHRASE, Setting
 from xs2a_sandbox.config.readers import hint
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS, Settings
@@ -141,15 +142,34 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
             taken[port] = name
     if values.get("seed") is not None and values.get("frozen_at") is None:
         yield "seed needs frozen_at: only where the clock stands are ids the same again (--frozen-at TIME)"
+    yield from _worker_clashes(values)
     yield from _bank_clashes(Settings(**{name: value for name, value in values.items() if name in _OF_BANKS}))
 
 
-_OF_BANKS = ("mode", "bank", "banks", "forward_host", "hosts", "to")
+def _worker_clashes(values: Mapping[str, Any]) -> Iterator[str]:
+    if (workers := values.get("workers", 1)) == 1:
+        return
+    if not hasattr(os, "fork"):
+        yield f"workers is {workers}, and this system cannot fork a process: leave it at 1"
+    if values.get("state") == "memory:":
+        text = "state memory: is one process's own, which the others would not see: --state sqlite:FILE is for all"
+        yield f"workers is {workers}, and {text}"
+    modes = {values.get("mode")}.union(*({bank.mode, *dict(bank.modes).values()} for bank in values.get("banks", ())))
+    written = [mode for mode in ("record", "compare") if mode in modes]
+    if written or values.get("to"):
+        what = f"mode {written[0]}" if written else "to"
+        yield f"workers is {workers}, and {what} writes files that one process writes alone: --workers 1"
+
+
+_OF_BANKS = ("mode", "bank", "banks", "forward_host", "hosts", "to", "profile", "checks")
 
 
 def _bank_clashes(settings: Settings) -> Iterator[str]:
     hosts: set[str] = set()
     *named, default = settings.real_banks()
+    yield from dict.fromkeys(
+        clash for bank in (*named, default) if (clash := Checks.clash(bank.profile or "", bank.checks or ()))
+    )
     for bank in (*named, default):
         if bank.url is None and any(mode != "simulate" for mode in (bank.mode, *dict(bank.modes).values())):
             if bank is default and any(one.can_be_asked for one in named):

@@ -10,12 +10,16 @@ from typing import Literal
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
+from xs2a_sandbox.config.checks import Profile
 from xs2a_sandbox.config.kinds import Mode, SettingKind, choice, setting, settings_of, text, url
 from xs2a_sandbox.config.real_bank import BANKS, BankHost, RealBank
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.state.redis_url import is_in_redis
 
-_STATE = SettingKind("memory: or sqlite:FILE", readers.state, "memory:|sqlite:FILE")
+_STATE = SettingKind(
+    "memory:, sqlite:FILE or a URL such as redis://USER:PASSWORD@HOST:6379/0", readers.state, "memory:|sqlite:FILE|URL"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,9 @@ class Settings:
         "auto",
         "Who reads what comes to the proxy and the TLS port: auto takes mitmproxy for what is not HTTP/1.1 alone.",
     )
+    workers: int = setting(
+        kinds.WORKERS, 1, "How many processes serve the same ports: one sandbox, as quick as that many processors."
+    )
     dialect: str = setting(kinds.DIALECT, "xs2a-1.84", "The folder of cassettes that says how the bank speaks.")
     cassettes: tuple[Path, ...] = setting(
         kinds.CASSETTES, (), "More folders of cassettes, or scenarios/NAME; later ones win. May be repeated."
@@ -53,9 +60,13 @@ class Settings:
     state: str = setting(
         _STATE,
         "",
-        "Where consents and payments are kept: memory: or sqlite:FILE (state.db in confdir).",
+        "Where consents and payments are kept: memory:, sqlite:FILE (state.db in confdir), or a redis:// URL.",
         example="sqlite:~/.xs2a-sandbox/state.db",
         unset="`state.db` in `confdir`",
+        is_secret=True,
+    )
+    session_ttl: timedelta | None = setting(
+        kinds.AGE, None, "With state in Redis: how long a session is kept that nobody uses.", written="off"
     )
     reset: bool = setting(kinds.SWITCH, False, "Forget the kept state at the start.")
     frozen_at: datetime | None = setting(
@@ -92,6 +103,9 @@ class Settings:
     )
     debug_headers: bool = setting(
         kinds.SWITCH, True, "Headers X-Sandbox-Source and X-Sandbox-Rule in answers, and the nearest rules in a 404."
+    )
+    prefer: bool = setting(
+        kinds.SWITCH, True, "Let a request say itself what is to go wrong with it, in the header X-Sandbox-Prefer."
     )
     log_format: Literal["text", "json"] = setting(choice("text", "json"), "text", "Form of the log.")
     mode: Mode = setting(
@@ -150,10 +164,15 @@ class Settings:
         unset="any",
         in_file_only=True,
     )
+    profile: Profile = setting(
+        kinds.PROFILE,
+        "documented",
+        "documented: what the documented interface refuses is refused; strict: all that checks can refuse, too.",
+    )
     checks: tuple[str, ...] = setting(
         kinds.CHECKS,
         (),
-        "What is refused beyond what the documented interface refuses: frequency (frequencyPerDay). May be repeated.",
+        "What is refused beyond the documented interface, one by one; warn: what is not named is told in a header.",
         unset="none",
     )
     static_data: bool = setting(
@@ -194,6 +213,8 @@ class Settings:
         except RuntimeError:
             text = "there is no home directory to keep state and certificates in; give --confdir DIR"
             raise ConfigError(text) from None
+        if self.session_ttl and not is_in_redis(self.state):
+            raise ConfigError("session_ttl is for state in Redis; in memory and in a file sessions stay until a reset")
         if not self.state:
             object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
 
@@ -209,7 +230,15 @@ class Settings:
         default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
         if self.hosts:
             default = replace(default, hosts=tuple(dict.fromkeys((*map(BankHost, self.hosts), *default.hosts))))
-        return tuple(replace(bank, mode=bank.mode or self.mode) for bank in (*named, default))
+        return tuple(
+            replace(
+                bank,
+                mode=bank.mode or self.mode,
+                profile=bank.profile or self.profile,
+                checks=self.checks if bank.checks is None else bank.checks,
+            )
+            for bank in (*named, default)
+        )
 
 
 SETTINGS = settings_of(Settings)

@@ -56,12 +56,7 @@ class Guard:
 
     def check(self, request: Request) -> None:
         """Refuses what may not control the sandbox. Raises Refused."""
-        if request.door == "direct" and (name := self._foreign_name(request)) is not None:
-            # A page of another site whose name was made to point here sends that name.
-            text = f"{name or 'no host'} is not this sandbox: use localhost, or the host of --host or --public-url"
-            raise Refused(403, "host-refused", text)
-        if self._is_of_another_site(request):
-            raise Refused(403, "origin-refused", "web pages of other sites cannot control the sandbox")
+        self.check_site(request)
         if self.token is None:
             raise Refused(403, "no-token", "this sandbox was started without an admin token, so nobody controls it")
         scheme, _, token = (request.headers.get("Authorization") or "").partition(" ")
@@ -71,6 +66,15 @@ class Guard:
         if not hmac.compare_digest(token.strip().encode(), self.token.encode()):
             text = "the token is not this sandbox's; that is in the file admin-token of its --confdir"
             raise Refused(401, "token-wrong", text, ("WWW-Authenticate", f'{_REALM}, error="invalid_token"'))
+
+    def check_site(self, request: Request) -> None:
+        """Refuses what comes from pages of other sites, or by a borrowed name. Raises Refused."""
+        if request.door == "direct" and (name := self._foreign_name(request)) is not None:
+            # A page of another site whose name was made to point here sends that name.
+            text = f"{name or 'no host'} is not this sandbox: use localhost, or the host of --host or --public-url"
+            raise Refused(403, "host-refused", text)
+        if self._is_of_another_site(request):
+            raise Refused(403, "origin-refused", "web pages of other sites cannot control the sandbox")
 
     def check_way_out(self, request: Request, names: Collection[str] = ()) -> None:
         """Refuses what may not go on to a bank that is also known by `names`. Raises Refused."""

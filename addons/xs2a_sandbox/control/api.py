@@ -4,14 +4,15 @@ Who may use it is the guard's to say. It speaks JSON of its own, not the bank's.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from xs2a_sandbox.bank import Banks
+from xs2a_sandbox.bank.domain.signing import FAMILIES, move, status_of
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.call import parse_json
-from xs2a_sandbox.control import clock, sca
+from xs2a_sandbox.control import checks, clock, faults, sca, shapes
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.control.route import Answer, ControlRequest, ControlRoute, kind
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable, body_invalid
 from xs2a_sandbox.explain import request as described_request
@@ -20,122 +21,70 @@ from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import NOT_KEPT, json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.journal.journal import Journal
-from xs2a_sandbox.state import Store, documents
+from xs2a_sandbox.journal.metrics import CONTENT_TYPE, Metrics
+from xs2a_sandbox.state import DistantStore, Documents, Store, documents
 from xs2a_sandbox.state.attempts import keep, kept
 from xs2a_sandbox.state.session import DEFAULT, is_session_name
 
-
-@dataclass(frozen=True, slots=True)
-class ControlRequest:
-    """One attempt at one request; `names` are the segments after the first."""
-
-    call: Call
-    names: Sequence[str]
-
-    def body(self, *members: str) -> dict[str, Any]:
-        """An object with no other members, where any are named. Raises Refused."""
-        warnings: list[str] = []
-        try:
-            value = parse_json(self.call.request.body, warnings)
-        except BankError as error:
-            raise body_invalid(error.values["expected"]) from None
-        if not isinstance(value, dict):
-            raise body_invalid(f"the body must be a JSON object, not {kind(value)}")
-        if warnings:
-            raise body_invalid(warnings[0])
-        if members and (unknown := sorted(value.keys() - set(members))):
-            raise body_invalid(f"the body has a member {unknown[0]!r}; known here: {', '.join(members)}")
-        return value
-
-
-def kind(value: Any) -> str:
-    """The kind of a JSON value, in words."""
-    kinds = {list: "a list", str: "a text", bool: "true or false", dict: "an object", type(None): "null"}
-    return kinds.get(type(value), "a number")
-
-
+_METRICS = "metrics"
 _WARNINGS = 5
 """So many mistakes of a document are told."""
-_NAMES = frozenset({"state", "clock", "sessions", "reset", "sca", "status", "explain", "journal"})
 
 
 def is_control(request: Request, segments: Sequence[str]) -> bool:
     """Tells if it controls the sandbox: never through the proxy or the TLS door, where it is an unknown path."""
-    return len(segments) > 1 and segments[0] == ROOT and segments[1] in _NAMES and request.door in ("direct", "process")
+    names = len(segments) > 1 and segments[0] == ROOT and (segments[1] in NAMES or segments[1] == _METRICS)
+    return names and request.door in ("direct", "process")
 
 
 WARNING = "X-Sandbox-Warning"
 """The header that says what is odd about what was done all the same."""
 
-_Answer = tuple[int, Any]
-"""Status and JSON; the value None is no body."""
-
 
 class ControlledSandbox(Protocol):
     """A sandbox that is controlled. `begin_anew` is told the session whose state was forgotten, or None for all."""
 
-    store: Store
+    store: Store | DistantStore
     journal: Journal
+    banks: Banks
 
     def begin_anew(self, session: str | None) -> None: ...
 
     def status(self) -> dict[str, Any]: ...
 
-    def explain(self, request: Request) -> Explanation: ...
+    async def all_metrics(self) -> Metrics: ...
+
+    def explain(self, request: Request, documents: Documents) -> Explanation: ...
 
 
 class Control:
     def __init__(self, sandbox: ControlledSandbox) -> None:
         self._sandbox = sandbox
         self._store = sandbox.store
-        journal = sandbox.journal
-        self._routes: dict[tuple[str, int], dict[str, Callable[[ControlRequest], _Answer]]] = {
-            ("state", 0): {"GET": self._collections},
-            ("state", 1): {"GET": self._collection},
-            ("state", 2): {"GET": self._document, "PUT": self._put, "DELETE": self._delete},
-            ("clock", 0): {
-                "GET": lambda request: (200, clock.described(request.call.clock)),
-                "PUT": lambda request: (200, clock.put(request.call, request.body("shift", "frozen", "seed", "real"))),
-                "POST": lambda request: (200, clock.move(request.call, request.body("move"))),
-            },
-            ("sessions", 0): {"GET": self._sessions},
-            ("sessions", 1): {"GET": self._session, "DELETE": self._forget},
-            ("reset", 0): {"POST": self._reset},
-            ("status", 0): {"GET": lambda request: (200, self._sandbox.status())},
-            ("sca", 1): {
-                "GET": lambda request: (200, sca.shown(request.call, request.names[0])),
-                "POST": lambda request: (200, sca.decided(request.call, request.names[0], request.body("decide"))),
-            },
-            ("explain", 0): {"POST": self._explain},
-            ("journal", 0): {
-                "GET": lambda request: (200, journal_view.listed(journal, request.call)),
-                "DELETE": lambda request: (200, journal_view.emptied(journal, request.call)),
-            },
-            ("journal", 1): {
-                "GET": lambda request: (200, journal_view.one(journal, request.call, request.names[0])),
-                "POST": lambda request: (
-                    200,
-                    journal_view.asserted(journal, request.call, request.names[0], request.body),
-                ),
-            },
-        }
 
     async def answer(
-        self, request: Request, segments: Sequence[str], guard: Guard, begin: Callable[[], Call]
+        self, request: Request, segments: Sequence[str], guard: Guard, begin: Callable[[Documents], Call]
     ) -> Response:
         """`begin` starts the request's transaction anew; it is committed unless the request only reads."""
         try:
             guard.check(request)
-            endpoint = self._endpoint(request.method, segments)
+            if tuple(segments[1:]) == (_METRICS,):
+                return await self._metrics(request.method)
+            route, names = find(request.method, segments)
+            journal = self._sandbox.journal
+            if segments[1] == "journal":
+                journal = await journal.whole()
 
-            def attempt() -> tuple[_Answer, list[str]]:
-                call = begin()
-                answer = endpoint(ControlRequest(call, segments[2:]))
+            def attempt(documents: Documents) -> tuple[Answer, list[str]]:
+                call = begin(documents)
+                answer = route.work(self, ControlRequest(call, names, route, documents, journal))
                 if request.method not in ("GET", "HEAD"):
                     keep(call.state)
                 return answer, call.warnings
 
-            (status, value), warnings = await kept(attempt)
+            (status, value), warnings = await kept(self._store, attempt)
+            if request.method == "DELETE":
+                await self._sandbox.journal.settle(journal)
             warned = [(WARNING, "; ".join(warnings).encode("ascii", "replace").decode())] if warnings else []
             return Response(status, NOT_KEPT) if value is None else json_answer(value, status, *warned)
         except BankError as error:
@@ -147,36 +96,35 @@ class Control:
         value = {"error": refused.error, "message": str(refused), **refused.more}
         return json_answer(value, refused.status, *refused.headers)
 
-    def _endpoint(self, method: str, segments: Sequence[str]) -> Callable[[ControlRequest], _Answer]:
-        path = "/" + "/".join(segments)
-        methods = self._routes.get((segments[1], len(segments) - 2))
-        if methods is None:
-            raise Refused(404, "path-unknown", f"the control interface has no {path}; docs/control.md says what it has")
-        if not all(segments):
-            raise Refused(400, "id-empty", f"{path}: names and ids must not be empty")
-        if endpoint := methods.get("GET" if method == "HEAD" else method):
-            return endpoint
-        allowed = ", ".join([*(["GET", "HEAD"] if "GET" in methods else []), *(m for m in methods if m != "GET")])
-        raise Refused(405, "method-not-offered", f"{path} is offered for {allowed}", ("Allow", allowed))
+    async def _metrics(self, method: str) -> Response:
+        """Answers in the form of Prometheus, so it is none of the routes. Raises Refused, StoreUnavailable."""
+        if method not in ("GET", "HEAD"):
+            allowed = "GET, HEAD"
+            raise Refused(405, "method-not-offered", f"/{ROOT}/{_METRICS} is offered for {allowed}", ("Allow", allowed))
+        metrics = await self._sandbox.all_metrics()
+        sessions = await kept(self._store, lambda documents: len(documents.sessions()))
+        gauges = {"sessions": ("Sessions that have written something.", float(sessions))}
+        headers = (("Content-Type", CONTENT_TYPE), ("Cache-Control", "no-store"))
+        return Response(200, headers, metrics.text(gauges))
 
     # -- state
 
-    def _collections(self, request: ControlRequest) -> _Answer:
+    def collections(self, request: ControlRequest) -> Answer:
         state = request.call.state
         return 200, {name: state.all(name) for name in state.collections() if not _own(name)}
 
-    def _collection(self, request: ControlRequest) -> _Answer:
+    def collection(self, request: ControlRequest) -> Answer:
         return 200, request.call.state.all(request.names[0])
 
-    def _document(self, request: ControlRequest) -> _Answer:
+    def document(self, request: ControlRequest) -> Answer:
         document = request.call.state.get(*request.names)
         if document is None:
             raise _no_document(request)
         return 200, document
 
-    def _put(self, request: ControlRequest) -> _Answer:
+    def put_document(self, request: ControlRequest) -> Answer:
         collection, id = _writable(request)
-        document = request.body()
+        document = request.read()
         is_there = request.call.state.get(collection, id) is not None
         request.call.state.put(collection, id, document)
         schema = documents.schema_of(collection)
@@ -188,7 +136,24 @@ class Control:
         )
         return 200 if is_there else 201, document
 
-    def _delete(self, request: ControlRequest) -> _Answer:
+    def happen(self, request: ControlRequest) -> Answer:
+        """Lets something happen to a consent, payment or basket that its state machine has."""
+        collection, id = _writable(request)
+        event = request.read().get("event")
+        family = next((one for one in FAMILIES.values() if one.collection == collection), None)
+        if family is None:
+            raise Refused(404, "events-unknown", "events happen to consents, payments and baskets")
+        document = request.call.state.get(collection, id)
+        if document is None:
+            raise _no_document(request)
+        status = status_of(family, document)
+        events = [t.event for t in family.machine.transitions if status in t.states]
+        if event not in events or not move(request.call, family, id, event):
+            possible = ", ".join(events) or "nothing any more"
+            raise Refused(409, "event-impossible", f"{id} is {status}; what can happen to it: {possible}")
+        return 200, request.call.state.get(collection, id)
+
+    def delete_document(self, request: ControlRequest) -> Answer:
         collection, id = _writable(request)
         if request.call.state.get(collection, id) is None:
             raise _no_document(request)
@@ -197,49 +162,74 @@ class Control:
 
     # -- sessions
 
-    def _sessions(self, request: ControlRequest) -> _Answer:
-        kept: dict[str, dict[str, int]] = {DEFAULT: {}, **self._store.sessions()}
+    def sessions(self, request: ControlRequest) -> Answer:
+        kept: dict[str, dict[str, int]] = {DEFAULT: {}, **request.documents.sessions()}
         return 200, {"sessions": [{"id": name, "documents": _counted(kept[name])} for name in sorted(kept)]}
 
-    def _session(self, request: ControlRequest) -> _Answer:
+    def session_documents(self, request: ControlRequest) -> Answer:
         return 200, {"id": request.names[0], "documents": _counted(self._kept(request))}
 
-    def _forget(self, request: ControlRequest) -> _Answer:
+    def forget_session(self, request: ControlRequest) -> Answer:
         self._kept(request)
-        self._forget_one(request.names[0])
+        self._forget_one(request, request.names[0])
         return 204, None
 
-    def _reset(self, request: ControlRequest) -> _Answer:
-        body = request.body("all") if request.call.request.body.strip() else {}
-        everything = body.get("all", False)
+    def reset(self, request: ControlRequest) -> Answer:
+        everything = request.read().get("all", False)
         if not isinstance(everything, bool):
             raise body_invalid(f"all must be true or false, not {kind(everything)}")
         if not everything:
-            self._forget_one(request.call.session.id)
+            self._forget_one(request, request.call.session.id)
             return 200, {"reset": [request.call.session.id]}
-        names = sorted({DEFAULT, *self._store.sessions()})
-        self._store.reset()
+        names = sorted({DEFAULT, *request.documents.sessions()})
+        request.documents.reset()
         self._sandbox.begin_anew(None)
         return 200, {"reset": names}
 
-    def _forget_one(self, name: str) -> None:
-        self._store.reset(name)
+    def _forget_one(self, request: ControlRequest, name: str) -> None:
+        request.documents.reset(name)
         self._sandbox.begin_anew(name)
 
     def _kept(self, request: ControlRequest) -> dict[str, int]:
         name = request.names[0]
         if not is_session_name(name):
             raise Refused(400, "session-invalid", "session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
-        counts = self._store.counts(name)
+        counts = request.documents.counts(name)
         if not counts and name != DEFAULT:
             raise Refused(404, "session-unknown", f"nothing is kept of a session {name}")
         return counts
 
     # -- why
 
-    def _explain(self, request: ControlRequest) -> _Answer:
-        body = request.body(*described_request.MEMBERS)
-        return 200, described(self._sandbox.explain(described_request.read(body, request.call.session.id)))
+    def explain(self, request: ControlRequest) -> Answer:
+        described_one = described_request.read(request.read(), request.call.session.id)
+        return 200, described(self._sandbox.explain(described_one, request.documents))
+
+    def status(self, request: ControlRequest) -> Answer:
+        return 200, self._sandbox.status()
+
+    # -- what is to go wrong
+
+    def add_fault(self, request: ControlRequest) -> Answer:
+        return 201, faults.added(request.call, self._sandbox.banks, request.read())
+
+    def delete_fault(self, request: ControlRequest) -> Answer:
+        faults.deleted(request.call, request.names[0])
+        return 204, None
+
+    # -- what was asked
+
+    def journal(self, request: ControlRequest) -> Answer:
+        return 200, journal_view.listed(request.journal, request.call)
+
+    def exchange(self, request: ControlRequest) -> Answer:
+        return 200, journal_view.one(request.journal, request.call, request.names[0])
+
+    def clear_journal(self, request: ControlRequest) -> Answer:
+        return 200, journal_view.emptied(request.journal, request.call)
+
+    def assert_journal(self, request: ControlRequest) -> Answer:
+        return 200, journal_view.asserted(request.journal, request.call, request.read())
 
 
 def _own(collection: str) -> bool:
@@ -262,3 +252,278 @@ def _no_document(request: ControlRequest) -> Refused:
 
 def _counted(counts: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in sorted(counts.items()) if not _own(name)}
+
+
+ROUTES: tuple[ControlRoute[Control], ...] = (
+    ControlRoute(
+        "GET",
+        "state",
+        "collections",
+        "All collections, as the bank sees them",
+        Control.collections,
+        {200: dict[str, shapes.Collection]},
+    ),
+    ControlRoute(
+        "GET",
+        "state/{collection}",
+        "collection",
+        "One collection; empty where there is none of that name",
+        Control.collection,
+        {200: shapes.Collection},
+    ),
+    ControlRoute(
+        "GET",
+        "state/{collection}/{id}",
+        "document",
+        "One document",
+        Control.document,
+        {200: shapes.Document},
+        errors=("document-unknown",),
+    ),
+    ControlRoute(
+        "PUT",
+        "state/{collection}/{id}",
+        "put_document",
+        "Writes a whole document, with the header X-Sandbox-Warning where something is odd about it",
+        Control.put_document,
+        {200: shapes.Document, 201: shapes.Document},
+        body=shapes.Document,
+        errors=("collection-own",),
+    ),
+    ControlRoute(
+        "POST",
+        "state/{collection}/{id}",
+        "happen",
+        "Lets something happen to a consent, payment or basket that its state machine has",
+        Control.happen,
+        {200: shapes.Document},
+        body=shapes.EventOrder,
+        errors=("collection-own", "document-unknown", "events-unknown", "event-impossible"),
+    ),
+    ControlRoute(
+        "DELETE",
+        "state/{collection}/{id}",
+        "delete_document",
+        "Deletes a document",
+        Control.delete_document,
+        {204: None},
+        errors=("collection-own", "document-unknown"),
+    ),
+    ControlRoute(
+        "GET",
+        "clock",
+        "clock",
+        "The session's time",
+        lambda control, request: (200, clock.described(request.call.clock)),
+        {200: shapes.ClockShape},
+    ),
+    ControlRoute(
+        "PUT",
+        "clock",
+        "set_clock",
+        "Sets the session's time",
+        lambda control, request: (200, clock.put(request.call, request.read())),
+        {200: shapes.ClockShape},
+        body=shapes.ClockSetting,
+    ),
+    ControlRoute(
+        "POST",
+        "clock",
+        "move_clock",
+        "Lets time pass in the session",
+        lambda control, request: (200, clock.move(request.call, request.read())),
+        {200: shapes.ClockShape},
+        body=shapes.ClockMove,
+    ),
+    ControlRoute(
+        "GET",
+        "due",
+        "due",
+        "The next things that happen by themselves in the session, soonest first",
+        lambda control, request: (200, clock.due(request.call)),
+        {200: shapes.DueShape},
+    ),
+    ControlRoute(
+        "GET",
+        "checks",
+        "checks",
+        "What is refused in the session beyond the documented interface",
+        lambda control, request: (200, checks.described(request.call.checks)),
+        {200: shapes.ChecksShape},
+    ),
+    ControlRoute(
+        "PUT",
+        "checks",
+        "set_checks",
+        "Sets what is refused in the session",
+        lambda control, request: (200, checks.put(request.call, request.read())),
+        {200: shapes.ChecksShape},
+        body=shapes.ChecksSetting,
+    ),
+    ControlRoute(
+        "GET",
+        "sessions",
+        "sessions",
+        "The sessions of which something is kept",
+        Control.sessions,
+        {200: shapes.SessionsShape},
+    ),
+    ControlRoute(
+        "GET",
+        "sessions/{session}",
+        "session_documents",
+        "One session",
+        Control.session_documents,
+        {200: shapes.SessionShape},
+        errors=("session-invalid", "session-unknown"),
+    ),
+    ControlRoute(
+        "DELETE",
+        "sessions/{session}",
+        "forget_session",
+        "Forgets a session",
+        Control.forget_session,
+        {204: None},
+        errors=("session-invalid", "session-unknown"),
+    ),
+    ControlRoute(
+        "POST",
+        "reset",
+        "reset",
+        "Forgets the request's session, or all",
+        Control.reset,
+        {200: shapes.ResetShape},
+        body=shapes.ResetOrder,
+        is_optional=True,
+    ),
+    ControlRoute(
+        "GET",
+        "status",
+        "status",
+        "The files that are used, the banks, and what is recorded",
+        Control.status,
+        {200: shapes.StatusShape},
+    ),
+    ControlRoute(
+        "GET",
+        "sca/{authorisationId}",
+        "authorisation",
+        "An authorisation as it is now",
+        lambda control, request: (200, sca.shown(request.call, request.names[0])),
+        {200: shapes.AuthorisationShape},
+        errors=("authorisation-unknown",),
+    ),
+    ControlRoute(
+        "POST",
+        "sca/{authorisationId}",
+        "decide",
+        "Decides in the payment user's place",
+        lambda control, request: (200, sca.decided(request.call, request.names[0], request.read())),
+        {200: shapes.AuthorisationShape},
+        body=shapes.PsuDecision,
+        errors=(
+            *("authorisation-unknown", "decided", "unconfirmed", "embedded"),
+            *("resource-gone", "status-invalid", "resource-blocked"),
+        ),
+    ),
+    ControlRoute(
+        "GET",
+        "faults",
+        "faults",
+        "What is to go wrong in the session",
+        lambda control, request: (200, faults.listed(request.call)),
+        {200: shapes.FaultsShape},
+    ),
+    ControlRoute(
+        "POST",
+        "faults",
+        "add_fault",
+        "Lets something go wrong with requests that are like this",
+        Control.add_fault,
+        {201: shapes.FaultShape},
+        body=shapes.FaultOrder,
+        errors=("too-many-faults",),
+    ),
+    ControlRoute(
+        "DELETE",
+        "faults",
+        "clear_faults",
+        "Forgets the session's faults",
+        lambda control, request: (200, faults.forgotten(request.call)),
+        {200: shapes.ForgottenShape},
+    ),
+    ControlRoute(
+        "DELETE",
+        "faults/{id}",
+        "delete_fault",
+        "Forgets one fault",
+        Control.delete_fault,
+        {204: None},
+        errors=("fault-unknown",),
+    ),
+    ControlRoute(
+        "POST",
+        "explain",
+        "explain",
+        "Why a request would be answered as it is; nothing is kept of it",
+        Control.explain,
+        {200: shapes.ExplanationShape},
+        body=shapes.DescribedRequest,
+    ),
+    ControlRoute(
+        "GET",
+        "journal",
+        "journal",
+        "The last exchanges, a summary of each that fits",
+        Control.journal,
+        {200: shapes.JournalShape},
+        query=journal_view.QUERY,
+    ),
+    ControlRoute(
+        "DELETE",
+        "journal",
+        "clear_journal",
+        "Forgets the exchanges",
+        Control.clear_journal,
+        {200: shapes.ForgottenShape},
+    ),
+    ControlRoute(
+        "GET",
+        "journal/{number}",
+        "exchange",
+        "All of one exchange",
+        Control.exchange,
+        {200: shapes.ExchangeShape},
+        query={journal_view.PLAIN: bool},
+        errors=("exchange-unknown",),
+    ),
+    ControlRoute(
+        "POST",
+        "journal/assert",
+        "assert_journal",
+        "The exchanges that an assertion is about; 409 where it does not hold",
+        Control.assert_journal,
+        {200: shapes.AssertedShape},
+        body=shapes.Assertion,
+        errors=("journal-mismatch",),
+    ),
+)
+"""All that can be asked; docs/control-openapi.yaml is written from it, and `Client` has a method for each."""
+
+NAMES = frozenset(route.segments[0] for route in ROUTES)
+
+
+def find(method: str, segments: Sequence[str]) -> tuple[ControlRoute[Control], tuple[str, ...]]:
+    """The route, and what stands in its path where that is open. Raises Refused."""
+    path = "/" + "/".join(segments)
+    there = [(route, names) for route in ROUTES if (names := route.names(segments[1:])) is not None]
+    if not there:
+        raise Refused(404, "path-unknown", f"the control interface has no {path}; docs/control.md says what it has")
+    if not all(segments):
+        raise Refused(400, "id-empty", f"{path}: names and ids must not be empty")
+    for route, names in there:
+        if route.method == ("GET" if method == "HEAD" else method):
+            return route, names
+    methods = [route.method for route, _ in there]
+    allowed = ", ".join([*(["GET", "HEAD"] if "GET" in methods else []), *(m for m in methods if m != "GET")])
+    raise Refused(405, "method-not-offered", f"{path} is offered for {allowed}", ("Allow", allowed))

@@ -1,50 +1,191 @@
-"""A running sandbox, seen from another process: its control interface."""
+"""A running sandbox, seen from another process: its control interface, typed."""
 
 import http.client
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote, urlencode
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import quote, urlencode, urlsplit
 
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.control import shapes
 from xs2a_sandbox.control.access import FILE, read_token
 from xs2a_sandbox.errors import NotRunning, UserMistake
-from xs2a_sandbox.http.origin import reachable, url
+from xs2a_sandbox.http.origin import url as url_of
 
 _SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
-    """The sandbox that `serve` runs with these settings, and one session of it.
+class Client:
+    """The sandbox at `url`, the base URL that `serve` prints, and one session of it.
 
-    `number` makes a value of a number with a fraction: Decimal keeps the digits that it is written with.
+    The admin token is `token`, or else that of the file in `confdir`. `number` makes a value of a number with a
+    fraction: Decimal keeps the digits that it is written with. Every method raises UserMistake for whatever went wrong:
+    what, where, what to do; NotRunning is one.
     """
 
-    settings: Settings
+    url: str = "http://127.0.0.1:8081"
     session: str | None = None
+    token: str | None = field(default=None, repr=False)
+    confdir: Path = field(default_factory=lambda: Settings().confdir)
     number: Callable[[str], Any] = float
 
-    @property
-    def url(self) -> str:
-        return url("http", self.settings.host, self.settings.port)
+    @classmethod
+    def of(cls, settings: Settings, session: str | None = None, number: Callable[[str], Any] = float) -> "Client":
+        """The client of the sandbox that `serve` runs with these settings."""
+        return cls(url_of("http", settings.host, settings.port), session, confdir=settings.confdir, number=number)
+
+    # -- state
+
+    def collections(self) -> dict[str, shapes.Collection]:
+        """All that the bank holds, by collection and id."""
+        return cast("dict[str, shapes.Collection]", self.get("state"))
+
+    def collection(self, collection: str) -> shapes.Collection:
+        """Empty where there is none of that name."""
+        return cast("shapes.Collection", self.get("state", collection))
+
+    def document(self, collection: str, id: str) -> shapes.Document:
+        return cast("shapes.Document", self.get("state", collection, id))
+
+    def put_document(self, collection: str, id: str, document: Mapping[str, Any]) -> shapes.Document:
+        """Writes the whole document."""
+        return cast("shapes.Document", self.ask("PUT", ("state", collection, id), dict(document)))
+
+    def happen(self, collection: str, id: str, event: str) -> shapes.Document:
+        """Lets an event of its state machine happen to a consent, payment or basket."""
+        return cast("shapes.Document", self.ask("POST", ("state", collection, id), {"event": event}))
+
+    def delete_document(self, collection: str, id: str) -> None:
+        self.ask("DELETE", ("state", collection, id))
+
+    # -- the clock
+
+    def clock(self) -> shapes.ClockShape:
+        return cast("shapes.ClockShape", self.get("clock"))
+
+    def set_clock(
+        self,
+        *,
+        shift: int | str | None = None,
+        frozen: str | None = None,
+        seed: int | str | None = None,
+        real: bool = False,
+    ) -> shapes.ClockShape:
+        """Sets it by just one of `shift`, `frozen` (and `seed`) and `real`."""
+        written = {"shift": shift, "frozen": frozen, "seed": seed, "real": real or None}
+        return cast("shapes.ClockShape", self.ask("PUT", ("clock",), _written(written)))
+
+    def move_clock(self, move: int | str) -> shapes.ClockShape:
+        """Lets seconds, or a duration such as 90d, pass."""
+        return cast("shapes.ClockShape", self.ask("POST", ("clock",), {"move": move}))
+
+    def due(self) -> shapes.DueShape:
+        """The next things that happen by themselves."""
+        return cast("shapes.DueShape", self.get("due"))
+
+    # -- what is refused
+
+    def checks(self) -> shapes.ChecksShape:
+        return cast("shapes.ChecksShape", self.get("checks"))
+
+    def set_checks(self, *checks: str, profile: Literal["documented", "strict"] = "documented") -> shapes.ChecksShape:
+        """Lets these checks refuse, and the others warn where one of the names is warn."""
+        return cast("shapes.ChecksShape", self.ask("PUT", ("checks",), {"profile": profile, "checks": list(checks)}))
+
+    # -- sessions
+
+    def sessions(self) -> shapes.SessionsShape:
+        return cast("shapes.SessionsShape", self.get("sessions"))
+
+    def session_documents(self, session: str) -> shapes.SessionShape:
+        return cast("shapes.SessionShape", self.get("sessions", session))
+
+    def forget_session(self, session: str) -> None:
+        self.ask("DELETE", ("sessions", session))
+
+    def reset(self, *, all: bool = False) -> shapes.ResetShape:
+        """Forgets the client's session, or all."""
+        return cast("shapes.ResetShape", self.ask("POST", ("reset",), {"all": all}))
+
+    def status(self) -> shapes.StatusShape:
+        return cast("shapes.StatusShape", self.get("status"))
+
+    # -- the payment user
+
+    def authorisation(self, id: str) -> shapes.AuthorisationShape:
+        return cast("shapes.AuthorisationShape", self.get("sca", id))
+
+    def decide(self, id: str, decide: str) -> shapes.AuthorisationShape:
+        """Lets the authorisation be approved, or end by `decline`, `timeout` or `error`."""
+        return cast("shapes.AuthorisationShape", self.ask("POST", ("sca", id), {"decide": decide}))
+
+    # -- what is to go wrong
+
+    def faults(self) -> shapes.FaultsShape:
+        return cast("shapes.FaultsShape", self.get("faults"))
+
+    def add_fault(self, fault: shapes.FaultOrder) -> shapes.FaultShape:
+        """Lets something go wrong: `{"operation": "consent-status", "fault": "reset", "next": 1}`."""
+        return cast("shapes.FaultShape", self.ask("POST", ("faults",), fault))
+
+    def delete_fault(self, id: str) -> None:
+        self.ask("DELETE", ("faults", id))
+
+    def clear_faults(self) -> shapes.ForgottenShape:
+        return cast("shapes.ForgottenShape", self.ask("DELETE", ("faults",)))
+
+    # -- what is asked, and why it is answered so
+
+    def explain(self, request: shapes.DescribedRequest) -> shapes.ExplanationShape:
+        return cast("shapes.ExplanationShape", self.ask("POST", ("explain",), request))
+
+    def journal(self, *, plain: bool = False, **filters: str | int) -> shapes.JournalShape:
+        """The last exchanges that fit the `filters`: session, method, path, status, source, rule, since and limit."""
+        return cast(
+            "shapes.JournalShape", self.get("journal", **{n: str(v) for n, v in filters.items()}, **_plain(plain))
+        )
+
+    def exchange(self, number: int, *, plain: bool = False) -> shapes.ExchangeShape:
+        """All of one exchange; `plain` shows secrets, too."""
+        return cast("shapes.ExchangeShape", self.get("journal", str(number), **_plain(plain)))
+
+    def clear_journal(self) -> shapes.ForgottenShape:
+        return cast("shapes.ForgottenShape", self.ask("DELETE", ("journal",)))
+
+    def assert_journal(
+        self, match: shapes.JournalMatch | None = None, times: int | shapes.TimesRange | None = None
+    ) -> shapes.AssertedShape:
+        """The exchanges that fit. Raises UserMistake where they are not as many as `times` says."""
+        written = _written({"match": match, "times": times})
+        return cast("shapes.AssertedShape", self.ask("POST", ("journal", "assert"), written))
+
+    # -- how it is asked
 
     def get(self, *path: str, **query: str) -> Any:
         return self.ask("GET", path, query=query)
 
     def ask(self, method: str, path: tuple[str, ...], body: Any = None, query: Mapping[str, str] | None = None) -> Any:
-        """The answer's JSON. Raises UserMistake for whatever went wrong: what, where, what to do; NotRunning is one."""
-        if not self.settings.port:
+        """The answer's JSON, of a path below `/_sandbox/`."""
+        try:
+            parts = urlsplit(self.url)
+            port = parts.port
+        except ValueError:
+            raise self._no_url() from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise self._no_url()
+        if port == 0:
             raise UserMistake(
                 "port 0 lets `serve` pick a free one: name the port that it printed as base URL, with --port PORT"
             )
-        token = read_token(self.settings.confdir)
+        token = self.token or read_token(self.confdir)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if self.session is not None:
             headers["X-Sandbox-Session"] = self.session
         sent = None if body is None else json.dumps(body).encode()
-        target = "/_sandbox/" + "/".join(quote(part, safe="") for part in path)
+        target = parts.path.rstrip("/") + "/_sandbox/" + "/".join(quote(part, safe="") for part in path)
         target += f"?{urlencode(query)}" if query else ""
         status, content = self._exchange(method, target, sent, headers)
         value = self._read(status, content)
@@ -52,17 +193,20 @@ class Remote:
             return value
         if status != 401:
             raise UserMistake(_message(value))
-        file = self.settings.confdir / FILE
+        file = self.confdir / FILE
         if token is None:
             text = f"there is no admin token {file}: name the --confdir that the sandbox at {self.url} was started with"
+        elif self.token:
+            text = f"the sandbox at {self.url} does not accept the admin token that the client was given"
         else:
             text = f"the sandbox at {self.url} does not accept the admin token {file}"
             text += ": name the --confdir that it was started with"
         raise UserMistake(text)
 
     def _exchange(self, method: str, target: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        host = reachable(self.settings.host)
-        connection = http.client.HTTPConnection(host, self.settings.port, timeout=_SECONDS)
+        parts = urlsplit(self.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
         try:
             connection.request(method, target, body, headers)
             response = connection.getresponse()
@@ -90,6 +234,9 @@ class Remote:
             raise self._not_ours()
         return value
 
+    def _no_url(self) -> UserMistake:
+        return UserMistake(f"{self.url!r} is no URL of a sandbox: give its base URL, such as http://127.0.0.1:8081")
+
     def _not_ours(self) -> UserMistake:
         return UserMistake(
             f"what answers at {self.url} is not the sandbox's base URL: say with --host and --port where that is"
@@ -104,3 +251,12 @@ def _message(value: Any) -> str:
         case {"tppMessages": [{"text": str(text)}, *_]}:
             return text.removeprefix("{sensitive} ")
     return ""
+
+
+def _written(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that were given a value."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _plain(plain: bool) -> dict[str, str]:
+    return {"plain": "true"} if plain else {}

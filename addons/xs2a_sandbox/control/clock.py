@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from xs2a_sandbox.bank.handlers import bookings
+from xs2a_sandbox.bank import timeline
+from xs2a_sandbox.bank.domain import bookings
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import BANK_ZONE, EXPECTED_TIME, TOO_FAR, Clock, can_show, read_time
 from xs2a_sandbox.config.readers import EXPECTED, parse_duration
@@ -14,6 +15,8 @@ from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.state.session import keep_clock
 
 _LONGEST_SEED = 200
+_DUE = 50
+"""So many things that fall due are told."""
 
 
 def described(clock: Clock) -> dict[str, Any]:
@@ -24,6 +27,20 @@ def described(clock: Clock) -> dict[str, Any]:
         "shift": int(clock.shift.total_seconds()),
         "frozen": clock.frozen.isoformat() if clock.frozen else None,
         "seed": clock.seed,
+    }
+
+
+def due(call: Call) -> dict[str, Any]:
+    """The next things that happen by themselves, soonest first, in the bank's time."""
+    return {
+        "due": [
+            {
+                "at": datetime.fromisoformat(event.at).astimezone(BANK_ZONE).isoformat(timespec="seconds"),
+                "collection": event.collection,
+                "id": event.id,
+            }
+            for event in timeline.upcoming(call)[:_DUE]
+        ]
     }
 
 

@@ -13,7 +13,14 @@ from xs2a_sandbox.journal.journal import Journal, Journaled, read_json
 from xs2a_sandbox.state.session import DEFAULT
 
 LIMIT = 50
-_PLAIN = "plain"
+PLAIN = "plain"
+_PLAIN_FILTERS = [one for one in FILTERS if one.kind in ("text", "number")]
+QUERY: Mapping[str, type] = {
+    **{one.name: str if one.kind == "text" else int for one in _PLAIN_FILTERS},
+    "limit": int,
+    PLAIN: bool,
+}
+"""The filters of the list, by name, with their types."""
 _AS_SHOWN = "number session method target status source rule milliseconds fault cut reason".split()
 """Members of an exchange that are shown as they are."""
 
@@ -21,14 +28,12 @@ _AS_SHOWN = "number session method target status source rule milliseconds fault 
 def listed(journal: Journal, call: Call) -> dict[str, Any]:
     """The last `limit` that fit, oldest first. Raises Refused."""
     query = call.query
-    plain_filters = [one for one in FILTERS if one.kind in ("text", "number")]
-    names = (*(one.name for one in plain_filters), "limit", _PLAIN)
-    if unknown := sorted(query.keys() - set(names)):
-        text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(names)}"
+    if unknown := sorted(query.keys() - set(QUERY)):
+        text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(QUERY)}"
         raise Refused(400, "query-invalid", text)
     values = {
         one.name: query[one.name] if one.kind == "text" else _number(one.name, query[one.name])
-        for one in plain_filters
+        for one in _PLAIN_FILTERS
         if one.name in query
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
@@ -53,15 +58,11 @@ def emptied(journal: Journal, call: Call) -> dict[str, Any]:
     return {"forgotten": journal.clear(_session(call))}
 
 
-def asserted(journal: Journal, call: Call, name: str, read: Callable[..., Mapping[str, Any]]) -> dict[str, Any]:
-    """The exchanges that were asserted; `read` gives the members of the body.
+def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The exchanges that were asserted.
 
     Raises Refused, with 409 and what was there instead where the assertion does not hold.
     """
-    if name != "assert":
-        text = "exchanges are only read; what is posted is /_sandbox/journal/assert"
-        raise Refused(405, "method-not-offered", text, ("Allow", "GET, HEAD"))
-    body = read("match", "times")
     match = body.get("match", {})
     if not isinstance(match, dict):
         raise body_invalid("match must be an object")
@@ -162,9 +163,9 @@ def _shown(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
 
 
 def _plain(query: Mapping[str, str]) -> bool:
-    if query.get(_PLAIN, "true") != "true":
+    if query.get(PLAIN, "true") != "true":
         raise Refused(400, "query-invalid", "plain is asked for with plain=true, or not at all")
-    return _PLAIN in query
+    return PLAIN in query
 
 
 def _search(call: Call, filters: Mapping[str, Any]) -> Search:

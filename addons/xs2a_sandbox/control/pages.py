@@ -13,38 +13,40 @@ from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.recording.har_log import Recording
-from xs2a_sandbox.state import Store
+from xs2a_sandbox.state import DistantStore, Store
+from xs2a_sandbox.state.attempts import checked
 
 
 class Pages:
     """`ca_file` is offered for download when it is there; nobody is ready while `store` cannot be written, or a
     `recording` that is made."""
 
-    def __init__(self, ca_file: Path, store: Store, recording: Recording | None = None) -> None:
+    def __init__(self, ca_file: Path, store: Store | DistantStore, recording: Recording | None = None) -> None:
         self._ca_file = ca_file
         self._store = store
         self._recording = recording
 
-    def answer(self, request: Request, segments: Sequence[str]) -> Response | None:
-        """None where there is no such page, or not for this door: /_sandbox/ is never reached through a proxy."""
-        if not segments or request.method not in ("GET", "HEAD"):
-            return None
-        if segments[0] != ROOT or request.door not in ("direct", "process"):
-            return None
-        match segments[1:]:
-            case ("health",):
-                return json_answer({"status": "up"})
-            case ("ready",):
-                return self._ready()
-            case ("ca.pem",) if self._ca_file.is_file():
-                disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')
-                headers = (("Content-Type", "application/x-pem-file"), disposition)
-                return Response(headers=headers, body=self._ca_file.read_bytes())
-        return None
+    def has(self, request: Request, segments: Sequence[str]) -> bool:
+        """Tells if there is such a page for this door: /_sandbox/ is never reached through a proxy."""
+        if len(segments) != 2 or segments[0] != ROOT or request.method not in ("GET", "HEAD"):
+            return False
+        if request.door not in ("direct", "process"):
+            return False
+        return segments[1] in ("health", "ready") or (segments[1] == "ca.pem" and self._ca_file.is_file())
 
-    def _ready(self) -> Response:
+    async def answer(self, segments: Sequence[str]) -> Response:
+        match segments[1]:
+            case "health":
+                return json_answer({"status": "up"})
+            case "ready":
+                return await self._ready()
+        disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')
+        headers = (("Content-Type", "application/x-pem-file"), disposition)
+        return Response(headers=headers, body=self._ca_file.read_bytes())
+
+    async def _ready(self) -> Response:
         try:
-            self._store.check()
+            await checked(self._store)
             if self._recording:
                 self._recording.check()
         except (StoreUnavailable, RecordingFailed) as error:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.lifecycle import SCA
-from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, fail, succeed
+from xs2a_sandbox.bank.domain.lifecycle import SCA
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, fail, succeed
 from xs2a_sandbox.bank.sca_pages.visit import Visit, check_open
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError, Refused, body_invalid
 from xs2a_sandbox.state import Document
 
@@ -45,7 +46,7 @@ def decided(call: Call, id: str, body: Mapping[str, Any]) -> Document:
 
 def _visit(call: Call, id: str) -> Visit:
     """The payment user's visit to the authorisation. Raises Refused."""
-    id = id.lower()
+    id = as_kept(id)
     if authorisation := call.state.get(AUTHORISATIONS, id):
         return Visit(call, FAMILIES[authorisation["family"]], authorisation["resource"], id, link="")
     raise Refused(404, "authorisation-unknown", f"the session {call.session.id} has no authorisation {id}")

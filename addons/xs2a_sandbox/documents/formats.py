@@ -98,6 +98,11 @@ def is_amount(text: str) -> bool:
     return _AMOUNT.fullmatch(text) is not None
 
 
+def as_kept(id: str) -> str:
+    """The id as it is kept: UUIDs compare without case."""
+    return id.lower() if is_uuid(id) else id
+
+
 def is_redirect_uri(text: str) -> bool:
     """Tells whether a browser may be sent back to it: a URI (RFC 3986) of the web, or of an app's own scheme."""
     if not _URI.fullmatch(text):

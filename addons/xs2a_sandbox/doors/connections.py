@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 from time import monotonic
 
 from xs2a_sandbox.config.limits import Limits
@@ -61,11 +62,12 @@ class Connection:
 class Connections:
     """Keeps the connections of all doors that share it within their number and their time.
 
-    `limits` hold for all that these doors read, too.
+    `limits` hold for all that these doors read, too. `counted` is told how many there are, each time.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, counted: Callable[[int], None] = lambda count: None) -> None:
         self.limits = limits
+        self._counted = counted
         self._open: dict[asyncio.Transport, Connection] = {}
         self._most = _possible(limits)
         self._full = False
@@ -83,6 +85,7 @@ class Connections:
             return None
         connection = Connection(self.limits, transport, crowded=crowded)
         self._open[transport] = connection
+        self._counted(len(self._open))
         if self._tick is None:
             self._tick = asyncio.get_running_loop().call_later(TICK, self._look)
         return connection
@@ -90,6 +93,7 @@ class Connections:
     def close(self, connection: Connection) -> None:
         if connection.transport:
             self._open.pop(connection.transport, None)
+            self._counted(len(self._open))
 
     def _look(self) -> None:
         now = monotonic()

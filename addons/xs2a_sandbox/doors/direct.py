@@ -1,11 +1,10 @@
 """The direct door: HTTP/1.1 on the base URL, in the running loop."""
 
 import asyncio
-import socket
 
 import httptools
 
-from xs2a_sandbox.doors import door
+from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.door import Answer, Tell
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
@@ -21,21 +20,22 @@ class DirectDoor:
         self.host = host
         self.port = port
         self._service = Service(answer, tell=tell, connections=connections)
+        self._servers: list[asyncio.Server] = []
 
     async def start(self) -> None:
         """Raises ConfigError for a port that cannot be had."""
-        try:
-            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-            listening = socket.create_server((self.host, self.port), family=family, backlog=2048)
-        except OSError as error:
-            raise door.no_port(self.host, self.port, "--port", error) from None
-        self.port = listening.getsockname()[1]
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Client(self._service), sock=listening, backlog=2048)
+        listening = ports.listen(self.host, self.port, "--port")
+        self.port = ports.number(listening)
+        self._servers = await ports.serve(self.way_in, listening)
+
+    def way_in(self) -> asyncio.Protocol:
+        """A connection's protocol."""
+        return _Client(self._service)
 
     async def drain(self, grace: float = 10.0) -> None:
         """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
-        self._server.close()
+        for server in self._servers:
+            server.close()
         await self._service.drain(grace)
 
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.errors import ConfigError, SandboxError
-from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http import Request, Response, messages
 from xs2a_sandbox.http.header_fields import HOP_BY_HOP
-from xs2a_sandbox.http.messages import Door, error_response
+from xs2a_sandbox.http.messages import Door, OwnRefusal
 from xs2a_sandbox.http.origin import address
 from xs2a_sandbox.http.target import outline
 from xs2a_sandbox.journal import reason
@@ -31,8 +31,11 @@ type Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 type Waiting = set[asyncio.Timeout]
 """The time limits of what the engine has not answered yet."""
 
-type Tell = Callable[[Request, Response, float, BaseException | None], None]
-"""Told of every answer that a door gives itself, after how many seconds, and what broke, if something did."""
+type Tell = Callable[[Request, Response, float, BaseException | None], Response]
+"""Told of every answer that a door gives itself, after how many seconds, and what broke, if something did.
+
+It returns the answer as the bank says it.
+"""
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
@@ -50,47 +53,48 @@ _NOW = 0.0
 logger = logging.getLogger(__name__)
 
 
-def refusal(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
+def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str, str]) -> OwnRefusal:
     """Makes an answer of the door itself."""
-    return error_response(status, code, text, ("X-Sandbox-Source", "sandbox"), *headers)
+    return messages.refusal(status, code, number, text, ("X-Sandbox-Source", "sandbox"), *headers)
 
 
-FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E: the sandbox failed on this request, its log says why")
-STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E: the sandbox stops, and has waited long enough for an answer")
+FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E", "the sandbox failed on this request, its log says why")
+STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E", "the sandbox stops, and has waited long enough for an answer")
 CROWDED = refusal(
-    503, "SERVICE_UNAVAILABLE", "XS2A997E: too many connections are open, this one is closed", ("Retry-After", "1")
+    503, "SERVICE_UNAVAILABLE", "XS2A997E", "too many connections are open, this one is closed", ("Retry-After", "1")
 )
-LATE = refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E: the sandbox had no answer in time")
+LATE = refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E", "the sandbox had no answer in time")
 STRANGER = refusal(
     407,
     "PROXY_AUTHENTICATION_REQUIRED",
-    "XS2A992E: this proxy asks for the user name and password of --proxy-auth",
+    "XS2A992E",
+    "this proxy asks for the user name and password of --proxy-auth",
     ("Proxy-Authenticate", 'Basic realm="xs2a-sandbox"'),
 )
-BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E: the bank broke off in the middle of its answer")
+BROKEN = refusal(502, "SERVICE_UNAVAILABLE", "XS2A981E", "the bank broke off in the middle of its answer")
 
 
-def endless(limits: Limits) -> Response:
-    text = f"XS2A988E: the answer is larger than {limits.swallowed} bytes, ask for it at the base URL"
-    return refusal(502, "SERVICE_UNAVAILABLE", text)
+def endless(limits: Limits) -> OwnRefusal:
+    text = f"the answer is larger than {limits.swallowed} bytes, ask for it at the base URL"
+    return refusal(502, "SERVICE_UNAVAILABLE", "XS2A988E", text)
 
 
-def body_too_large(limits: Limits) -> Response:
-    return refusal(413, "FORMAT_ERROR", f"XS2A905E: the body must not be larger than {limits.body} bytes")
+def body_too_large(limits: Limits) -> OwnRefusal:
+    return refusal(413, "FORMAT_ERROR", "XS2A905E", f"the body must not be larger than {limits.body} bytes")
 
 
-def head_too_large(limits: Limits, *, line_is_open: bool) -> Response:
+def head_too_large(limits: Limits, *, line_is_open: bool) -> OwnRefusal:
     """The refusal of a request line without end while that `line_is_open`, else of headers without end."""
     if line_is_open:
-        text = f"XS2A908E: path and query must not be longer than {limits.target} bytes"
-        return refusal(414, "FORMAT_ERROR", text)
-    text = f"XS2A909E: the headers together must not be larger than {limits.headers} bytes"
-    return refusal(431, "FORMAT_ERROR", text)
+        text = f"path and query must not be longer than {limits.target} bytes"
+        return refusal(414, "FORMAT_ERROR", "XS2A908E", text)
+    text = f"the headers together must not be larger than {limits.headers} bytes"
+    return refusal(431, "FORMAT_ERROR", "XS2A909E", text)
 
 
-def malformed(reason: str) -> Response:
+def malformed(reason: str) -> OwnRefusal:
     """The refusal of what cannot be read. `reason` quotes nothing, as what stands in a head may be a secret."""
-    return refusal(400, "FORMAT_ERROR", f"XS2A989E: this is no HTTP: {reason}")
+    return refusal(400, "FORMAT_ERROR", "XS2A989E", f"this is no HTTP: {reason}")
 
 
 NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
@@ -135,12 +139,11 @@ async def ask(answer: Answer, request: Request, seconds: float, tell: Tell, wait
         if is_ending(error):
             raise
         if limit.expired() and limit.when() == _NOW:
-            tell(request, STOPPED, perf_counter() - started, None)
-            return STOPPED
+            return tell(request, STOPPED, perf_counter() - started, None)
         if limit.expired():
-            tell(request, LATE, perf_counter() - started, None)
+            late = tell(request, LATE, perf_counter() - started, None)
             logger.error("no answer to %s %s within %g s", request.method, outline(request.target), seconds)
-            return LATE
+            return late
         return answer_failure(request, error, tell, perf_counter() - started)
     return response
 
@@ -160,10 +163,10 @@ def _note_upgrade(request: Request, wish: str) -> None:
 
 def answer_failure(request: Request, error: BaseException, tell: Tell, seconds: float = 0.0) -> Response:
     """The answer to a request on which something broke. Its line comes first, then the traceback."""
-    tell(request, FAILED, seconds, error)
+    response = tell(request, FAILED, seconds, error)
     text = "failed on %s %s"
     logger.error(text, request.method, outline(request.target), exc_info=error, extra={"request": request})
-    return FAILED
+    return response
 
 
 async def gather(request: Request, response: Response, gate: asyncio.Semaphore, limits: Limits, tell: Tell) -> Response:
@@ -183,12 +186,11 @@ async def gather(request: Request, response: Response, gate: asyncio.Semaphore, 
                 async for piece in rest:
                     held += piece
                     if len(held) > limits.swallowed:
-                        tell(request, refused := endless(limits), perf_counter() - started, None)
-                        return refused
+                        return tell(request, endless(limits), perf_counter() - started, None)
         except SandboxError as error:
-            tell(request, BROKEN, perf_counter() - started, None)
+            broken = tell(request, BROKEN, perf_counter() - started, None)
             logger.warning("an answer broke off after %d bytes: %s", len(held), reason.of_failure(error))
-            return BROKEN
+            return broken
     return replace(response, body=bytes(held), rest=None)
 
 

@@ -281,8 +281,7 @@ class HttpConnection(asyncio.Protocol):
         self._feed(b"\r\n".join([*lines, b"", b""]) + rest)
 
     def refuse(self, refusal: Response) -> None:
-        self.service.tell(self._outline(), refusal, 0.0, None)
-        self._last = door.as_http1(refusal)
+        self._last = door.as_http1(self.service.tell(self._outline(), refusal, 0.0, None))
 
     def _outline(self) -> Request:
         """Method and path of a request, as far as it could be read."""
@@ -337,7 +336,7 @@ class HttpConnection(asyncio.Protocol):
                     if service.large:
                         response = await door.gather(request, response, service.large, self._limits, service.tell)
                 else:
-                    service.tell(request, response, 0.0, None)
+                    response = service.tell(request, response, 0.0, None)
                 fields = _fields(response, turn)
             except Exception as error:
                 request = Request(turn.method, turn.place.target, door=self.endpoint.door)

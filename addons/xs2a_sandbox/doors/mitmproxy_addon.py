@@ -128,8 +128,8 @@ class SandboxAddon(ConnectionGuard):
             self._tunnels[flow.client_conn.id] = user
         else:
             authority = flow.request.data.authority.decode("latin-1")
-            self.tell(Request("CONNECT", authority, door="proxy"), door.STRANGER, 0.0, None)
-            flow.response = to_mitmproxy(door.STRANGER, "CONNECT")
+            response = self.tell(Request("CONNECT", authority, door="proxy"), door.STRANGER, 0.0, None)
+            flow.response = to_mitmproxy(response, "CONNECT")
 
     def client_disconnected(self, client: Client) -> None:
         self._tunnels.pop(client.id, None)
@@ -161,8 +161,7 @@ class SandboxAddon(ConnectionGuard):
             response = await door.ask(self.answer, request, self._limits.answer_time, self.tell, self.waiting)
             response = await door.gather(request, response, self._large, self._limits, self.tell)
         else:
-            response = door.STRANGER
-            self.tell(request, response, 0.0, None)
+            response = self.tell(request, door.STRANGER, 0.0, None)
         self._perform(flow, response)
         if crowded and flow.response:
             flow.response.headers["Connection"] = "close"
@@ -171,8 +170,7 @@ class SandboxAddon(ConnectionGuard):
         return self._clients.get(flow.client_conn.id) or Connection(self._limits)
 
     def _crowded(self, flow: http.HTTPFlow) -> Response:
-        self.tell(_outline(flow), door.CROWDED, 0.0, None)
-        return door.CROWDED
+        return self.tell(_outline(flow), door.CROWDED, 0.0, None)
 
     def response(self, flow: http.HTTPFlow) -> None:
         """Says that the connection ends where mitmproxy will end it: a client would ask again on it."""

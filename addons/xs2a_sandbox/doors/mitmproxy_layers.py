@@ -69,7 +69,10 @@ def choose(context: Context, start: bytes, limits: Limits, tell: Tell) -> Layer 
         return Last(context, wrong.answer)
     elif place is TLS_PORT:
         logger.warning("%s speaks plain HTTP to %s", door.client_at(context.client.peername), place.speaks)
-        return Last(context, door.as_http1(door.malformed(f"it came without TLS to {place.speaks}")))
+        refusal = tell(
+            door.unread_request(place.door), door.malformed(f"it came without TLS to {place.speaks}"), 0.0, None
+        )
+        return Last(context, door.as_http1(refusal))
     stack /= Http(context, mode, place, limits, tell)
     return stack[0]
 
@@ -107,10 +110,11 @@ class Http(HttpLayer):
         super().__init__(context, mode)
         self.place, self.limits, self._tell = place, limits, tell
 
-    def refused(self, refusal: Response, stream_id: int) -> None:
-        """Tells of a request that is refused here; its head need not have been read."""
+    def refused(self, refusal: Response, stream_id: int) -> Response:
+        """Tells of a request that is refused here, whose head need not have been read, and returns the bank's words."""
         stream, way_in = self.streams.get(stream_id), self.place.door
-        self._tell(outline(stream.flow.request, way_in) if stream else door.unread_request(way_in), refusal, 0.0, None)
+        request = outline(stream.flow.request, way_in) if stream else door.unread_request(way_in)
+        return self._tell(request, refusal, 0.0, None)
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
         reader = Http2 if self.context.client.alpn == b"h2" else Http1
@@ -202,7 +206,7 @@ class Http1(Http1Server):
 
     def _refuse(self, refusal: Response) -> CommandGenerator[None]:
         """Answers in the engine's place."""
-        self._parent.refused(refusal, self.stream_id)
+        refusal = self._parent.refused(refusal, self.stream_id)
         if self.request:
             yield ReceiveHttp(RequestProtocolError(self.stream_id, "refused", ErrorCode.GENERIC_CLIENT_ERROR))
         yield from self._end(door.as_http1(refusal))
@@ -240,7 +244,7 @@ class Http2(Http2Server):
             and (refusal := refusal_for(event, self._limits))
             and self._awaits_an_answer(event.stream_id)
         ):
-            self._parent.refused(refusal, event.stream_id)
+            refusal = self._parent.refused(refusal, event.stream_id)
             yield from super()._handle_event(ResponseHeaders(event.stream_id, to_mitmproxy(refusal, "GET")))
             yield from super()._handle_event(ResponseData(event.stream_id, refusal.body))
             yield from super()._handle_event(ResponseEndOfMessage(event.stream_id))

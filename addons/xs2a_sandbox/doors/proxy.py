@@ -18,7 +18,7 @@ from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.documents.files import ensure_folder, read_file
-from xs2a_sandbox.doors import door
+from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.connections import Connection, Connections
 from xs2a_sandbox.doors.door import Answer, Tell
 from xs2a_sandbox.doors.http1 import Service
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 NOWHERE = "http://127.0.0.1:9"
 """The place that the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
+
+_REGULAR, _REVERSE = "regular", f"reverse:{NOWHERE}"
+"""The modes in mitmproxy's words."""
 
 _MASTER = "xs2a_sandbox.doors.mitmproxy_master"
 
@@ -80,15 +83,31 @@ class ProxyDoors:
 
     async def start(self) -> None:
         """Raises ConfigError for a port or a CA that cannot be had; then neither door listens."""
-        self._ca_file = ensure_ca(self.confdir)
-        self.certificates = Certificates(self._ca_file)
+        self.prepare()
         try:
-            self.proxy_port = await self._listen("regular", self.proxy_port, "--proxy-port")
+            self.proxy_port = await self._listen(self.proxy_way_in, self.proxy_port, "--proxy-port")
             if self.tls_port is not None:
-                self.tls_port = await self._listen(f"reverse:{NOWHERE}", self.tls_port, "--tls-port")
+                self.tls_port = await self._listen(self.tls_way_in, self.tls_port, "--tls-port")
         except BaseException:
             await self.drain(0)
             raise
+
+    def prepare(self) -> None:
+        """Makes what the first connection needs. Raises ConfigError for a CA that cannot be had."""
+        self._ca_file = ensure_ca(self.confdir)
+        self.certificates = Certificates(self._ca_file)
+        self._lanes = {
+            mode: Lane(self._service, self.certificates, self._secret, partial(self._pass_on, mode))
+            for mode in (_REGULAR, _REVERSE)
+        }
+
+    def proxy_way_in(self) -> asyncio.Protocol:
+        """The protocol of a connection to the proxy."""
+        return self._lanes[_REGULAR].proxy_port() if self._has_lane else self._streams(_REGULAR)
+
+    def tls_way_in(self) -> asyncio.Protocol:
+        """The protocol of a connection to the TLS port."""
+        return self._lanes[_REVERSE].tls_port() if self._has_lane else self._streams(_REVERSE)
 
     async def master(self) -> "SandboxMaster":
         """mitmproxy with all that guards it, which the first caller waits for with all the others."""
@@ -108,23 +127,10 @@ class ProxyDoors:
             if not self._loading.exception():
                 await self._loading.result().drain(grace)
 
-    async def _listen(self, mode: str, port: int, flag: str) -> int:
-        lane = Lane(self._service, self.certificates, self._secret, partial(self._pass_on, mode))
-        way_in: Callable[[], asyncio.Protocol] = partial(self._streams, mode)
-        if self._has_lane:
-            way_in = lane.proxy_port if mode == "regular" else lane.tls_port
-        loop = asyncio.get_running_loop()
-        try:
-            server = await loop.create_server(way_in, self.host, port)
-            first = int(server.sockets[0].getsockname()[1])
-            if any(other.getsockname()[1] != first for other in server.sockets):
-                # A name of several addresses, each with a free port of its own: they are to share one.
-                server.close()
-                server = await loop.create_server(way_in, self.host, first)
-        except OSError as error:
-            raise door.no_port(self.host, port, flag, error) from None
-        self._listening.append(server)
-        return first
+    async def _listen(self, way_in: Callable[[], asyncio.Protocol], port: int, flag: str) -> int:
+        listening = ports.listen(self.host, port, flag)
+        self._listening += await ports.serve(way_in, listening)
+        return ports.number(listening)
 
     def _stop_listening(self) -> None:
         for server in self._listening:

@@ -2,12 +2,16 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.control.front_page import Addresses
+from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
@@ -17,6 +21,10 @@ from xs2a_sandbox.engine.reload import Reload
 from xs2a_sandbox.http.origin import url
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.serving_log import Say
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.doors.workers.supervisor import Supervisor, Work
+    from xs2a_sandbox.doors.workers.worker import Worker
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -38,21 +46,26 @@ async def serve(
     ready: Callable[[Addresses], None] | None = None,
     on_exchange: Callable[[LogEntry], None] | None = None,
     stop: asyncio.Event | None = None,
+    worker: "Worker | None" = None,
 ) -> None:
     """Serves until SIGTERM, SIGINT, SIGHUP or `stop`, then lets the requests under way finish.
+
+    A `worker` does not listen, and is told by its supervisor when to stop.
 
     `again` reads the settings anew when a file has changed, and `say` is told what became of that; `built` is shown
     the engine before anything listens. Raises UserMistake when it cannot start; nothing listens then.
     """
     engine = build(settings, redact=redact)
+    if worker:
+        engine.share(worker)
     # Before anything takes its time: what is saved from here on is not missed.
-    reload = Reload(engine, settings, again or (lambda: settings), say)
+    reload = Reload(engine, settings, again or (lambda: settings), say, worker)
     engine.on_exchange = on_exchange
     if built:
         built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
-    connections = Connections(engine.limits)
+    connections = Connections(engine.limits, worker.counted if worker else lambda count: None)
     direct = DirectDoor(
         engine.answer, host=settings.host, port=settings.port, tell=engine.refused, connections=connections
     )
@@ -67,35 +80,76 @@ async def serve(
         connections=connections,
         engine=settings.proxy_engine,
     )
-    await direct.start()
-    started: list[DirectDoor | ProxyDoors] = [direct]
+    started: list[DirectDoor | ProxyDoors] = []
     try:
-        direct_url = url("http", settings.host, direct.port)
-        engine.public_url = settings.public_url or direct_url
-        await proxy.start()
-        started.append(proxy)
-        tls_url = None if proxy.tls_port is None else url("https", settings.host, proxy.tls_port)
+        if worker:
+            addresses = worker.addresses
+            proxy.prepare()
+            started += [direct, proxy]
+        else:
+            await direct.start()
+            started.append(direct)
+            await proxy.start()
+            started.append(proxy)
+            addresses = addresses_of(settings, direct.port, proxy.proxy_port, proxy.tls_port, ca_file)
+        engine.public_url = settings.public_url or addresses.direct
         if ready:
-            ready(Addresses(url("http", settings.host, proxy.proxy_port), direct_url, tls_url, ca_file))
+            ready(addresses)
+        if worker:
+            worker.begin((direct.way_in, proxy.proxy_way_in, proxy.tls_way_in))
         watching = asyncio.create_task(reload.watch())
         try:
-            await _told_to_stop(stop or asyncio.Event())
+            await _told_to_stop(stop or (worker.stop if worker else asyncio.Event()), alone=worker is None)
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
     finally:
+        if worker:
+            worker.end()
         await asyncio.gather(*(one.drain() for one in started))
         await engine.close()
 
 
-async def _told_to_stop(stop: asyncio.Event) -> None:
+def addresses_of(settings: Settings, port: int, proxy_port: int, tls_port: int | None, ca_file: Path) -> Addresses:
+    """The URLs of the doors at the ports that they have."""
+    return Addresses(
+        url("http", settings.host, proxy_port),
+        url("http", settings.host, port),
+        None if tls_port is None else url("https", settings.host, tls_port),
+        ca_file,
+    )
+
+
+def supervisor(settings: Settings, work: "Work") -> "Supervisor":
+    """The ports that all workers share, and who begins these. Raises ConfigError for what cannot be had."""
+    from xs2a_sandbox.doors.workers.supervisor import Supervisor
+
+    ca_file = ensure_ca(settings.confdir)
+    ensure_token(settings.confdir)
+    listening: list[list[socket.socket]] = []
+    try:
+        listening.append(ports.listen(settings.host, settings.port, "--port"))
+        listening.append(ports.listen(settings.host, settings.proxy_port, "--proxy-port"))
+        if settings.tls_port is not None:
+            listening.append(ports.listen(settings.host, settings.tls_port, "--tls-port"))
+    except BaseException:
+        for one in (one for door in listening for one in door):
+            one.close()
+        raise
+    port, proxy_port, *tls_port = map(ports.number, listening)
+    addresses = addresses_of(settings, port, proxy_port, tls_port[0] if tls_port else None, ca_file)
+    return Supervisor(settings.workers, listening, addresses, settings.clock.today(), work)
+
+
+async def _told_to_stop(stop: asyncio.Event, *, alone: bool) -> None:
     """Waits for `stop` or a signal. A second ^C finds the default handler again, for whoever is in a hurry.
 
-    SIGTERM and SIGHUP may come twice, to the process and to its group, as `timeout` sends them.
+    SIGTERM and SIGHUP may come twice, to the process and to its group, as `timeout` sends them. Who is not `alone` is
+    told of the others by its supervisor.
     """
-    loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, signal.SIGINT]
+    loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, *([signal.SIGINT] if alone else [])]
     # Whoever started this with nohup wants it to outlive its terminal; Windows has no such signal.
-    if (hang_up := getattr(signal, "SIGHUP", None)) and signal.getsignal(hang_up) is not signal.SIG_IGN:
+    if alone and (hang_up := getattr(signal, "SIGHUP", None)) and signal.getsignal(hang_up) is not signal.SIG_IGN:
         signals.append(hang_up)
     # Only the main thread of a Unix process has them; elsewhere `stop` is the only way.
     with suppress(NotImplementedError, RuntimeError, ValueError):

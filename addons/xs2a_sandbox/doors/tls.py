@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from OpenSSL import SSL
 
 from xs2a_sandbox.doors import door, proxy_log
@@ -26,6 +28,7 @@ class Certificates:
 
     def __init__(self, ca_file: Path) -> None:
         self.ca_file = ca_file
+        self._small_key = ec.generate_private_key(ec.SECP256R1())
         self.context = lru_cache(256)(self._new_context)
 
     def _new_context(self, *names: str) -> SSL.Context:
@@ -38,8 +41,12 @@ class Certificates:
         context.set_options(SSL.OP_CIPHER_SERVER_PREFERENCE | SSL.OP_NO_COMPRESSION)
         if entry.chain_file:
             context.load_verify_locations(str(entry.chain_file))
-        context.use_certificate(entry.cert.to_cryptography())
+        certificate = entry.cert.to_cryptography()
+        context.use_certificate(certificate)
         context.use_privatekey(entry.privatekey)
+        # Beside it, for all who take one: a signature of such a key costs a tenth, and each handshake has one.
+        context.use_certificate(self._of_small_key(certificate))
+        context.use_privatekey(self._small_key)
         # A client may show any certificate, or none.
         context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
         context.set_alpn_select_callback(_choose)
@@ -47,6 +54,19 @@ class Certificates:
         # Without that name OpenSSL ends a resumed handshake when the server asks for client certificates.
         context.set_session_id(b"xs2a-sandbox")
         return context
+
+    def _of_small_key(self, certificate: x509.Certificate) -> x509.Certificate:
+        """The same certificate for `_small_key`."""
+        builder = x509.CertificateBuilder(
+            certificate.issuer,
+            certificate.subject,
+            self._small_key.public_key(),
+            x509.random_serial_number(),
+            certificate.not_valid_before_utc,
+            certificate.not_valid_after_utc,
+            list(certificate.extensions),
+        )
+        return builder.sign(self._store().default_privatekey, hashes.SHA256())
 
     @lru_cache(1)  # noqa: B019
     def _store(self) -> Any:

@@ -11,8 +11,8 @@ from xs2a_sandbox.bank import Bank, Banks, TestData, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.cassette import layers as interface
-from xs2a_sandbox.cassette.layers import TESTDATA
+from xs2a_sandbox.cassette.dialect import layers as interface
+from xs2a_sandbox.cassette.dialect.layers import TESTDATA
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare import masking
 from xs2a_sandbox.compare.reports.live import LiveReport
@@ -33,7 +33,8 @@ from xs2a_sandbox.redaction import pseudonyms
 from xs2a_sandbox.redaction import rules as redaction_rules
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import RedactionRules
-from xs2a_sandbox.state import MemoryStore, Store
+from xs2a_sandbox.state import DistantStore, MemoryStore, Store
+from xs2a_sandbox.state.redis_url import is_in_redis
 from xs2a_sandbox.state.sqlite import SqliteStore
 from xs2a_sandbox.upstream import client
 
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 OWN = Path("cassettes")
 CASES = "cases"
 RECORDINGS = "recordings"
+_KEY_OF_THIS_RUN = secrets.token_bytes(32)
+"""For pseudonyms that are the same in all processes that serve together."""
+
 CA_FILE = "mitmproxy-ca-cert.pem"
 
 
@@ -79,8 +83,6 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             raise ConfigError("\n".join([*outdated, "record again, or let max_age be longer"]))
     redactor = redactor_of(settings, banks) if real_banks else None
     store = open_store(settings)
-    if settings.reset:
-        store.reset()
     return Engine(
         banks,
         store,
@@ -92,8 +94,8 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
         static_data=settings.static_data,
-        checks=settings.checks,
         debug_headers=settings.debug_headers,
+        prefer=settings.prefer,
         ca_file=settings.confdir / CA_FILE,
         allow_origin=settings.allow_origin,
     )
@@ -203,9 +205,26 @@ def testdata_of(dialect: Path, foundation: Sequence[Path]) -> Path:
     return next((file for file in places if file.exists()), bundled("cassettes") / TESTDATA)
 
 
-def open_store(settings: Settings) -> Store:
+def open_store(settings: Settings) -> Store | DistantStore:
+    """The state, forgotten where that is wished. Raises UserMistake."""
+    if is_in_redis(settings.state):
+        return _open_redis(settings)
     kind, _, name = settings.state.partition(":")
-    return MemoryStore() if kind == "memory" else SqliteStore(Path(name))
+    store = MemoryStore() if kind == "memory" else SqliteStore(Path(name))
+    if settings.reset:
+        store.reset()
+    return store
+
+
+def _open_redis(settings: Settings) -> DistantStore:
+    # Nobody else waits for its library.
+    from xs2a_sandbox.state.redis import RedisStore
+
+    spoken = dict.fromkeys(real.dialect or settings.dialect for real in settings.real_banks())
+    store = RedisStore(settings.state, ", ".join(spoken), settings.session_ttl)
+    if settings.reset:
+        store.reset_now()
+    return store
 
 
 def warnings(settings: Settings, engine: Engine) -> list[str]:
@@ -238,7 +257,7 @@ def _personal(settings: Settings, banks: Banks, redactor: Redactor | None) -> Ca
 
 def _typed(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
     # Nothing of it is kept, so its pseudonyms need not be the same in the next run: no key is written for it.
-    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, secrets.token_bytes(32))
+    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, _KEY_OF_THIS_RUN)
 
 
 def _passage(settings: Settings, banks: Banks, redactor: Redactor | None, redact: bool) -> Passage:

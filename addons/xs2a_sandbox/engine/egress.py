@@ -48,6 +48,7 @@ class Passage:
         self._upstream = Upstream(forward_hosts)
         self._forwarded = frozenset(host.lower() for host in forward_hosts)
         self._spied = spied
+        self._calls = 0
 
     @property
     def can_forward(self) -> bool:
@@ -113,7 +114,17 @@ class Passage:
         if self.recording:
             self.recording.close()
 
+    def counts(self) -> dict[str, int]:
+        """How often something has gone to a bank, been compared with one, or been written down."""
+        counts = {"bank_calls": self._calls}
+        if self.comparing:
+            counts |= self.comparing.report.counts()
+        if self.recording:
+            counts |= {"recorded": self.recording.exchanges, "recordings_lost": self.recording.lost}
+        return counts
+
     async def _send(self, bank: RealBank, request: Request, target: str) -> Response:
+        self._calls += 1
         return _of_no_sandbox(await self._upstream.send(bank, request, target))
 
     async def _recorded(

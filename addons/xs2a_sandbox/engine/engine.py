@@ -6,20 +6,23 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from xs2a_sandbox.bank import Banks, Outcome, TestData, following, timeline
-from xs2a_sandbox.bank.bank import attempted, refusal
+from xs2a_sandbox.bank.bank import attempted
+from xs2a_sandbox.bank.bank import refusal as reply_of
 from xs2a_sandbox.bank.sca_pages import pages
 from xs2a_sandbox.bank.sca_pages.html import show
 from xs2a_sandbox.cassette import Call, Interface
 from xs2a_sandbox.cassette.call import Session
-from xs2a_sandbox.cassette.layers import ENGINE_ERRORS
-from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.cassette.dialect.layers import ENGINE_ERRORS
+from xs2a_sandbox.cassette.dialect.request_ids import NAME
+from xs2a_sandbox.clock import REAL, Clock, WatchedClock
 from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
@@ -28,39 +31,67 @@ from xs2a_sandbox.control.pages import FilesStatus, Pages, status
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import clearance
 from xs2a_sandbox.engine.egress import Passage
+from xs2a_sandbox.engine.faults import DueFaults
+from xs2a_sandbox.engine.kept_answers import KeptAnswer, KeptAnswers
 from xs2a_sandbox.engine.modes import ANSWERS, BankRequest
-from xs2a_sandbox.engine.telling import log_entry, reason_of, shown_text
+from xs2a_sandbox.engine.telling import log_entry, reason_of, request_id, shown_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain.explanation import Explanation, explain, own
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.messages import error_response, header_mistake, is_field_value
+from xs2a_sandbox.http.messages import OwnRefusal, header_mistake, is_field_value, refusal
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import Target, outline, split_target
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
-from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.journal.journal import Journal, Peers
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.state import MemoryStore, Store, Transaction
+from xs2a_sandbox.journal.metrics import METRICS, Metrics
+from xs2a_sandbox.state import DistantStore, Documents, MemoryStore, Store, Transaction
 from xs2a_sandbox.state.attempts import keep, kept
-from xs2a_sandbox.state.session import DEFAULT, anchor, session_clock, session_name
+from xs2a_sandbox.state.session import DEFAULT, anchor, session_checks, session_clock, session_name
+from xs2a_sandbox.state.snapshot import Reader
 
 log = logging.getLogger("xs2a_sandbox")
 
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 _OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # which requirements and handlers raise, too
+_KEPT = "the answer is kept, as the same was asked before and nothing that it is made of has changed"
 _OWN_PAGE = "this is a page of the sandbox itself"
 _REFUSED = "the sandbox refuses this before it looks for rules"
 _OWN_PATHS = frozenset({ROOT, pages.PAGES})
 
 
+BEGIN_ANEW = "begin anew"
+"""Tells all processes on which day the default session was forgotten."""
+
+
+class OneSandbox(Peers, Protocol):
+    """The processes that serve together. `started` is the day from which the default session's dates count."""
+
+    started: date
+
+    def tell(self, question: str, argument: Any = None) -> None:
+        """Lets all know."""
+        ...
+
+
+class EyePages(Protocol):
+    """Pages for eyes, below `/_sandbox/`."""
+
+    def takes(self, request: Request, segments: tuple[str, ...]) -> bool: ...
+
+    async def answer(self, request: Request, segments: tuple[str, ...], session: str) -> Response: ...
+
+
 class OwnDestination(NamedTuple):
     """The place that answers a request before a bank is asked, with its path without the session's prefix.
 
-    The `page` is there where it is one. A rule may answer in place of a payment user's page, or leave it to the bank.
+    The `page` is there where it is the front page. A rule may answer in place of a payment user's page, or leave it to
+    the bank.
     """
 
-    place: Literal["host", "page", "control", "payment user's page"]
+    place: Literal["host", "page", "console", "control", "payment user's page"]
     target: Target
     page: Response | None = None
 
@@ -76,7 +107,7 @@ class Engine:
     def __init__(
         self,
         banks: Banks,
-        store: Store,
+        store: Store | DistantStore,
         testdata: TestData,
         *,
         limits: Limits,
@@ -86,8 +117,8 @@ class Engine:
         host: str = "127.0.0.1",
         public_url: str = "http://127.0.0.1:8081",
         static_data: bool = False,
-        checks: Collection[str] = (),
         debug_headers: bool = True,
+        prefer: bool = True,
         ca_file: Path = Path("mitmproxy-ca-cert.pem"),
         journal: Journal | None = None,
         allow_origin: Collection[Origin] = (),
@@ -107,14 +138,19 @@ class Engine:
             self.journal.show = display.entry
         self._clock = clock
         self._started = clock.today()
+        self._is_shared = isinstance(store, DistantStore)
+        self._peers: OneSandbox | None = None
+        self.metrics = Metrics()
         self._host = host
         self._allowed = frozenset(allow_origin)
         self._static = static_data
-        self._checks = frozenset(checks)
         self._debug_headers = debug_headers
+        self._prefer = prefer
         self._front_page: FrontPage | None = None
+        self._console: EyePages | None = None
         self._pages = Pages(ca_file, store, self.passage.recording)
         self._control = Control(self)
+        self._kept = self._kept_answers(banks)
 
     @property
     def interface(self) -> Interface:
@@ -128,25 +164,53 @@ class Engine:
     def use(self, banks: Banks, testdata: TestData, loaded: datetime) -> None:
         """Answers by these from the next request on; those under way end with what they began with."""
         self.banks, self.testdata, self.files = banks, testdata, FilesStatus(loaded)
+        self._kept = self._kept_answers(banks)
 
-    def introduce(self, front_page: FrontPage) -> None:
-        """Lets who opens the base URL see this page from now on."""
-        self._front_page = front_page
+    def _kept_answers(self, banks: Banks) -> KeptAnswers:
+        # What others write in a distant store is not seen here.
+        store = None if isinstance(self.store, DistantStore) else self.store
+        return KeptAnswers(store, heeds_ids=banks.heed_request_ids)
+
+    def share(self, peers: OneSandbox) -> None:
+        """Makes this one of several processes that are one sandbox; all began on the same day."""
+        self._peers, self._started = peers, peers.started
+        peers.answers[BEGIN_ANEW] = self._begin_on
+        peers.answers[METRICS] = lambda _: self._counted()
+        self.journal.share(peers)
+
+    def introduce(self, front_page: FrontPage, console: EyePages | None = None) -> None:
+        """Lets who opens the base URL see this page from now on, and who has signed in the console."""
+        self._front_page, self._console = front_page, console
+
+    async def control(self, request: Request) -> Response:
+        """The control interface's answer, without a line in the log."""
+        outcome, target = Outcome(self.banks.default), split_target(request.target)
+        outcome.session, segments = session_name(request, target.segments)
+        begin = partial(self.begin, request, target, outcome)
+        return await self._control.answer(request, segments, self.guard, begin)
 
     async def close(self) -> None:
         """Ends what leads out of the sandbox, recordings included."""
         await self.passage.close()
+        if isinstance(self.store, DistantStore):
+            await self.store.close()
 
     async def answer(self, request: Request) -> Response:
         """Never raises, unless it is cancelled."""
         started, failure = time.perf_counter(), None
+        question = self._kept.question(request)
+        if question is not None and (kept := self._kept.find(question)):
+            return self._repeat(kept, request, started)
         outcome = Outcome(self.banks.default)
         outcome.personal = self._may_be_personal
+        outcome.is_watched = question is not None and self._kept.is_asked_again(question)
         try:
             response = await self._respond(request, outcome)
         except Exception as error:
             failure, response = error, self._failed(request, outcome, error)
         reason = reason_of(request, response, outcome, self.display)
+        if objections := outcome.objections:
+            outcome.warnings = (*outcome.warnings, *(f"strict would refuse this: {text}" for text in objections))
         if request.method == "HEAD":
             response = response.without_body()
         if outcome.beside:
@@ -155,7 +219,9 @@ class Engine:
             response = response.with_headers(*outcome.headers)
         if outcome.delay:
             await asyncio.sleep(outcome.delay)
-        self._tell(request, response, outcome, time.perf_counter() - started, reason)
+        line = self._tell(request, response, outcome, time.perf_counter() - started, reason)
+        if outcome.is_watched and question is not None and line:
+            self._kept.keep(question, request, response, outcome, line)
         if failure:
             # After its line, which says it in a few words.
             text = "the sandbox failed on %s %s"
@@ -163,8 +229,26 @@ class Engine:
             log.error(text, request.method, outline(request.target), exc_info=failure, extra=more)
         return response
 
-    def refused(self, request: Request, response: Response, seconds: float, failure: BaseException | None) -> None:
-        """Tells of an answer that a door has given itself; `failure` is why, where something broke."""
+    def _repeat(self, kept: KeptAnswer, request: Request, started: float) -> Response:
+        response = kept.answer(request.headers.first.get(NAME))
+        try:
+            milliseconds = (time.perf_counter() - started) * 1000
+            exchange = kept.line._replace(milliseconds=milliseconds, request_id=request_id(request))
+            self.metrics.answered(exchange, request.door)
+            self.journal.add(request, response, exchange)
+            if self.on_exchange:
+                self.on_exchange(exchange)
+        except Exception:
+            log.exception("the exchange could not be told of", extra={"request": request})
+        return response
+
+    def refused(self, request: Request, response: Response, seconds: float, failure: BaseException | None) -> Response:
+        """Tells of an answer that a door gives itself, and returns it as the default bank says it.
+
+        `failure` is why, where something broke.
+        """
+        if isinstance(response, OwnRefusal):
+            response = self._say_refusal(response, request)
         try:
             outcome = Outcome(self.banks.default)
             outcome.personal = self._may_be_personal
@@ -177,16 +261,31 @@ class Engine:
         except Exception:
             # However odd the request was, the door has to go on.
             log.exception("a refused request could not be told of", extra={"request": request})
+        return response
 
-    def _tell(self, request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None) -> None:
+    def _say_refusal(self, response: OwnRefusal, request: Request) -> Response:
+        """The refusal as the default bank says it; which other one was meant need not have been read."""
+        try:
+            return self.banks.default.say_refusal(response, self._stateless(request, split_target(request.target)))
+        except Exception:
+            log.exception("the dialect cannot say a refusal", extra={"request": request})
+            return response
+
+    def _tell(
+        self, request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None
+    ) -> LogEntry | None:
+        """Shows the exchange in journal and log; None where that went wrong, or is not the same again."""
         try:
             exchange = log_entry(request, response, outcome, seconds, reason, self.display)
+            self.metrics.answered(exchange, request.door)
             if outcome.journaled:
                 self.journal.add(request, response, exchange)
-            if self.on_exchange:
+            if self.on_exchange and outcome.logged:
                 self.on_exchange(exchange)
         except Exception:
             log.exception("the exchange could not be told of", extra={"request": request})
+            return None
+        return exchange if outcome.journaled else None
 
     @property
     def _may_be_personal(self) -> bool:
@@ -205,21 +304,26 @@ class Engine:
         """Says who may control the sandbox, and use its way to a bank."""
         return Guard(self.admin_token, self._host, self.public_url, self._allowed)
 
-    def explain(self, request: Request) -> Explanation:
-        """The answer that `answer` would give, and why; nothing is kept of it. Raises StoreUnavailable."""
+    def explain(self, request: Request, documents: Documents | None = None) -> Explanation:
+        """The answer that `answer` would give, and why; nothing is kept of it. Raises StoreUnavailable.
+
+        `documents` are those of the store, unless it has to be waited for.
+        """
         # Whoever describes a path alone means it as it would be asked for.
         request = replace(request, host=request.host or "localhost")
         outcome, target = Outcome(self.banks.default), split_target(request.target)
         try:
-            explanation = self._explain(request, outcome)
+            explanation = self._explain(request, outcome, documents or cast(Store, self.store))
         except (BankError, Refused) as error:
             text = str(error) if isinstance(error, Refused) else error.values.get("hint") or _REFUSED
-            explanation = own(self._stateless(request, target, outcome.session), text, refusal(error, outcome))
+            explanation = own(self._stateless(request, target, outcome.session), text, reply_of(error, outcome))
         if explanation.reply and self._front_instead(explanation.reply.error, request, outcome):
             return own(self._stateless(request, target, outcome.session), _OWN_PAGE)
+        if self._kept.has_like(request):
+            return replace(explanation, message=f"{explanation.message}; {_KEPT}")
         return explanation
 
-    def _explain(self, request: Request, outcome: Outcome) -> Explanation:
+    def _explain(self, request: Request, outcome: Outcome, documents: Documents) -> Explanation:
         to_bank = self._destination(request, outcome)
         if isinstance(to_bank, OwnDestination):
             place, target, _ = to_bank
@@ -229,7 +333,7 @@ class Engine:
                 text = f"{request.host} is a host to forward to (--forward-host)"
             if place != "payment user's page":
                 return own(self._stateless(request, target, outcome.session), text)
-            if explanation := self._explain_page(request, target, outcome):
+            if explanation := self._explain_page(request, target, outcome, documents):
                 return explanation
             to_bank = self._to_bank(request, *target, outcome)
         bank, mode = to_bank.bank, to_bank.mode
@@ -237,8 +341,10 @@ class Engine:
             clearance.check(to_bank.real, request, self.guard)
             call = self._stateless(request, to_bank.target, outcome.session)
             return own(call, f"everything goes to the bank {to_bank.real.url} (mode record)")
-        call = self.begin(request, to_bank.target, outcome)
-        decision = bank.decide(call, to_bank.lookup)
+        call = self.begin(request, to_bank.target, outcome, documents)
+        faults = self.faults_of(to_bank, outcome)
+        faults.look(call)
+        decision = faults.decide(call)
         explained = explain(bank.interface, bank.schemas, to_bank.lookup, call, decision)
         comparing = self.passage.comparing if mode == "compare" else None
         asks_bank = mode == "spy" and decision.is_left_to_bank
@@ -249,15 +355,17 @@ class Engine:
                 asks_bank = comparing.is_answered_by_bank(to_bank)
         except (BankError, Refused) as error:
             text = error.values["hint"] if isinstance(error, BankError) else str(error)
-            return replace(explained, message=f"{explained.message}; {text}", reply=refusal(error, outcome))
+            return replace(explained, message=f"{explained.message}; {text}", reply=reply_of(error, outcome))
         if asks_bank:
             text = f"the bank {to_bank.real.url} is asked (mode {mode})"
             return replace(explained, message=f"{explained.message}; {text}")
         return replace(explained, reply=attempted(decision, call, outcome))
 
-    def _explain_page(self, request: Request, target: Target, outcome: Outcome) -> Explanation | None:
+    def _explain_page(
+        self, request: Request, target: Target, outcome: Outcome, documents: Documents
+    ) -> Explanation | None:
         """None where the real bank is asked. Raises StoreUnavailable."""
-        bank, call = outcome.bank, self.begin(request, target, outcome)
+        bank, call = outcome.bank, self.begin(request, target, outcome, documents)
         if lookup := bank.find_before_page(request.method, target.segments):
             decision = bank.decide(call, lookup)
             if not decision.is_left_to_bank:
@@ -294,7 +402,7 @@ class Engine:
             return self._say(error, request, outcome)
         except Refused as refused:
             outcome.error, outcome.source, outcome.rule = refused.error, "sandbox", None
-            return error_response(refused.status, "SERVICE_BLOCKED", f"XS2A987E: {refused}")
+            return self._say_refusal(refusal(refused.status, "SERVICE_BLOCKED", "XS2A987E", str(refused)), request)
 
     def _destination(self, request: Request, outcome: Outcome) -> OwnDestination | BankRequest:
         """The place, or bank, that is to answer. Raises BankError for what nobody answers."""
@@ -311,7 +419,11 @@ class Engine:
             return self._to_bank(request, segments, target.query, outcome)
         outcome.personal = False
         target = Target(segments, target.query)
-        if page := self._pages.answer(request, segments) or (segments == (ROOT,) and self._front(request)):
+        if self._console and self._console.takes(request, segments):
+            return OwnDestination("console", target)
+        if self._pages.has(request, segments):
+            return OwnDestination("page", target)
+        if segments == (ROOT,) and (page := self._front(request)):
             return OwnDestination("page", target, page)
         if is_control(request, segments):
             return OwnDestination("control", target)
@@ -328,6 +440,10 @@ class Engine:
             case "host":
                 outcome.source = "bank"
                 return await self.passage.forward(request, self.guard)
+            case "console" if self._console:
+                # Whoever looks at the log does not want to see who looks at it.
+                outcome.logged = False
+                return await self._console.answer(request, destination.target.segments, outcome.session)
             case "control":
                 segments, begin = (
                     destination.target.segments,
@@ -336,7 +452,7 @@ class Engine:
                 return await self._control.answer(request, segments, self.guard, begin)
             case "payment user's page":
                 return await self.commit(request, destination.target, outcome, partial(self._page, outcome))
-        return destination.page
+        return destination.page or await self._pages.answer(destination.target.segments)
 
     def _to_bank(
         self, request: Request, segments: tuple[str, ...], query: tuple[tuple[str, str], ...], outcome: Outcome
@@ -365,7 +481,10 @@ class Engine:
             request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
         call = outcome.call or self._stateless(request, split_target(request.target), outcome.session)
         if not outcome.in_browser:
-            return outcome.bank.amend(outcome.bank.say(error, call), call, outcome)
+            response = outcome.bank.say(error, call)
+            if not response.body:
+                outcome.reason = outcome.bank.reason(error, call.operation)
+            return outcome.bank.amend(response, call, outcome)
         outcome.reason = outcome.bank.reason(error, call.operation)
         return outcome.bank.show(error, call)
 
@@ -381,50 +500,93 @@ class Engine:
             return None
         return self._front_page.answer(request) if self.guard.is_ours(request.host) else None
 
-    async def commit[R](self, request: Request, target: Target, outcome: Outcome, work: Callable[[Call], R]) -> R:
-        """The result of `work`, once all that it has written is kept. Raises BankError."""
+    def faults_of(self, to_bank: BankRequest, outcome: Outcome) -> DueFaults:
+        return DueFaults(to_bank, outcome, prefers=self._prefer, is_distant=self._is_shared)
+
+    async def commit[R](
+        self,
+        request: Request,
+        target: Target,
+        outcome: Outcome,
+        work: Callable[[Call], R],
+        take: Callable[[Call], None] | None = None,
+    ) -> R:
+        """The result of `work`, once all that it has written is kept. Raises BankError.
+
+        What `take` writes before is kept whatever becomes of the work.
+        """
         # Nobody sees what a HEAD for a page would change.
         reads_page = request.method == "HEAD" and target.segments[:1] == (pages.PAGES,)
 
-        def attempt() -> R:
+        tries = 0
+
+        def attempt(documents: Documents) -> R:
             outcome.source, outcome.rule, outcome.error, outcome.delay = "sandbox", None, None, 0.0
-            call = outcome.call = self.begin(request, target, outcome)
+            call = outcome.call = self.begin(request, target, outcome, documents, take)
+            if outcome.is_watched:
+                call.clock = WatchedClock.of(call.clock)
+            nonlocal tries
+            tries += 1
             try:
                 response = work(call)
             except BankError as error:
                 if error.keep:
-                    keep(call.state)
+                    self._keep(call.state)
                 raise
             if not reads_page:
-                keep(call.state)
+                self._keep(call.state)
             return response
 
         try:
-            return await kept(attempt)
+            try:
+                return await kept(self.store, attempt, _reader(request, target, outcome.session))
+            finally:
+                if tries > 1:
+                    self.metrics.counters["commits_retried"] += tries - 1
         except StoreUnavailable as error:
+            self.metrics.counters["state_failures"] += 1
             outcome.call, outcome.delay = None, 0.0
             outcome.reason = f"{self.interface.errors['busy'].code()}: the state cannot be used: {error}"
             raise BankError("busy") from None
 
-    def begin(self, request: Request, target: Target, outcome: Outcome) -> Call:
+    def _keep(self, state: Transaction) -> None:
+        if self._is_shared or not state.is_changed:  # what is elsewhere is sent afterwards
+            keep(state)
+            return
+        started = time.perf_counter()
+        keep(state)
+        self.metrics.committed(time.perf_counter() - started)
+
+    def begin(
+        self,
+        request: Request,
+        target: Target,
+        outcome: Outcome,
+        documents: Documents,
+        take: Callable[[Call], None] | None = None,
+    ) -> Call:
         """The call, with a transaction of its own, after all that was due has happened. Raises StoreUnavailable."""
-        call = self._call(request, target, outcome)
+        call = self._call(request, target, outcome, documents)
         timeline.run(call)
+        if take:
+            take(call)
         if call.state.is_changed:
             # It has happened whatever becomes of this request, and is not to happen again for the next one.
             keep(call.state)
-            call = self._call(request, target, outcome)
+            call = self._call(request, target, outcome, documents)
         return call
 
-    def _call(self, request: Request, target: Target, outcome: Outcome) -> Call:
-        testdata, started, clock = self.testdata, self._started, self._clock
+    def _call(self, request: Request, target: Target, outcome: Outcome, documents: Documents) -> Call:
+        testdata, clock = self.testdata, self._clock
+        started = None if self._is_shared else self._started
         state = Transaction(
-            self.store,
+            documents,
             outcome.session,
             lambda transaction: testdata.at(anchor(transaction, started, clock)),
             timeline.note,
         )
         session = Session.named(outcome.session, self.public_url)
+        own_checks = session_checks(state)
         call = Call(
             request,
             target,
@@ -433,7 +595,7 @@ class Engine:
             state,
             static=self._static,
             sca=outcome.bank.sca_options,
-            checks=self._checks,
+            checks=Checks.of(*own_checks) if own_checks else outcome.bank.checks,
         )
         outcome.warnings = call.warnings
         return call
@@ -467,6 +629,34 @@ class Engine:
     def status(self) -> dict[str, Any]:
         return status(self.files, self.banks, self.passage.recording, self._clock)
 
+    async def all_metrics(self) -> Metrics:
+        """The metrics of all processes that are this sandbox."""
+        if self._peers is None:
+            return self._counted()
+        return Metrics.total(part for part in await self._peers.gather(METRICS) if part)
+
+    def _counted(self) -> Metrics:
+        for name, count in self.passage.counts().items():
+            self.metrics.counters[name] = count
+        return self.metrics
+
     def begin_anew(self, session: str | None) -> None:
         if session in (None, DEFAULT):
             self._started = self._clock.today()
+            self._kept.clear()
+            if self._peers:
+                self._peers.tell(BEGIN_ANEW, self._started)
+
+    def _begin_on(self, day: date) -> None:
+        self._started = day
+        self._kept.clear()
+
+
+def _reader(request: Request, target: Target, session: str) -> Reader:
+    """The request as one of a kind: of its ids some stand in the path, one in a header field."""
+    segments = target.segments
+    return Reader(
+        session,
+        (request.method, len(segments), segments[:2]),
+        (*segments[2:], request.headers.first.get("consent-id", "")),
+    )

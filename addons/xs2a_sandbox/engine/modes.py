@@ -56,22 +56,22 @@ class BankRequest(NamedTuple):
 
 async def simulate(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
     """The cassettes' answer. Raises BankError."""
-    bank, lookup = to_bank.bank, to_bank.lookup
+    bank, faults = to_bank.bank, engine.faults_of(to_bank, outcome)
 
     def work(call: Call) -> Response:
-        return bank.answer(call, lookup, outcome)
+        return bank.perform(faults.decide(call), call, outcome)
 
-    return await engine.commit(to_bank.request, to_bank.target, outcome, work)
+    return await engine.commit(to_bank.request, to_bank.target, outcome, work, faults.take)
 
 
 async def spy(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
     """The cassettes' answer, or the real bank's where they have none. Raises BankError, Refused."""
-    bank, lookup = to_bank.bank, to_bank.lookup
+    bank, faults = to_bank.bank, engine.faults_of(to_bank, outcome)
 
     def work(call: Call) -> Response | None:
-        return bank.answer_unless_real(call, lookup, outcome)
+        return bank.perform_unless_real(faults.decide(call), call, outcome)
 
-    answer = await engine.commit(to_bank.request, to_bank.target, outcome, work)
+    answer = await engine.commit(to_bank.request, to_bank.target, outcome, work, faults.take)
     return answer or await _ask(engine, to_bank, outcome)
 
 

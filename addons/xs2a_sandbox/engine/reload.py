@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from stat import S_ISREG
 from time import monotonic
+from typing import Protocol
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
@@ -16,7 +17,7 @@ from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.journal.serving_log import Say
+from xs2a_sandbox.journal.serving_log import Level, Say
 from xs2a_sandbox.recording.derive import counted
 
 log = logging.getLogger("xs2a_sandbox")
@@ -33,20 +34,42 @@ _SHARE = 10
 _SETTLING = 0.05
 """Seconds in which whoever saves has written all of it."""
 
+
+class Others(Protocol):
+    """All processes that serve from the same files, this one included."""
+
+    async def have_seen_a_change(self, seconds: float) -> bool:
+        """Waits that long at most until another one sees that files have changed."""
+        ...
+
+    async def agree(self, mistake: str | None) -> tuple[str | None, bool]:
+        """The mistake that any of them has found, and whether it is this one's to say so."""
+        ...
+
+
 Signature = frozenset[tuple[str, int, int, int]]
 
 
 class Reload:
     """Keeps an engine at what the files say, and at the last good state of them while they have mistakes.
 
-    `load` reads the settings anew; `say` is told, in words, what has become of each change.
+    `load` reads the settings anew; `say` is told, in words, what has become of each change. With `others` of the same
+    files all take what they have read at the same time, or none.
     """
 
-    def __init__(self, engine: Engine, settings: Settings, load: Callable[[], Settings], say: Say) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        load: Callable[[], Settings],
+        say: Say,
+        others: Others | None = None,
+    ) -> None:
         self._engine = engine
         self._settings = self._tried = settings
         self._load = load
         self._say = say
+        self._others = others
         self._late: list[str] = []
         self._last_places: list[Path] = []
         self._seen = self._signature()
@@ -55,7 +78,10 @@ class Reload:
         """Looks at the files until it is cancelled."""
         while True:
             pause = await self._look()
-            await asyncio.sleep(pause)
+            if self._others is None:
+                await asyncio.sleep(pause)
+            elif await self._others.have_seen_a_change(pause):
+                await self._read()
 
     async def _look(self) -> float:
         """Reads everything again if any file has changed. Returns the seconds until the next look."""
@@ -69,30 +95,41 @@ class Reload:
 
     async def _read(self) -> None:
         self._seen = signature = await asyncio.to_thread(self._signature)
+        notes: list[str] = []
+        mistake: str | None = None
         try:
             # Where the mistake is has to be watched, even if nothing of it is used.
-            settings = self._tried = self._live(self._load())
+            settings = self._tried = self._live(self._load(), notes)
             self._seen = _but(FILE, await asyncio.to_thread(self._signature), signature)
             banks, testdata = await asyncio.to_thread(build.read_all, settings)
-        except UserMistake as mistake:
-            self._engine.files = replace(self._engine.files, problems=tuple(str(mistake).splitlines()))
-            self._say(f"{mistake}\nkept what was loaded before; mend this and save", level="error")
+        except UserMistake as error:
+            mistake = str(error)
         except Exception:
             log.exception("the changed files could not be read")
+            mistake = "the changed files could not be read"
+        speaks = True
+        if self._others:
+            mistake, speaks = await self._others.agree(mistake)
+        say = self._say if speaks else _silently
+        for note in notes:
+            say(note)
+        if mistake is not None:
+            self._engine.files = replace(self._engine.files, problems=tuple(mistake.splitlines()))
+            say(f"{mistake}\nkept what was loaded before; mend this and save", level="error")
         else:
             self._settings = settings
             self._engine.use(banks, testdata, Clock().now())
             if self._engine.display:
                 build.show(self._engine.display, settings, banks, testdata)
-            self._say(f"loaded again: {counted(len(banks.default.interface.rules), 'rule')}")
+            say(f"loaded again: {counted(len(banks.default.interface.rules), 'rule')}")
 
-    def _live(self, settings: Settings) -> Settings:
-        """The running settings with what of the new ones can take effect."""
+    def _live(self, settings: Settings, notes: list[str]) -> Settings:
+        """The running settings with what of the new ones can take effect; `notes` are told what cannot."""
         names = [field.name for field in fields(Settings)]
         changed = [name for name in names if getattr(settings, name) != getattr(self._settings, name)]
         late = [name for name in changed if name not in LIVE]
         if late and late != self._late:
-            self._say(f"{FILE}: {', '.join(late)} will take effect at the next start")
+            notes.append(f"{FILE}: {', '.join(late)} will take effect at the next start")
         self._late = late
         return replace(self._settings, **{name: getattr(settings, name) for name in LIVE})
 
@@ -112,6 +149,10 @@ class Reload:
                     if S_ISREG(status.st_mode):
                         signature.add((file, status.st_mtime_ns, status.st_size, status.st_ino))
         return frozenset(signature)
+
+
+def _silently(text: str, level: Level = "info") -> None:
+    """Leaves it to another process to say this."""
 
 
 def _but(name: str, signature: Signature, other: Signature) -> Signature:

@@ -1,10 +1,14 @@
 """Exchanges as they may be shown: to the log and, with the reason why one failed, to the journal."""
 
+import re
+
 from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.log_line import LogEntry, shown
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 _UNSAID = {
     "bank": "the bank does not say why",
@@ -30,6 +34,12 @@ def reason_of(request: Request, response: Response, outcome: Outcome, display: D
     return reasons.shown(text, request, lambda text: shown_text(text, outcome.personal, display))
 
 
+def request_id(request: Request) -> str | None:
+    """The app's id of the request; None for one that is no UUID, and could be anything."""
+    id = request.headers.first.get("x-request-id")
+    return id if id and _UUID.fullmatch(id) else None
+
+
 def log_entry(
     request: Request, response: Response, outcome: Outcome, seconds: float, reason: str | None, display: Display | None
 ) -> LogEntry:
@@ -48,4 +58,6 @@ def log_entry(
         personal=outcome.personal,
         reason=reason,
         amended=outcome.amended,
+        request_id=request_id(request),
+        operation=outcome.call.operation if outcome.call else None,
     )

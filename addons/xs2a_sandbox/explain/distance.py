@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from xs2a_sandbox.cassette.evaluation.values import LEAST, words_apart
 from xs2a_sandbox.cassette.matchers import OPERATORS
 from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern, Segment
-from xs2a_sandbox.cassette.values import LEAST, words_apart
 
 _UNKNOWN = 0.5
 """A value is there, and nothing says how wrong it is: a regular expression, a schema."""

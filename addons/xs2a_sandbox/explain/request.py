@@ -9,8 +9,6 @@ from xs2a_sandbox.errors import body_invalid
 from xs2a_sandbox.http import Headers, Request, to_json
 from xs2a_sandbox.state.session import is_session_name
 
-MEMBERS = ("method", "url", "headers", "body", "session")
-
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}")
 _AS_SENT = "".join(map(chr, range(0x21, 0x7F)))
 _LOCAL = ("localhost", "127.0.0.1", "::1", "")

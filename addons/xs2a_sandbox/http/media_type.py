@@ -21,19 +21,35 @@ def is_json(media: str) -> bool:
 
 def wishes(field: str) -> list[str]:
     """The words of an Accept field, or one like it, as their weights order them; those of weight 0 are left out."""
-    weighed = []
-    for position, wish in enumerate(field.split(",")):
+    weights = _weights(field)
+    return sorted((word for word, weight in weights.items() if weight > 0), key=lambda word: -weights[word])
+
+
+def preferred(accept: str, offered: Sequence[str]) -> str | None:
+    """The media type that an Accept field likes best, the first of those offered where it likes several; or None.
+
+    Of what fits a type the most specific counts (RFC 9110, 12.5.1): `*/*` takes in none that has a weight of its own.
+    """
+    weights = _weights(accept)
+    named = list(weights)
+    best: tuple[float, int] = (0.0, 0)
+    chosen = None
+    for one in offered:
+        kind = next((kind for kind in (one, f"{one.partition('/')[0]}/*", "*/*") if kind in weights), None)
+        if kind and weights[kind] > 0 and (rank := (weights[kind], -named.index(kind))) > best:
+            chosen, best = one, rank
+    return chosen
+
+
+def _weights(field: str) -> dict[str, float]:
+    """The words of the field, in its order, each with its weight; one that cannot be read is 0."""
+    weights: dict[str, float] = {}
+    for wish in field.split(","):
         word, parameters = split_parameters(wish)
         try:
             weight = float(parameters.get("q", "1"))
         except ValueError:
             weight = 0.0
-        if word and weight > 0:
-            weighed.append((-weight, position, word))
-    return [word for _, _, word in sorted(weighed)]
-
-
-def preferred(accept: str, offered: Sequence[str]) -> str | None:
-    """The media type that an Accept field likes best, the first of those offered where it likes several; or None."""
-    fitting = (one for kind in wishes(accept) for one in offered if kind in (one, "*/*", f"{one.partition('/')[0]}/*"))
-    return next(fitting, None)
+        if word:
+            weights.setdefault(word, weight)
+    return weights

@@ -145,7 +145,9 @@ def redirect(url: str, *headers: tuple[str, str]) -> Response:
 
 
 def html(text: str, status: int = 200, *headers: tuple[str, str]) -> Response:
-    return Response(status, (("Content-Type", "text/html; charset=utf-8"), *headers), text.encode())
+    """A page of the sandbox itself, which no other page shows within itself."""
+    page = Response(status, (("Content-Type", "text/html; charset=utf-8"), *headers), text.encode())
+    return page.with_headers(("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"))
 
 
 NOT_KEPT = (("Cache-Control", "no-store"),)
@@ -161,8 +163,17 @@ def to_json(value: Any) -> bytes:
     return _encode(value)
 
 
-def error_response(status: int, code: str, text: str, *headers: tuple[str, str]) -> Response:
-    """One in the shape of spec 7, that no dialect says."""
-    message = {"category": "ERROR", "code": code, "path": None, "text": f"{{sensitive}} {text}"}
+@dataclass(frozen=True, slots=True)
+class OwnRefusal(Response):
+    """An answer that no dialect has in its table: what a bank says of it, in the form of its own errors."""
+
+    code: str = ""
+    number: str = ""
+    text: str = ""
+
+
+def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str, str]) -> OwnRefusal:
+    """Makes an answer of the sandbox itself, in the shape of spec 7."""
+    message = {"category": "ERROR", "code": code, "path": None, "text": f"{{sensitive}} {number}: {text}"}
     content = to_json({"tppMessages": [message], "_links": None})
-    return Response(status, (("Content-Type", "application/json"), *headers), content)
+    return OwnRefusal(status, (("Content-Type", "application/json"), *headers), content, None, None, code, number, text)

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-from xs2a_sandbox.cassette.values import contains
+from xs2a_sandbox.cassette.evaluation.values import contains
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.journal.journal import Journaled, read_json
 

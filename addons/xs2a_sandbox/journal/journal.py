@@ -2,11 +2,12 @@
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import chain
 from threading import Lock
+from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from xs2a_sandbox.clock import at, instant
@@ -65,6 +66,18 @@ class Journaled(Exchange):
         return read_json(self.answer_body)
 
 
+class Peers(Protocol):
+    """The processes that serve together, this one included. `answers` is what this one says to their questions."""
+
+    number: int
+    workers: int
+    answers: dict[str, Callable[[Any], Any]]
+
+    async def gather(self, question: str, argument: Any = None) -> list[Any]:
+        """The answers of all."""
+        ...
+
+
 class Show(Protocol):
     """Returns what may be shown of an exchange; told whether real people's data may be in it."""
 
@@ -113,7 +126,8 @@ _Pairs = tuple[tuple[str, str], ...]
 class Journal:
     """Bounded by `count` and `bytes`: the oldest entries go first. Threads may share it.
 
-    It holds all as it was sent. `show` is for whoever shows an entry outside of this process.
+    It holds all as it was sent. `show` is for whoever shows an entry outside of this process. Where several processes
+    `share` one journal each keeps its own part, and no answer waits for the others; who looks sees the `whole`.
     """
 
     count: int = COUNT
@@ -123,6 +137,27 @@ class Journal:
     _size: int = 0
     _last: int = 0
     _lock: Lock = field(default_factory=Lock)
+    _peers: Peers | None = None
+    _cleared: list[str | None] = field(default_factory=list)
+
+    def share(self, peers: Peers) -> None:
+        """Makes this a part of the journal of several processes."""
+        self._peers = peers
+        peers.answers |= {"journal": lambda _: list(self._kept), "forget": self.clear}
+
+    async def whole(self) -> "Journal":
+        """The last entries of all processes; itself where there is one."""
+        if self._peers is None:
+            return self
+        parts = [part for part in await self._peers.gather("journal") if part]
+        kept = sorted(chain.from_iterable(parts), key=lambda one: one.number)[-self.count :]
+        return Journal(self.count, self.bytes, self.show, deque(kept), sum(one.size for one in kept))
+
+    async def settle(self, whole: "Journal") -> None:
+        """Forgets everywhere what was cleared from the whole."""
+        if self._peers:
+            for session in whole._cleared:
+                await self._peers.gather("forget", session)
 
     def add(self, request: Request, response: Response, exchange: LogEntry) -> None:
         body, answer_body = request.body, response.body
@@ -131,7 +166,7 @@ class Journal:
         (headers, length), (answer_headers, answer_length) = _packed(request.headers.pairs), _packed(response.headers)
         size = _OVERHEAD + len(request.target) + length + len(body) + answer_length + len(answer_body)
         with self._lock:
-            self._last += 1
+            self._last = self._next()
             kept = _Kept(
                 number=self._last,
                 ended=instant(),
@@ -170,7 +205,16 @@ class Journal:
             kept = [one for one in self._kept if session is not None and one.exchange.session != session]
             gone = len(self._kept) - len(kept)
             self._kept, self._size = deque(kept), sum(one.size for one in kept)
+            self._cleared = [session]
         return gone
+
+    def _next(self) -> int:
+        """A greater number than any before, in all processes."""
+        if self._peers is None:
+            return self._last + 1
+        # The one clock that all have; what is left of the division tells them apart.
+        count, number = self._peers.workers, self._peers.number % self._peers.workers
+        return max(self._last + count, int(monotonic() * 1e6) * count + number)
 
     def shown(self, entry: Journaled) -> Journaled:
         # The method and where it was sent are in the log as well.

@@ -17,7 +17,8 @@ class LogEntry(NamedTuple):
 
     `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
     may be in it, as a bank or a recording had a part in it. `reason` is why the status is 400 or more, as it may be
-    shown; `amended` are the ids of rules that have changed the answer.
+    shown; `amended` are the ids of rules that have changed the answer. `request_id` is the app's X-Request-ID where it
+    is a UUID: anything else could be anything.
     """
 
     session: str
@@ -32,6 +33,8 @@ class LogEntry(NamedTuple):
     personal: bool = True
     reason: str | None = None
     amended: tuple[str, ...] = ()
+    request_id: str | None = None
+    operation: str | None = None
 
 
 def shown(path: str, redact: Callable[[str], str]) -> str:
@@ -58,6 +61,7 @@ def line(exchange: LogEntry, form: Literal["text", "json"], now: datetime) -> st
             "ms": milliseconds,
             "source": exchange.source,
             "rule": exchange.rule,
+            "request_id": exchange.request_id,
             "warnings": list(exchange.warnings),
             "reason": exchange.reason and _cut(exchange.reason),
         }

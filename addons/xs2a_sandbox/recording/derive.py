@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule, reader
-from xs2a_sandbox.cassette.layers import Layered
-from xs2a_sandbox.cassette.overlap import Rank, overlaps
+from xs2a_sandbox.cassette.dialect.layers import Layered
+from xs2a_sandbox.cassette.dialect.overlap import Rank, overlaps
 from xs2a_sandbox.cassette.path_pattern import beginnings
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.files import replace_file

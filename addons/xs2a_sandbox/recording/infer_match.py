@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any
 
 from xs2a_sandbox.cassette.call import parse_json
+from xs2a_sandbox.cassette.evaluation.values import canonical
 from xs2a_sandbox.cassette.matchers import RequestPart
-from xs2a_sandbox.cassette.values import canonical
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.documents.yaml_writer import exactly

@@ -1,7 +1,9 @@
 """Which session a request belongs to, and what time it is there."""
 
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from typing import Any
 
 from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import BankError
@@ -46,12 +48,26 @@ def session_clock(transaction: Transaction, begins: Clock) -> Clock:
     return Clock(timedelta(seconds=int(kept.get("shift", 0))), frozen, kept.get("seed") if frozen else None)
 
 
-def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
+def session_checks(transaction: Transaction) -> tuple[str, Sequence[str]] | None:
+    """The profile and the names of checks that the session has of its own, if it has."""
+    kept = (transaction.get_own(*_TIME) or {}).get("checks")
+    return (kept["profile"], kept["checks"]) if kept else None
+
+
+def keep_checks(transaction: Transaction, profile: str, names: Sequence[str]) -> None:
+    """Sets the session's profile and checks from its next request on."""
+    # In the document of its clock, which every request reads.
+    kept = {"profile": profile, "checks": list(names)}
+    transaction.put(*_TIME, {**(transaction.get_own(*_TIME) or {}), "checks": kept})
+
+
+def anchor(transaction: Transaction, started: date | None, begins: Clock) -> date:
     """The day that the session's relative dates count from: today by its first clock, kept with what it first keeps.
 
-    `default` counts from `started`, the start of the process, so that a sandbox with kept state does not grow stale.
+    `default` counts from `started`, the start of the process, so that a sandbox with kept state does not grow stale;
+    it is None where several processes, each with a start of its own, have to agree.
     """
-    if transaction.session == DEFAULT:
+    if started and transaction.session == DEFAULT:
         return started
     kept = transaction.get_own(*_TIME) or {}
     if "anchor" not in kept:
@@ -60,12 +76,23 @@ def anchor(transaction: Transaction, started: date, begins: Clock) -> date:
     return date.fromisoformat(kept["anchor"])
 
 
+def session_faults(transaction: Transaction) -> list[dict[str, Any]]:
+    """The faults that the session was told of, in their order: kept beside its time, which every request reads."""
+    return list((transaction.get_own(*_TIME) or {}).get("faults", ()))
+
+
+def keep_faults(transaction: Transaction, faults: list[dict[str, Any]]) -> None:
+    kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name != "faults"}
+    transaction.put(*_TIME, {**kept, "faults": faults} if faults else kept)
+
+
 def keep_clock(transaction: Transaction, clock: Clock) -> None:
     """Sets the time from the next request on. The day that relative dates count from stays as it is.
 
     A real clock is a shift of 0: a session whose clock was set keeps it, whatever clock the others begin with.
     """
-    kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name == "anchor"}
+    own = (transaction.get_own(*_TIME) or {}).items()
+    kept = {name: value for name, value in own if name in ("anchor", "checks", "faults")}
     if clock.frozen:
         kept["frozen"] = clock.frozen.isoformat()
         if clock.seed is not None:

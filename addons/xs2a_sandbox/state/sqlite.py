@@ -1,17 +1,15 @@
 """State in one SQLite file: what was acknowledged is there after `kill -9`."""
 
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
-from xs2a_sandbox.state.store import Document, Key
+from xs2a_sandbox.state.store import Document, Key, read_document
 
 _TABLES = """
 create table if not exists documents (
@@ -110,19 +108,24 @@ class SqliteStore:
         rows = self._rows(query, session, collection, id)
         return (rows[0][0], _document(rows[0][1])) if rows else (0, None)
 
+    expect = read
+
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         # The version first: a write in between is then noticed at the commit, never missed.
         version = self._version(session, collection)
         query = "select id, json from documents where session = ? and collection = ? order by position, id"
         return version, {id: _document(text) for id, text in self._rows(query, session, collection)}
 
+    def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
+        if any(self._version(session, *key) != version for key, version in reads.items()):
+            return False
+        return all(self._version(session, name) == version for name, version in lists.items())
+
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
         with self._writing() as execute:
-            if any(self._version(session, *key) != version for key, version in reads.items()):
-                return False
-            if any(self._version(session, name) != version for name, version in lists.items()):
+            if not self.is_unchanged(session, reads, lists):
                 return False
             # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
             (last,) = execute("update versions set last = last + ? returning last", (len(writes),)).fetchone()
@@ -217,4 +220,4 @@ def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
 
 
 def _document(text: str | None) -> Document | None:
-    return None if text is None else json.loads(text, parse_float=Decimal)
+    return None if text is None else read_document(text)

@@ -1,8 +1,12 @@
 """State: documents by session, collection and id, and the transaction that one request makes of them."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Protocol
+
+from xs2a_sandbox.http import to_json
 
 Document = dict[str, Any]
 """JSON only. Never changed in place: a new version is a new dict."""
@@ -13,13 +17,23 @@ Key = tuple[str, str]
 Collections = Mapping[str, Mapping[str, Document]]
 
 
-class Store(Protocol):
-    """Keeps documents with versions. Version 0 means that the session has said nothing of that document.
+def read_document(text: str | bytes) -> Document:
+    """The document that was kept as JSON; decimals keep their digits."""
+    document: Document = json.loads(text, parse_float=Decimal)
+    return document
+
+
+class Documents(Protocol):
+    """Documents with versions. Version 0 means that the session has said nothing of that document.
 
     A document of None is a deletion: it hides the test data's. Every method may raise StoreUnavailable.
     """
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]: ...
+
+    def expect(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        """Does as `read`, for what is going to be written unread."""
+        ...
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         """The collection's own version, which every write to it changes, and its documents."""
@@ -43,6 +57,14 @@ class Store(Protocol):
         """Every session that has written something, by name, with its counts."""
         ...
 
+
+class Store(Documents, Protocol):
+    """Keeps documents where they need not be waited for."""
+
+    def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
+        """Says whether all that was read still has the version it was read with."""
+        ...
+
     def check(self) -> None:
         """Raises StoreUnavailable where nothing could be written that lasts."""
         ...
@@ -51,38 +73,66 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """`memory:`; gone with the process."""
+    """`memory:`; gone with the process.
+
+    Documents are kept as JSON: that is a third of the memory, and nothing that the collector would look through.
+    """
 
     def __init__(self) -> None:
+        self._recent: dict[int, Document] = {}
+        """Documents that were lately written or read, by version."""
         self._sessions: dict[str, _Session] = {}
         self._version = 0  # never set back: a version read before a reset cannot come again after it
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         held = self._sessions.get(session)
-        return held.read(collection, id) if held else _ABSENT
+        version, text = held.read(collection, id) if held else _ABSENT
+        return version, self._document(version, text)
+
+    expect = read
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         held = self._sessions.get(session)
         if held is None:
             return 0, {}
         documents = held.documents.get(collection, {})
-        return held.lists.get(collection, 0), {id: document for id, (_, document) in documents.items()}
+        return held.lists.get(collection, 0), {id: self._document(*kept) for id, kept in documents.items()}
+
+    def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
+        held = self._sessions.get(session) or _NOTHING_HELD
+        for (collection, id), version in reads.items():
+            if held.read(collection, id)[0] != version:
+                return False
+        return not lists or all(held.lists.get(name, 0) == version for name, version in lists.items())
 
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
+        if not self.is_unchanged(session, reads, lists):
+            return False
         held = self._sessions.get(session) or _Session()
-        if any(held.read(*key)[0] != version for key, version in reads.items()):
-            return False
-        if any(held.lists.get(name, 0) != version for name, version in lists.items()):
-            return False
         if writes:
             self._sessions[session] = held
         for (collection, id), document in writes.items():
             self._version += 1
-            held.documents.setdefault(collection, {})[id] = (self._version, document)
+            text = None if document is None else to_json(document)
+            held.documents.setdefault(collection, {})[id] = (self._version, text)
+            if document is not None:
+                self._remember(self._version, document)
             held.lists[collection] = self._version
         return True
+
+    def _document(self, version: int, text: bytes | None) -> Document | None:
+        if text is None:
+            return None
+        document = self._recent.get(version)
+        return self._remember(version, read_document(text)) if document is None else document
+
+    def _remember(self, version: int, document: Document) -> Document:
+        if len(self._recent) >= _RECENT:
+            self._recent.pop(next(iter(self._recent)), None)
+        self._recent[version] = document
+        return document
 
     def reset(self, session: str | None = None) -> None:
         if session is None:
@@ -107,6 +157,7 @@ class MemoryStore:
         self._sessions.clear()
 
 
+_RECENT = 256
 _ABSENT: tuple[int, None] = (0, None)
 
 
@@ -114,12 +165,15 @@ class _Session:
     __slots__ = ("documents", "lists")
 
     def __init__(self) -> None:
-        self.documents: dict[str, dict[str, tuple[int, Document | None]]] = {}
+        self.documents: dict[str, dict[str, tuple[int, bytes | None]]] = {}
         self.lists: dict[str, int] = {}
 
-    def read(self, collection: str, id: str) -> tuple[int, Document | None]:
+    def read(self, collection: str, id: str) -> tuple[int, bytes | None]:
         held = self.documents.get(collection)
         return held.get(id, _ABSENT) if held else _ABSENT
+
+
+_NOTHING_HELD = _Session()
 
 
 _UNWRITTEN: Document = {}
@@ -143,7 +197,7 @@ class Transaction:
 
     def __init__(
         self,
-        store: Store,
+        store: Documents,
         session: str,
         find: Callable[["Transaction"], Collections],
         before_commit: Callable[["Transaction"], object] = lambda transaction: None,
@@ -225,6 +279,12 @@ class Transaction:
         """True where there is something to commit."""
         return bool(self._writes)
 
+    @property
+    def looked_at(self) -> tuple[dict[Key, int], dict[str, int]]:
+        """The versions of the documents, and of the collections, that were read."""
+        reads = {key: version for key, (version, _) in self._reads.items()}
+        return reads, {name: version for name, (version, _) in self._lists.items()}
+
     def trial(self) -> Callable[[], None]:
         """Begins work that may fail; what is returned takes back what has been written since."""
         changed = list(self._changed)
@@ -249,8 +309,7 @@ class Transaction:
         writes = {**self._beside, **self._writes}
         return self._store.commit(
             self.session,
-            {key: version for key, (version, _) in self._reads.items()},
-            {name: version for name, (version, _) in self._lists.items()},
+            *self.looked_at,
             {key: self._difference(key, document) for key, document in writes.items()},
         )
 
@@ -293,7 +352,8 @@ class Transaction:
         return self._reads[key]
 
     def _write(self, key: Key, document: Document | None) -> None:
-        self._read(key)  # so that a blind write cannot undo somebody else's
+        if key not in self._reads:  # so that a blind write cannot undo somebody else's
+            self._reads[key] = self._store.expect(self.session, *key)
         self._overwritten.append((key, self._writes.get(key, _UNWRITTEN)))
         self._writes[key] = document
         self._changed.append(key)

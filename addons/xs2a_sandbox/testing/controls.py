@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Protocol
 
-from xs2a_sandbox.bank.handlers.lifecycle import SCA
-from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family
+from xs2a_sandbox.bank.domain.lifecycle import SCA
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.state import Document
 

@@ -13,11 +13,12 @@ from uuid import uuid4
 import msgspec
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
-from xs2a_sandbox.bank.handlers.signing import Family
+from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.bank.handlers.table import NAMED
-from xs2a_sandbox.cassette import Interface, layers, reader
+from xs2a_sandbox.cassette import Interface, reader
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.model import Cassette
-from xs2a_sandbox.cassette.values import to_text
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.config.real_bank import BankHost
@@ -59,9 +60,8 @@ class Blueprint:
 
     def engine(self, interface: Interface, store: Store, journal: Journal) -> Engine:
         settings = self.settings
-        bank = Bank(
-            interface, self.schemas, RealBank(hosts=tuple(map(BankHost, settings.hosts))), base_path=settings.base_path
-        )
+        real = RealBank(hosts=tuple(map(BankHost, settings.hosts)), profile=settings.profile, checks=settings.checks)
+        bank = Bank(interface, self.schemas, real, base_path=settings.base_path)
         return Engine(
             Banks(bank),
             store,
@@ -70,7 +70,6 @@ class Blueprint:
             clock=settings.clock,
             public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
             static_data=settings.static_data,
-            checks=settings.checks,
             ca_file=settings.confdir / build.CA_FILE,
             journal=journal,
         )

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.bank.handlers.signing import Family
+from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.kinds import PREFIX
-from xs2a_sandbox.control.client import Remote
+from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.state import Document
 from xs2a_sandbox.state.session import is_session_name
@@ -78,7 +78,7 @@ class Served(Controls):
             raise UserMistake(f"{session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
         where = urlsplit(process.direct)
         settings = Settings(host=where.hostname or "", port=where.port or 0, confdir=process.confdir, state="memory:")
-        super().__init__(Remote(settings, session).ask, _begin)
+        super().__init__(Client.of(settings, session).ask, _begin)
         self.process = process
         self.session = session
 

@@ -7,6 +7,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine
 from tests.support.rehearsal import ONE, Thing, a_stage, with_options
+from xs2a_sandbox.config import RealBank
 
 
 @pytest.fixture
@@ -18,7 +19,11 @@ def client() -> Client:
     "path", ["", "/{id}", "/{id}/balances", "/{id}/transactions?bookingStatus=both", "/{id}/transactions/{entry}"]
 )
 def test_a_consent_is_used_up_where_frequency_is_checked(path: str) -> None:
-    client, iban, consent = Client(an_engine(checks=["frequency"])), facts.covered(), facts.consent("valid")
+    client, iban, consent = (
+        Client(an_engine(real=RealBank(checks=("frequency",)))),
+        facts.covered(),
+        facts.consent("valid"),
+    )
     everything = client.get(f"/v1/accounts/{iban}/transactions?bookingStatus=booked", consent=consent).json()
     entry = everything["transactions"]["booked"][0]["transactionId"]
     target = f"/v1/accounts{path.format(id=iban, entry=entry)}"

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.berlin_group import needs_openapi, validate
 from tests.support.engine_client import Answer, Client, an_engine, bundled_engine, cassette
+from xs2a_sandbox.bank.handlers.accounts import lists
 from xs2a_sandbox.errors import Unreadable
 
 IBAN = facts.covered()
@@ -206,3 +208,16 @@ MOST_MONTHS = 11
 def months(one: Any) -> int:
     details = one.get("additionalInformationStructured", {}).get("standingOrderDetails", {})
     return len(details.get("monthsOfExecution", ()))
+
+
+class Unread(list[Any]):
+    """Entries of which nobody looks at all."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("a page is to cost a page")
+
+
+def test_a_page_looks_at_no_other_entries() -> None:
+    call: Any = SimpleNamespace(query={"bookingStatus": "booked"}, options={"lists": {"booked": ["booked"]}})
+    entries = Unread([{"transactionId": "1"}])
+    assert lists(call, {"booked": entries, "pending": []}) == {"booked": entries, "pending": None}

@@ -7,9 +7,9 @@ import pytest
 
 from tests.contract import facts
 from tests.support.engine_client import DIALECT, Client, an_engine, bundled_engine, cassette
-from xs2a_sandbox.bank.handlers.lifecycle import CONSENT, PAYMENT
+from xs2a_sandbox.bank.domain.lifecycle import CONSENT, PAYMENT
 from xs2a_sandbox.bank.handlers.table import NAMED
-from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.clock import REAL
 
 CASES = """

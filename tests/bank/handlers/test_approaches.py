@@ -514,6 +514,6 @@ def test_on_the_page_a_customer_without_a_method_is_done_too(tmp_path: Path) -> 
 
 
 def test_the_customers_of_a_bank_with_oauth_are_sent_to_its_authorisation_server(tmp_path: Path) -> None:
-    layers = [*with_options(tmp_path, {"start-payment-authorisation": {"oauth": True}}), *cassette(tmp_path, CREATED)]
+    layers = [*with_options(tmp_path, {"start-payment-authorisation": {"sca": "oauth"}}), *cassette(tmp_path, CREATED)]
     result = created(Client(an_engine(layers=layers)), "payment")
     assert (result["approach"], result["next"]) == ("REDIRECT", ["scaOAuth"])

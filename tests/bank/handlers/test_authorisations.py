@@ -593,9 +593,10 @@ def test_many_at_once(stage: Stage) -> None:
 @pytest.fixture
 def habits(tmp_path: Path) -> Client:
     options = "family: payment, sca: embedded, expires_after: 60, decides_after: null, confirmation: false"
+    habits = "encrypted_passwords: true, approaches: [oauth, embedded]"
     (tmp_path / "habits.yaml").write_text(
         "cassette: 1\nrules: [{id: habits, match: {operation: start-payment-authorisation}, "
-        f"handler: authorisations.start, with: {{{options}, encrypted_passwords: true, oauth: true}}}}]\n"
+        f"handler: authorisations.start, with: {{{options}, {habits}}}}}]\n"
     )
     return Client(speaking("berlin-group-1.3", tmp_path))
 
@@ -621,4 +622,4 @@ def test_an_encrypted_password_is_taken_for_right(habits: Client) -> None:
 def test_a_bank_with_oauth_names_its_link(habits: Client) -> None:
     links = begun(habits, "oskar", **{"TPP-Redirect-Preferred": "true"}).json()["_links"]
     assert links.keys() == {"scaOAuth", "scaStatus"}
-    assert "/sca/payments?payment_id=" in links["scaOAuth"]["href"]
+    assert links["scaOAuth"]["href"].endswith("/.well-known/oauth-authorization-server")

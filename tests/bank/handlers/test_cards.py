@@ -8,6 +8,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.berlin_group import needs_openapi, validate
 from tests.support.engine_client import Client, an_engine, bundled_engine
+from xs2a_sandbox.config import RealBank
 
 ((CARD, KEPT),) = facts.testdata()["cardAccounts"].items()
 LINKED = KEPT["linkedAccount"]
@@ -207,7 +208,7 @@ def test_answers_have_the_shape_of_the_framework(client: Client, consent: str, p
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_consent_is_used_up_where_frequency_is_checked(path: str, consent: str) -> None:
-    client = Client(an_engine(checks=["frequency"]))
+    client = Client(an_engine(real=RealBank(checks=("frequency",))))
     limit = client.get(f"/v1/consents/{consent}").json()["frequencyPerDay"]
     target, alone = f"/v1/card-accounts{path}", {"PSU-IP-Address": None}
     statuses = [client.get(target, consent=consent, headers=alone).status for _ in range(limit + 1)]

@@ -9,7 +9,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine, cassette
 from tests.support.rehearsal import APART, ONE, OWN, Stage, Thing, a_stage
-from xs2a_sandbox.bank.handlers.bookings import movements
+from xs2a_sandbox.bank.domain.bookings import movements
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.clock import Clock

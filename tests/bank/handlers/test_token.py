@@ -9,10 +9,13 @@ from urllib.parse import quote_plus, urlencode
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Answer, Client, an_engine, bundled_engine
+from tests.support.engine_client import Answer, Client, an_engine, bundled_engine, speaking
+from tests.support.visitor import transaction
 from xs2a_sandbox.bank import testdata
+from xs2a_sandbox.bank.handlers.token import challenge_of
 from xs2a_sandbox.clock import Clock, read_time
 from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.state.session import keep_clock
 
 ((ID, KEPT),) = facts.testdata()["clients"].items()
 SECRET = KEPT["secret"]
@@ -120,6 +123,61 @@ def test_a_token_lasts_as_long_when_the_clocks_change() -> None:
     assert kept is not None
     assert datetime.fromisoformat(kept["expires"]) - begins == timedelta(seconds=599)
     assert kept["expires"] == "2026-10-25T02:04:59+01:00"
+
+
+# -- by a code (all the rest of it: tests/contract/berlin_group/test_oauth.py)
+
+
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+BACK = "https://tpp.example/back"
+
+
+def by_code(client: Client, at: str, given_to: str = ID) -> Answer:
+    """The exchange of a code that ends at noon, at a time of the bank's clock."""
+    members = {"client": given_to, "scope": "AIS:1", "authorisation": "2", "redirectUri": BACK}
+    noon = "2026-03-01T12:00:00+01:00"
+    state = transaction(client)
+    state.put("authorisationCodes", "abc", {**members, "challenge": challenge_of(VERIFIER), "expires": noon})
+    keep_clock(state, Clock(frozen=read_time(at)))
+    assert state.commit()
+    form = (("grant_type", "authorization_code"), ("code", "abc"), ("redirect_uri", BACK), ("code_verifier", VERIFIER))
+    return ask(client, form, basic())
+
+
+@pytest.fixture
+def by_oauth() -> Client:
+    return Client(speaking("berlin-group-1.3"))
+
+
+def refused_by_oauth(answer: Answer) -> str:
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_grant")
+    return str(answer.json()["error_description"])
+
+
+def test_a_code_is_good_until_it_expires_by_the_clock(by_oauth: Client) -> None:
+    assert by_code(by_oauth, "2026-03-01T11:59:59+01:00").status == 200
+
+
+def test_a_code_that_has_expired_is_good_for_nothing(by_oauth: Client) -> None:
+    assert refused_by_oauth(by_code(by_oauth, "2026-03-01T12:00:00+01:00")) == "the code has expired"
+
+
+def test_a_code_is_for_the_client_that_it_was_given_to(by_oauth: Client) -> None:
+    assert "another client" in refused_by_oauth(by_code(by_oauth, "2026-03-01T11:00:00+01:00", given_to="other"))
+
+
+def test_tokens_of_a_code_are_kept_with_client_scope_authorisation_and_end(by_oauth: Client) -> None:
+    given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
+    common = {"client": ID, "scope": "AIS:1", "authorisation": "2"}
+    state = transaction(by_oauth)
+    ends = {"tokens": "2026-03-01T11:09:59+01:00", "refreshTokens": "2026-05-30T12:00:00+02:00"}
+    for collection, name in (("tokens", "access_token"), ("refreshTokens", "refresh_token")):
+        assert state.all(collection) == {given[name]: {**common, "expires": ends[collection]}}
+
+
+def test_the_challenge_of_the_rfc() -> None:
+    """RFC 7636, appendix B."""
+    assert challenge_of(VERIFIER) == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 @pytest.mark.parametrize(

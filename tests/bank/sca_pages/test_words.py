@@ -10,9 +10,9 @@ from tests.support.visitor import a_consent, a_payment
 from tests.support.writing import write
 from xs2a_sandbox.bank.sca_pages.words import preferred, words
 from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette.dialect.sca_pages import bundled_pages
 from xs2a_sandbox.cassette.model import ScaPages
 from xs2a_sandbox.cassette.reader import cassette_schema
-from xs2a_sandbox.cassette.sca_pages import bundled_pages
 
 DIALECT = bundled("cassettes") / "xs2a-1.84"
 TWO = ["AT459880000010204711", "AT449880000010204729"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from xs2a_sandbox.cassette.expressions import RESULT_ROOTS, compile_value, render
+from xs2a_sandbox.cassette.evaluation.expressions import RESULT_ROOTS, compile_value, render
 from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual
 
 USUAL = Usual(

@@ -7,7 +7,7 @@ from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled, dialects
-from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.recording.learning.by_effects import by_effects
 from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges

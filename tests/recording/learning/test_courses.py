@@ -4,7 +4,7 @@ import pytest
 
 from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
-from xs2a_sandbox.bank.handlers.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.learning.courses import Courses, courses
 from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges

@@ -7,7 +7,7 @@ from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 

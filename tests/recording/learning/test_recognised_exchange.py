@@ -6,7 +6,7 @@ from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import layers
+from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 

@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 from uuid import NAMESPACE_URL, uuid5
 
-from xs2a_sandbox.bank.handlers import bookings, signing, statements
-from xs2a_sandbox.bank.handlers.access import LISTS, may
+from xs2a_sandbox.bank.domain import bookings, signing
+from xs2a_sandbox.bank.domain.access import LISTS, may
+from xs2a_sandbox.bank.formats import statements
+from xs2a_sandbox.bank.formats.statements import JSON
 from xs2a_sandbox.bank.handlers.consents import reference, registered, status_of
-from xs2a_sandbox.bank.handlers.statements import JSON
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Deeds, Option, deeds, handler, places
+from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -45,7 +45,6 @@ RIGHTS = {
         "and an account by itself only if the consent is for more than the list.",
         {"type": "boolean"},
         default=False,
-        deeds=deeds("", "access-missing"),
     ),
     "one_off": Option(
         "A consent that is not recurring lets each address be read once; then it has expired.",
@@ -64,8 +63,6 @@ HOLDS = Option(
     {"enum": ["pending", "booked"]},
     default="pending",
 )
-RIGHTS_OF_LIST = {**RIGHTS, "rights": replace(RIGHTS["rights"], deeds=Deeds())}
-"""The same option of a list, which raises nothing: it leaves out what may not be seen."""
 IDENTIFIED_BY = {
     "identified_by": Option(
         "What an account is called in paths, and in `resourceId`: its IBAN, or the `resourceId` of the test data, else "
@@ -124,7 +121,7 @@ def shown_lists(*names: str) -> Option:
     reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="accounts",
-    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS_OF_LIST},
+    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
 )
 def list_accounts(call: Call) -> dict[str, Any]:
     """The accounts that the consent covers."""
@@ -134,7 +131,7 @@ def list_accounts(call: Call) -> dict[str, Any]:
             _record(call, consent, iban, account, f"{call.self_path}/{_id(call, iban, account)}")
             for iban in consent["accounts"]
             if (account := call.state.get("accounts", iban)) is not None
-            and granted(call, consent, "list", {"iban": iban, **account})
+            and granted(call, consent, "list", {"iban": iban, **account}, needed=True)
         ]
     }
 
@@ -142,7 +139,7 @@ def list_accounts(call: Call) -> dict[str, Any]:
 @handler(
     "accounts.read",
     reads=f"{CONSENT_READS} query.withBalance where.account-id",
-    raises=f"{UNUSABLE} resource-not-covered",
+    raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="account",
     options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
 )
@@ -155,7 +152,7 @@ def read(call: Call) -> dict[str, Any]:
 @handler(
     "accounts.balances",
     reads=f"{CONSENT_READS} where.account-id",
-    raises=f"{UNUSABLE} resource-not-covered",
+    raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="account balances",
     options=IDENTIFIED_BY | RIGHTS,
 )
@@ -168,7 +165,7 @@ def balances(call: Call) -> dict[str, Any]:
 @handler(
     "accounts.transactions",
     reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
-    raises=f"{UNUSABLE} period-invalid resource-not-covered",
+    raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
     returns="iban account self next pages pages.first pages.previous pages.next pages.last booked pending information "
     "balances statement media",
     options={
@@ -214,7 +211,7 @@ def transactions(call: Call) -> dict[str, Any]:
 @handler(
     "accounts.transaction",
     reads=f"{CONSENT_READS} where.account-id where.transactionId",
-    raises=f"{UNUSABLE} resource-not-covered",
+    raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="transaction",
     options=IDENTIFIED_BY | RIGHTS,
 )
@@ -229,7 +226,7 @@ def transaction(call: Call) -> dict[str, Any]:
     raise BankError("resource-not-covered", id=id)
 
 
-def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, list[Document] | None]:
+def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, Sequence[Document] | None]:
     """The lists that the request's bookingStatus shows, of the days that it names; null for the others.
 
     Entries without a booking date are not booked yet and always shown. Raises BankError.
@@ -245,10 +242,10 @@ def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, li
     def is_shown(day: str | None) -> bool:
         return day is None or ((not since or since <= day) and (not until or day <= until))  # ISO: compares as text
 
-    return {
-        name: [one for one in listed if is_shown(one.get("bookingDate"))] if name in shown else None
-        for name, listed in entries.items()
-    }
+    def of_those_days(listed: Sequence[Document]) -> Sequence[Document]:
+        return [one for one in listed if is_shown(one.get("bookingDate"))] if since or until else listed
+
+    return {name: of_those_days(listed) if name in shown else None for name, listed in entries.items()}
 
 
 def _newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
@@ -283,7 +280,7 @@ def _page_size(call: Call) -> int | None:
     return size
 
 
-def _page(call: Call, entries: list[Document], size: int) -> tuple[list[Document], dict[str, str | None]]:
+def _page(call: Call, entries: Sequence[Document], size: int) -> tuple[Sequence[Document], dict[str, str | None]]:
     """The page that is asked for, the first is 1, and the addresses of others. There is nothing after the last."""
     index = _index(call)
     number, last = _whole_number(call, index), max(-(-len(entries) // size), 1)
@@ -313,10 +310,16 @@ def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Documen
     """All lists of the account, what this session's payments have added first."""
     kept = account.get("transactions", {})
     moved = bookings.movements(call, iban, account)
+
+    def after(added: list[Document], name: str) -> list[Document]:
+        # Not copied without need: an account may have a hundred thousand, of which a page is asked for.
+        listed: list[Document] = kept.get(name, [])
+        return [*added, *listed] if added else listed
+
     return {
-        "booked": [m.record for m in moved if not m.pending] + list(kept.get("booked", ())),
-        "pending": [m.record for m in moved if m.pending] + list(kept.get("pending", ())),
-        "information": list(kept.get("information", ())),
+        "booked": after([m.record for m in moved if not m.pending], "booked"),
+        "pending": after([m.record for m in moved if m.pending], "pending"),
+        "information": after([], "information"),
     }
 
 
@@ -334,10 +337,9 @@ def usable_consent(call: Call, counts: bool = True) -> Document:
         raise BankError("consent-expired", id=consent_id)
     if status != "valid":
         raise BankError("consent-invalid", id=consent_id, status=status)
-    is_counted = "frequency" in call.checks or call.options.get("frequency")
-    if counts and is_counted and not call.headers.get("psu-ip-address"):
+    if counts and call.judges("frequency") and not call.headers.get("psu-ip-address"):
         _count(call, consent_id, consent["frequencyPerDay"])
-    if counts and call.options["one_off"] and not consent["recurringIndicator"]:
+    if counts and call.judges("one-off") and not consent["recurringIndicator"]:
         _use_up(call, consent_id)
     return consent
 
@@ -346,14 +348,22 @@ def _use_up(call: Call, consent_id: str) -> None:
     """Notes that the address was read. Raises BankError where it was before, which is the end of the consent."""
     key = f"{consent_id.lower()} once {call.self_path}"
     if call.state.get("accesses", key):
-        signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), "used, not recurring")
-        raise BankError("consent-expired", keep=True, id=consent_id)
+        if call.refuses("one-off"):
+            signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), "used, not recurring")
+        call.object("one-off", BankError("consent-expired", keep=True, id=consent_id))
     call.state.put("accesses", key, {"day": call.clock.today().isoformat(), "count": 1})
 
 
-def granted(call: Call, consent: Document, right: str, account: Mapping[str, Any]) -> bool:
-    """Tells if the consent gives the right on the account, or nobody looks at its rights."""
-    return not call.options["rights"] or may(consent, right, account)
+def granted(call: Call, consent: Document, right: str, account: Mapping[str, Any], *, needed: bool = False) -> bool:
+    """Tells if the consent gives the right on the account, or nobody looks at its rights.
+
+    Where that would only be warned of, the lack of a right that the TPP `needed` is.
+    """
+    if not call.judges("rights") or may(consent, right, account):
+        return True
+    if needed and not call.refuses("rights"):
+        call.object("rights", _missing(call, right, account["iban"]))
+    return not call.refuses("rights")
 
 
 def _count(call: Call, consent_id: str, limit: int) -> None:
@@ -362,7 +372,7 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
     last = call.state.get("accesses", key)
     count = last["count"] if last and last["day"] == today else 0
     if count >= limit:
-        raise BankError("access-exceeded", id=consent_id, limit=limit)
+        call.object("frequency", BankError("access-exceeded", id=consent_id, limit=limit))
     call.state.put("accesses", key, {"day": today, "count": count + 1})
 
 
@@ -379,8 +389,12 @@ def _covered(call: Call, right: str, counts: bool = True) -> tuple[Document, str
 
 def check_right(call: Call, consent: Document, right: str, account: Mapping[str, Any], id: str) -> None:
     """Raises BankError `access-missing`."""
-    if not granted(call, consent, right, account):
-        raise BankError("access-missing", id=call.headers.get("consent-id"), right=right, account=id)
+    if call.judges("rights") and not may(consent, right, account):
+        call.object("rights", _missing(call, right, id))
+
+
+def _missing(call: Call, right: str, account: str) -> BankError:
+    return BankError("access-missing", id=call.headers.get("consent-id"), right=right, account=account)
 
 
 def _id(call: Call, iban: str, account: Document) -> str:
@@ -395,7 +409,9 @@ def _balances(call: Call, iban: str, account: Document) -> list[Document]:
 
 
 def _asked_balances(call: Call, consent: Document, iban: str, account: Document) -> list[Document] | None:
-    if call.query.get("withBalance") != "true" or not granted(call, consent, "balances", {"iban": iban, **account}):
+    if call.query.get("withBalance") != "true":
+        return None
+    if not granted(call, consent, "balances", {"iban": iban, **account}, needed=True):
         return None
     return _balances(call, iban, account)
 
@@ -428,9 +444,10 @@ def _owner(call: Call, account: Mapping[str, Any]) -> str | None:
 def linked(call: Call, path: str, consent: Document, account: Mapping[str, Any]) -> dict[str, Any]:
     """The links of an account or card account that can be followed, in their container."""
     links = call.options["links"]
+    # A dialect that does not look at rights itself has all of its links in its schema.
     followed = {
         name: {"href": path + suffix}
         for name, suffix in links["members"].items()
-        if suffix.removeprefix("/") not in LISTS or granted(call, consent, suffix.removeprefix("/"), account)
+        if not call.options["rights"] or suffix[1:] not in LISTS or may(consent, suffix[1:], account)
     }
     return {links["container"]: followed}

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from xs2a_sandbox.bank.domain.lifecycle import NONE, REMOVED, Machine
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, fail, move, status_of, succeed
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
     BEGINNING,
@@ -13,10 +15,9 @@ from xs2a_sandbox.bank.handlers.approaches import (
     options_of,
     result,
 )
-from xs2a_sandbox.bank.handlers.lifecycle import NONE, REMOVED, Machine
-from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family, fail, move, status_of, succeed
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Handler, Option, action, deeds
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -57,7 +58,7 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
 )
 def begin_authorisation(call: Call) -> dict[str, Any] | None:
     """A new authorisation of a consent, payment, cancellation or basket that is in the state."""
-    family, id = FAMILIES[call.options["family"]], call.options["id"].lower()
+    family, id = FAMILIES[call.options["family"]], as_kept(call.options["id"])
     _resource(call, family, id)
     if lacking := sorted(APPROACH_OPTIONS.keys() - options_of(call, family).keys()):
         text = f"no operation starts the authorisation of a {family.name}: say {', '.join(lacking)} under `with`"
@@ -94,7 +95,7 @@ def fail_authorisation(call: Call) -> dict[str, Any]:
 
 def _mover(family: Family) -> Handler:
     def run(call: Call) -> dict[str, Any]:
-        id = call.options["id"].lower()
+        id = as_kept(call.options["id"])
         resource = _resource(call, family, id)
         if not move(call, family, id, call.options["event"]):
             raise BankError("status-invalid", id=id, status=status_of(family, resource))
@@ -137,7 +138,7 @@ def _resource(call: Call, family: Family, id: str) -> Document:
 
 
 def _authorisation(call: Call) -> tuple[str, Document]:
-    id = call.options["id"].lower()
+    id = as_kept(call.options["id"])
     authorisation = call.state.get(AUTHORISATIONS, id)
     if authorisation is None:
         raise BankError("authorisation-unknown", id=id)

@@ -1,11 +1,12 @@
-"""How an authorisation begins, and by which approach: redirect, embedded or decoupled."""
+"""How an authorisation begins, and by which approach: redirect, OAuth, embedded or decoupled."""
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.lifecycle import NONE, SCA
-from xs2a_sandbox.bank.handlers.signing import (
+from xs2a_sandbox.bank.domain.lifecycle import NONE, SCA
+from xs2a_sandbox.bank.domain.signing import (
     AUTHORISATIONS,
     FAMILIES,
     Family,
@@ -14,13 +15,16 @@ from xs2a_sandbox.bank.handlers.signing import (
     moved,
     needed,
 )
+from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-REDIRECT, EMBEDDED, DECOUPLED = "redirect", "embedded", "decoupled"
-APPROACHES = (REDIRECT, EMBEDDED, DECOUPLED)
+REDIRECT, EMBEDDED, DECOUPLED, OAUTH = "redirect", "embedded", "decoupled", "oauth"
+APPROACHES = (REDIRECT, EMBEDDED, DECOUPLED, OAUTH)
+ON_PAGES = (REDIRECT, OAUTH)
+"""The approaches that send the customer to the bank's pages."""
 
 
 APPROACH_OPTIONS = {
@@ -69,11 +73,12 @@ HABITS = {
         shared=True,
         default=False,
     ),
-    "oauth": Option(
-        "Customers are redirected to the authorisation server: the step is `scaOAuth` instead of `scaRedirect`.",
-        {"type": "boolean"},
+    "authorisation_ids": replace(form("authorisations"), shared=True),
+    "code_expires_after": Option(
+        "By OAuth: seconds until the code that a customer brings back can no longer be exchanged for a token.",
+        {"type": "integer", "minimum": 0},
         shared=True,
-        default=False,
+        default=60,
     ),
 }
 """Options of the operation that starts an authorisation, which count for all that happens to it."""
@@ -143,9 +148,9 @@ def begun_apart(call: Call, family: Family, id: str) -> dict[str, Any]:
     start = "startAuthorisation"
     if approach == EMBEDDED and psu:
         start += "WithPsuAuthentication"
-    elif approach != REDIRECT and not psu:
+    elif approach not in ON_PAGES and not psu:
         start += "WithPsuIdentification"
-    return {"approach": approach.upper(), "next": [start]}
+    return {"approach": told(approach), "next": [start]}
 
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
@@ -177,7 +182,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         call.state.delete(AUTHORISATIONS, other)  # it must not run out, and take the resource with it
     if authorisation["ok"] is None:
         authorisation["ok"], authorisation["nok"] = resource.get("redirectUri"), resource.get("nokRedirectUri")
-    authorisation_id = call.new_id()
+    authorisation_id = new_id(call, AUTHORISATIONS, options, "authorisation_ids")
     call.state.put(AUTHORISATIONS, authorisation_id, authorisation)
     call.state.put(family.collection, id, {**resource, family.listed: [*kept, authorisation_id]})
     if approach == DECOUPLED and psu:
@@ -201,7 +206,7 @@ def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] |
     decoupled = call.headers.get("tpp-decoupled-preferred", "").lower()
     approach: str = options["sca"]
     if redirect == "true" and decoupled != "true":
-        approach = REDIRECT
+        approach = approach if approach in ON_PAGES else REDIRECT
     elif decoupled == "true" and redirect != "true":
         approach = DECOUPLED
     elif redirect == "false":
@@ -210,9 +215,14 @@ def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] |
 
 
 def offered(psu: Mapping[str, Any] | None, approach: str, options: Mapping[str, Any]) -> str:
-    """The approach, if bank and customer can do it, else the first that both can, or the bank's first."""
+    """The approach, if bank and customer can do it, else the first that both can, or the bank's first.
+
+    OAuth is a redirect as well.
+    """
     ours = options.get("approaches", HABITS["approaches"].default)
     able = [one for one in (psu or {}).get("approaches") or ours if one in ours] or ours
+    if approach == REDIRECT and approach not in able and OAUTH in able:
+        return OAUTH
     return approach if approach in able else str(able[0])
 
 
@@ -255,9 +265,9 @@ def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str,
     return {
         "authorisationId": id,
         "scaStatus": status,
-        "approach": approach.upper(),
+        "approach": told(approach),
         "self": path,
-        "page": _page(call, authorisation),
+        "page": page_of(call, authorisation),
         "redirectUri": authorisation["ok"],
         "scaMethods": methods if status == "psuAuthenticated" else None,
         "chosenScaMethod": next((one for one in methods if one["authenticationMethodId"] == method), None)
@@ -267,7 +277,13 @@ def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str,
     }
 
 
-def _page(call: Call, authorisation: Mapping[str, Any]) -> str:
+def told(approach: str) -> str:
+    """The approach as the TPP is told of it: OAuth counts as redirect."""
+    return (REDIRECT if approach == OAUTH else approach).upper()
+
+
+def page_of(call: Call, authorisation: Mapping[str, Any]) -> str:
+    """The address of the customer's page, relative to the session's /sca/."""
     family, id = FAMILIES[authorisation["family"]], authorisation["resource"]
     resource = call.state.get(family.collection, id) or {}
     kind: dict[str, Any] = {name: resource[name] for name in ("service", "product") if name in resource}
@@ -279,8 +295,8 @@ def _next(call: Call, authorisation: Mapping[str, Any]) -> list[str]:
     status, approach = authorisation["scaStatus"], authorisation["approach"]
     if status == "unconfirmed":
         return ["confirmation"]
-    if approach == REDIRECT and status in ("received", "psuIdentified", "started"):
-        return ["scaOAuth" if habit(call, authorisation, "oauth") else "scaRedirect"]
+    if approach in ON_PAGES and status in ("received", "psuIdentified", "started"):
+        return ["scaOAuth" if approach == OAUTH else "scaRedirect"]
     return _NEXT.get((approach, status), [])
 
 

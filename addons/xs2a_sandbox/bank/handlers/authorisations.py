@@ -5,6 +5,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from xs2a_sandbox.bank.domain.lifecycle import SCA
+from xs2a_sandbox.bank.domain.signing import (
+    AUTHORISATIONS,
+    FAMILIES,
+    Family,
+    active_basket,
+    can_sign,
+    exempt,
+    fail,
+    holders,
+    moved,
+    needed,
+    status_of,
+    succeed,
+)
 from xs2a_sandbox.bank.handlers import baskets, consents, payments
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
@@ -24,23 +39,9 @@ from xs2a_sandbox.bank.handlers.approaches import (
     push,
     result,
 )
-from xs2a_sandbox.bank.handlers.lifecycle import SCA
-from xs2a_sandbox.bank.handlers.signing import (
-    AUTHORISATIONS,
-    FAMILIES,
-    Family,
-    active_basket,
-    can_sign,
-    exempt,
-    fail,
-    holders,
-    moved,
-    needed,
-    status_of,
-    succeed,
-)
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -272,12 +273,11 @@ def _addressed(call: Call) -> tuple[str, Document]:
     family = FAMILIES[call.options["family"]]
     _, resource = LOADERS[family.name](call)
     id = call.path["authorisationId"]
-    authorisation = (
-        call.state.get(AUTHORISATIONS, id.lower()) if id.lower() in resource.get(family.listed, ()) else None
-    )
+    kept = as_kept(id)
+    authorisation = call.state.get(AUTHORISATIONS, kept) if kept in resource.get(family.listed, ()) else None
     if authorisation is None:
         raise BankError("authorisation-unknown", id=id)
-    return id.lower(), authorisation
+    return kept, authorisation
 
 
 def _same(kept: str, sent: str) -> bool:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from xs2a_sandbox.bank.domain.signing import FAMILIES, active_basket, members, move, rest, status_of
 from xs2a_sandbox.bank.handlers.approaches import APART, begun_apart
 from xs2a_sandbox.bank.handlers.consents import redirects
-from xs2a_sandbox.bank.handlers.signing import FAMILIES, active_basket, members, move, rest, status_of
+from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, handler
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -19,7 +21,10 @@ _MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "c
     "headers.tpp-nok-redirect-uri headers.tpp-redirect-uri",
     raises="format-error member-unknown reference-status-invalid",
     returns="basketId transactionStatus self approach next",
-    options={"most": Option("How many members a basket may have.", {"type": "integer", "minimum": 1}, required=True)},
+    options={
+        "most": Option("How many members a basket may have.", {"type": "integer", "minimum": 1}, required=True),
+        "ids": form("baskets"),
+    },
 )
 def create(call: Call) -> dict[str, Any]:
     """A new basket of payments and consents that nobody has authorised yet; `next` is the link to start with."""
@@ -34,11 +39,11 @@ def create(call: Call) -> dict[str, Any]:
         raise BankError("format-error", expected=text)
     document: Document = {"sequence": call.next_number(), "transactionStatus": "RCVD"}
     for name, listed, family in _MEMBERS:
-        ids = [id.lower() for id in body.get(name) or ()]
+        ids = [as_kept(id) for id in body.get(name) or ()]
         for position, id in enumerate(ids):
             _check_member(call, family, id, ids[:position], f"/{name}/{position}")
         document[listed] = ids
-    id = call.new_id()
+    id = new_id(call, "baskets", call.options)
     call.state.put("baskets", id, document | redirects(call))
     for kind, member_id, member in members(call, document):
         rest(call, member)
@@ -70,10 +75,10 @@ def delete(call: Call) -> dict[str, Any]:
 
 def addressed(call: Call) -> tuple[str, Document]:
     id = call.path["basketId"]
-    basket = call.state.get("baskets", id.lower())
+    basket = call.state.get("baskets", as_kept(id))
     if basket is None:
         raise BankError("basket-unknown", id=id)
-    return id.lower(), basket
+    return as_kept(id), basket
 
 
 def _check_member(call: Call, family: str, id: str, before: list[str], pointer: str) -> None:

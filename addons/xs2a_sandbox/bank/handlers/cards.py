@@ -7,7 +7,6 @@ from xs2a_sandbox.bank.handlers.accounts import (
     LINKS,
     MEMBERS,
     RIGHTS,
-    RIGHTS_OF_LIST,
     UNUSABLE,
     check_right,
     granted,
@@ -30,7 +29,7 @@ _SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccou
     reads=f"{CONSENT_READS} query.withBalance",
     raises=UNUSABLE,
     returns="cardAccounts",
-    options={"links": LINKS, **MEMBERS, **RIGHTS_OF_LIST},
+    options={"links": LINKS, **MEMBERS, **RIGHTS},
 )
 def list_cards(call: Call) -> dict[str, Any]:
     """The card accounts that are paid from accounts of the consent."""
@@ -39,7 +38,8 @@ def list_cards(call: Call) -> dict[str, Any]:
         "cardAccounts": [
             _record(call, consent, id, card, f"{call.self_path}/{id}")
             for id, card in call.state.all("cardAccounts").items()
-            if card["linkedAccount"] in consent["accounts"] and granted(call, consent, "list", _referable(card))
+            if card["linkedAccount"] in consent["accounts"]
+            and granted(call, consent, "list", _referable(card), needed=True)
         ]
     }
 
@@ -47,7 +47,7 @@ def list_cards(call: Call) -> dict[str, Any]:
 @handler(
     "cards.read",
     reads=f"{CONSENT_READS} query.withBalance where.account-id",
-    raises=f"{UNUSABLE} resource-not-covered",
+    raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="cardAccount",
     options={"links": LINKS, **MEMBERS, **RIGHTS},
 )
@@ -60,7 +60,7 @@ def read(call: Call) -> dict[str, Any]:
 @handler(
     "cards.balances",
     reads=f"{CONSENT_READS} where.account-id",
-    raises=f"{UNUSABLE} resource-not-covered",
+    raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="cardAccount debitAccounting balances",
     options=RIGHTS,
 )
@@ -73,7 +73,7 @@ def balances(call: Call) -> dict[str, Any]:
 @handler(
     "cards.transactions",
     reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
-    raises=f"{UNUSABLE} period-invalid resource-not-covered",
+    raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
     returns="cardAccount debitAccounting self booked pending balances",
     options={"lists": shown_lists("booked", "pending"), **RIGHTS},
 )
@@ -104,8 +104,9 @@ def _referable(card: Document) -> dict[str, Any]:
 
 
 def _asked_balances(call: Call, consent: Document, card: Document) -> Any:
-    allowed = call.query.get("withBalance") == "true" and granted(call, consent, "balances", _referable(card))
-    return card["balances"] if allowed else None
+    if call.query.get("withBalance") != "true":
+        return None
+    return card["balances"] if granted(call, consent, "balances", _referable(card), needed=True) else None
 
 
 def _referred(card: Document) -> dict[str, Any]:

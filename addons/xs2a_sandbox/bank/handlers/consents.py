@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from xs2a_sandbox.bank.handlers import signing
-from xs2a_sandbox.bank.handlers.access import IDENTIFIERS, KINDS, LISTS, NAMED, kind_of, references
+from xs2a_sandbox.bank.domain import signing
+from xs2a_sandbox.bank.domain.access import IDENTIFIERS, KINDS, LISTS, NAMED, kind_of, listed, references
+from xs2a_sandbox.bank.domain.lifecycle import CONSENT
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
     BEGUN,
@@ -14,16 +16,15 @@ from xs2a_sandbox.bank.handlers.approaches import (
     WITH_RESOURCE,
     begun,
 )
-from xs2a_sandbox.bank.handlers.lifecycle import CONSENT
-from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES
+from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.clock import beginning
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 _LISTS = ("balances", "transactions")
-_MEMBERS = (*IDENTIFIERS, "currency")
 
 
 _STATUS = {"enum": ["received", "valid"]}
@@ -60,6 +61,7 @@ _STATUS = {"enum": ["received", "valid"]}
         "reuse": Option(
             "A single preconfigured account answers with its preconfigured consent.", {"type": "boolean"}, default=False
         ),
+        "ids": form("consents"),
         **WHETHER_APART,
         **APPROACH_OPTIONS,
     },
@@ -74,10 +76,11 @@ def create(call: Call) -> dict[str, Any]:
     kinds = call.options.get("kinds")
     kind, ibans, kept = _documented(call, access) if kinds is None else _offered(call, access, kinds)
     status = call.options["status"]["named" if kind == NAMED else "all"]
-    if call.options["reuse"] and kind == NAMED and (id := _preconfigured(call, ibans)):
+    reuses = call.options["reuse"] and not call.checks.strict
+    if reuses and kind == NAMED and (id := _preconfigured(call, ibans)):
         _restore(call, id)
         return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}", **NOTHING_BEGUN}
-    id = call.new_id()
+    id = new_id(call, "consents", call.options)
     path = f"{call.self_path}/{id}"
     document = {
         "sequence": call.next_number(),
@@ -185,8 +188,8 @@ def redirects(call: Call) -> dict[str, str | None]:
 
 
 def registered(call: Call, id: str) -> tuple[str, Document]:
-    """The consent, and its id as it is kept: UUIDs compare without case."""
-    kept = id.lower()
+    """The consent, and its id as it is kept."""
+    kept = as_kept(id)
     consent = call.state.get("consents", kept)
     if consent is None:
         raise BankError("consent-unknown", id=id)
@@ -208,11 +211,6 @@ def reference(call: Call, iban: str) -> dict[str, Any]:
     """An account as it is referred to (spec 2.2)."""
     account = call.state.get("accounts", iban)
     return {"iban": iban, "currency": account["currency"] if account else None}
-
-
-def listed(reference: Mapping[str, Any]) -> dict[str, Any]:
-    """A reference as it was sent, without members that have no value or that references do not have."""
-    return {name: reference[name] for name in _MEMBERS if reference.get(name)}
 
 
 def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:

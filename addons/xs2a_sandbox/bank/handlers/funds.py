@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.bookings import available, converted
+from xs2a_sandbox.bank.domain.bookings import available, converted
 from xs2a_sandbox.bank.handlers.consents import held_account, registered
 from xs2a_sandbox.bank.handlers.payments import money
 from xs2a_sandbox.cassette import Call

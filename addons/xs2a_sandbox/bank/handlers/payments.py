@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.handlers import pain_001
+from xs2a_sandbox.bank.domain.access import listed
+from xs2a_sandbox.bank.domain.bookings import available, converted
+from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
+from xs2a_sandbox.bank.domain.schedule import T2
+from xs2a_sandbox.bank.domain.signing import FAMILIES
+from xs2a_sandbox.bank.formats import pain_001
 from xs2a_sandbox.bank.handlers.approaches import (
     APART,
     APPROACH_OPTIONS,
@@ -14,13 +19,11 @@ from xs2a_sandbox.bank.handlers.approaches import (
     begun,
     begun_apart,
 )
-from xs2a_sandbox.bank.handlers.bookings import available, converted
-from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, listed, redirects
-from xs2a_sandbox.bank.handlers.lifecycle import EXECUTED, PAYMENT
-from xs2a_sandbox.bank.handlers.schedule import T2
-from xs2a_sandbox.bank.handlers.signing import FAMILIES
+from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, redirects
+from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -110,6 +113,7 @@ _OURS = frozenset(
             {"enum": ["any", T2]},
             default="any",
         ),
+        "ids": form("payments"),
         **WHETHER_APART,
         **APPROACH_OPTIONS,
     },
@@ -123,7 +127,7 @@ def initiate(call: Call) -> dict[str, Any]:
     for pointer, creditor in _creditors(body, bulk):
         check_currency(call, creditor, pointer)
     _check_dates(call, body)
-    id = call.new_id()
+    id = new_id(call, "payments", call.options)
     document = {
         "sequence": call.next_number(),
         "service": service,
@@ -214,10 +218,10 @@ def _kind(call: Call) -> tuple[str, str]:
 def addressed(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
     id = call.path["paymentId"]
-    payment = call.state.get("payments", id.lower())
+    payment = call.state.get("payments", as_kept(id))
     if payment is None or (payment["service"], payment["product"]) != _kind(call):
         raise BankError("payment-unknown", id=id)
-    return id.lower(), payment
+    return as_kept(id), payment
 
 
 def _check_dates(call: Call, body: Mapping[str, Any]) -> None:

@@ -1,19 +1,23 @@
-"""Access tokens for clients of the test data (RFC 6749, sections 2.3.1 and 4.4; RFC 8705, section 2)."""
+"""Access tokens for clients of the test data (RFC 6749; PKCE: RFC 7636; by certificate: RFC 8705, section 2)."""
 
 import base64
 import binascii
+import hashlib
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
+from xs2a_sandbox.bank.handlers.approaches import habit
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option, handler
+from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.state import Document
 
-TOKENS = "tokens"
-GRANT = "client_credentials"
+TOKENS, REFRESH_TOKENS, CODES = "tokens", "refreshTokens", "authorisationCodes"
+BY_CLIENT, BY_CODE, BY_REFRESHING = "client_credentials", "authorization_code", "refresh_token"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 Credentials = tuple[str, tuple[str, ...] | None]
@@ -24,27 +28,104 @@ Credentials = tuple[str, tuple[str, ...] | None]
     "token.issue",
     reads="body/client_id body/client_secret body/grant_type headers.authorization headers.content-type",
     raises="grant-unsupported token-client-unknown token-request-invalid",
-    returns="token expires_in",
+    returns="token expires_in refresh_token scope",
     options={
-        "expires_in": Option("Seconds that a token is good for.", {"type": "integer", "minimum": 0}, required=True)
+        "expires_in": Option("Seconds that a token is good for.", {"type": "integer", "minimum": 0}, required=True),
+        "grants": Option(
+            "The grants that there are; by default `client_credentials` alone.",
+            {"type": "array", "minItems": 1, "items": {"enum": [BY_CLIENT, BY_CODE, BY_REFRESHING]}},
+            deeds=deeds(
+                "body/code body/code_verifier body/redirect_uri body/refresh_token body/scope",
+                "grant-invalid scope-invalid",
+            ),
+        ),
+        "refresh_expires_in": Option(
+            "Seconds that a refresh token is good for.", {"type": "integer", "minimum": 0}, default=7776000
+        ),
     },
 )
 def issue(call: Call) -> dict[str, Any]:
-    """A token, which is kept with its client and when it expires."""
-    form = _form(call)
-    if "grant_type" not in form:
-        raise BankError("token-request-invalid", expected="grant_type is required")
-    if form["grant_type"] != GRANT:
-        raise BankError("grant-unsupported", offered=GRANT)
-    id, meant = _credentials(call, form)
-    client = call.state.get("clients", id)
-    if client is None or (meant is not None and not any(_same(client["secret"], secret) for secret in meant)):
-        raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
-    token = secrets.token_urlsafe(32)
+    """A token, which is kept with its client, its scope and when it expires."""
+    form, grants = _form(call), call.options.get("grants") or [BY_CLIENT]
+    grant = _required(form, "grant_type")
+    if grant not in grants:
+        raise BankError("grant-unsupported", offered=", ".join(grants))
+    client = _client(call, form)
+    if grant == BY_CODE:
+        return _exchanged(call, form, client, refreshable=BY_REFRESHING in grants)
+    if grant == BY_REFRESHING:
+        return _refreshed(call, form, client)
+    token = _keep(call, TOKENS, call.options["expires_in"], {"client": client})
+    return _given(call, token)
+
+
+def new_code(call: Call, id: str, authorisation: Mapping[str, Any]) -> str:
+    """The code for the token that a customer's authorisation is worth, kept with what the app has to show for it."""
+    members = {**authorisation["oauth"], "authorisation": id}
+    return _keep(call, CODES, habit(call, authorisation, "code_expires_after"), members)
+
+
+def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable: bool) -> dict[str, Any]:
+    """The tokens for a code, once: who brings it a second time ends them (RFC 6749, 4.1.2)."""
+    code, uri, verifier = (_required(form, name) for name in ("code", "redirect_uri", "code_verifier"))
+    kept = _own(call, CODES, code, client, "code")
+    if given := kept.get("given"):
+        call.state.delete(TOKENS, given[0])
+        for refresh_token in given[1:]:
+            call.state.delete(REFRESH_TOKENS, refresh_token)
+        raise BankError("grant-invalid", keep=True, expected="the code has been used; its tokens have ended")
+    if uri != kept["redirectUri"]:
+        raise BankError("grant-invalid", expected="the redirect_uri is not that of the authorization request")
+    if not _same(kept["challenge"], challenge_of(verifier)):
+        raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
+    members = {name: kept[name] for name in ("client", "scope", "authorisation")}
+    given = [_keep(call, TOKENS, call.options["expires_in"], members)]
+    if refreshable:
+        given.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
+    call.state.put(CODES, code, {**kept, "given": given})
+    return _given(call, *given, scope=kept["scope"])
+
+
+def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, Any]:
+    """A new token; the refresh token stays as good as it was."""
+    kept = _own(call, REFRESH_TOKENS, _required(form, "refresh_token"), client, "refresh_token")
+    if form.get("scope", kept["scope"]) != kept["scope"]:
+        raise BankError("scope-invalid", expected=f"the refresh_token is for {kept['scope']}")
+    members = {name: kept[name] for name in ("client", "scope", "authorisation")}
+    return _given(call, _keep(call, TOKENS, call.options["expires_in"], members), scope=kept["scope"])
+
+
+def _given(call: Call, token: str, refresh_token: str | None = None, *, scope: str | None = None) -> dict[str, Any]:
     seconds: int = call.options["expires_in"]
-    expires = call.clock.after(seconds)
-    call.state.put(TOKENS, token, {"client": id, "expires": expires.isoformat()})
-    return {"token": token, "expires_in": seconds}
+    return {"token": token, "expires_in": seconds, "refresh_token": refresh_token, "scope": scope}
+
+
+def _keep(call: Call, collection: str, seconds: int, members: Document) -> str:
+    """The new secret under which the document is kept until it expires."""
+    secret = secrets.token_urlsafe(32)
+    call.state.put(collection, secret, {**members, "expires": call.clock.after(seconds).isoformat()})
+    return secret
+
+
+def _own(call: Call, collection: str, secret: str, client: str, name: str) -> Document:
+    """The document of a secret that was given to this client, and is still good. Raises BankError `grant-invalid`."""
+    kept = call.state.get(collection, secret)
+    if kept is None or kept["client"] != client:
+        raise BankError("grant-invalid", expected=f"the {name} is unknown, or was given to another client")
+    if datetime.fromisoformat(kept["expires"]) <= call.clock.now():
+        raise BankError("grant-invalid", expected=f"the {name} has expired")
+    return kept
+
+
+def challenge_of(verifier: str) -> str:
+    """The code_challenge of a code_verifier, by S256 (RFC 7636, 4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+def _required(form: Mapping[str, str], name: str) -> str:
+    if name not in form:
+        raise BankError("token-request-invalid", expected=f"{name} is required")
+    return form[name]
 
 
 def _form(call: Call) -> Mapping[str, str]:
@@ -59,6 +140,15 @@ def _form(call: Call) -> Mapping[str, str]:
         raise BankError("token-request-invalid", expected="no parameter may be sent twice")
     # A parameter without a value counts as left out.
     return {name: value for name, value in form.items() if value}
+
+
+def _client(call: Call, form: Mapping[str, str]) -> str:
+    """The id of the client that asks. Raises BankError."""
+    id, meant = _credentials(call, form)
+    client = call.state.get("clients", id)
+    if client is None or (meant is not None and not any(_same(client["secret"], secret) for secret in meant)):
+        raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
+    return id
 
 
 def _credentials(call: Call, form: Mapping[str, str]) -> Credentials:

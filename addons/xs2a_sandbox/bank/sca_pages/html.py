@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from xs2a_sandbox.bank.sca_pages.words import Words, words
-from xs2a_sandbox.cassette.sca_pages import COLOURS
+from xs2a_sandbox.cassette.dialect.sca_pages import COLOURS
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import html
@@ -46,8 +46,6 @@ def show(page: Page, status: int = 200) -> Response:
         status,
         *PRIVATE,
         ("Content-Security-Policy", _policy(page.leads, style)),
-        ("X-Content-Type-Options", "nosniff"),
-        ("X-Frame-Options", "DENY"),
     )
 
 

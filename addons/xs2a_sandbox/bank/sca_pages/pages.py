@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from xs2a_sandbox.bank.domain.signing import exempt, fail, holders, succeed
 from xs2a_sandbox.bank.handlers.approaches import habit, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import authenticate, check_otp, check_password, choose_method
-from xs2a_sandbox.bank.handlers.signing import exempt, fail, holders, succeed
+from xs2a_sandbox.bank.handlers.token import new_code
+from xs2a_sandbox.bank.sca_pages import authorization_request
 from xs2a_sandbox.bank.sca_pages.html import PRIVATE, Page
 from xs2a_sandbox.bank.sca_pages.return_address import asking, registered, return_address
 from xs2a_sandbox.bank.sca_pages.summary import accounts_of, asked
@@ -46,6 +48,8 @@ def serve(call: Call, options: Mapping[str, Mapping[str, Any]], own: Words) -> S
     """
     if call.request.method not in _METHODS:
         raise BankError("method-not-offered", method=call.request.method, allow=", ".join(_METHODS))
+    if call.segments[1:] == (authorization_request.ENDPOINT,):
+        return authorization_request.lead_on(call)
     form, to = read_form(call), destination(call, options)
     decision = call.query.get("decide")
     if decision is not None and decision not in _DECISIONS:
@@ -211,6 +215,8 @@ def _leave(visit: Visit) -> Shown:
     authorisation = visit.authorisation
     good = authorisation["scaStatus"] != "failed"
     code = authorisation["code"] if authorisation["scaStatus"] == "unconfirmed" else None
+    if good and authorisation.get("oauth"):
+        code = new_code(visit.call, visit.id, authorisation)
     url = return_address(authorisation, good=good, code=code)
     return redirect(url, *PRIVATE) if url else _final(visit, authorisation["ending"], code=code)
 

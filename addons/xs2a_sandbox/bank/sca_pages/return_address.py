@@ -8,10 +8,14 @@ from xs2a_sandbox.documents.formats import WEB, is_redirect_uri
 
 
 def return_address(authorisation: Mapping[str, Any], *, good: bool, code: str | None = None) -> str | None:
-    """The TPP-Nok-Redirect-URI for a negative end, else the TPP-Redirect-URI. None: no browser is sent anywhere."""
+    """The TPP-Nok-Redirect-URI for a negative end, else the TPP-Redirect-URI. None: no browser is sent anywhere.
+
+    The code is what the app confirms with or, by OAuth, what it gets a token for.
+    """
     registered = authorisation.get("ok") if good else authorisation.get("nok") or authorisation.get("ok")
     url = usable(registered)
-    return _with(url, {"confirmationCode": code}) if url and code else url
+    name = "code" if authorisation.get("oauth") else "confirmationCode"
+    return with_members(url, {name: code}) if url and code else url
 
 
 def registered(authorisation: Mapping[str, Any]) -> tuple[str, ...]:
@@ -33,7 +37,10 @@ def asking(authorisation: Mapping[str, Any]) -> str | None:
     return parts.hostname if parts.scheme in WEB else parts.scheme
 
 
-def _with(url: str, members: Mapping[str, str]) -> str:
+def with_members(url: str, members: Mapping[str, str]) -> str:
+    """The address with more parameters in its query."""
+    if not members:
+        return url
     before, hash_sign, fragment = url.partition("#")
     joint = "" if before.endswith(("?", "&")) else "&" if "?" in before else "?"
     return f"{before}{joint}{urlencode(members)}{hash_sign}{fragment}"

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xs2a_sandbox.bank.handlers.access import gives, is_bank_offered
-from xs2a_sandbox.bank.handlers.bookings import entries
-from xs2a_sandbox.bank.handlers.schedule import is_instant
-from xs2a_sandbox.bank.handlers.signing import Family, members
+from xs2a_sandbox.bank.domain.access import gives, is_bank_offered
+from xs2a_sandbox.bank.domain.bookings import entries
+from xs2a_sandbox.bank.domain.schedule import is_instant
+from xs2a_sandbox.bank.domain.signing import Family, members
 from xs2a_sandbox.bank.sca_pages.words import Words
 from xs2a_sandbox.cassette import Call
 

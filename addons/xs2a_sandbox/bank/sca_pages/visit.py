@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from xs2a_sandbox.bank.handlers.access import is_bank_offered, of_signers, settled
-from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin, gives_way, methods_of
+from xs2a_sandbox.bank.domain.access import is_bank_offered, of_signers, settled
+from xs2a_sandbox.bank.domain.lifecycle import SCA
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
+from xs2a_sandbox.bank.handlers.approaches import ON_PAGES, REDIRECT, begin, gives_way, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable
 from xs2a_sandbox.bank.handlers.consents import status_of
-from xs2a_sandbox.bank.handlers.lifecycle import SCA
-from xs2a_sandbox.bank.handlers.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
 from xs2a_sandbox.bank.sca_pages.words import Words, words
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
@@ -181,13 +181,13 @@ def _authorisation(call: Call, family: Family, id: str, resource: Document) -> s
     ]
     for one, authorisation in reversed(listed):
         status = authorisation["scaStatus"]
-        if authorisation["approach"] == REDIRECT and status not in SCA.final and status != "unconfirmed":
+        if authorisation["approach"] in ON_PAGES and status not in SCA.final and status != "unconfirmed":
             return one
     signed = set(resource.get(f"{family.listed}SignedBy", ()))
     others = signed and needed(call, family, resource) - signed
     if listed and not others and not gives_way(call, listed[-1][0]):
         one, authorisation = listed[-1]
-        if authorisation["scaStatus"] in SCA.final or authorisation["approach"] == REDIRECT:
+        if authorisation["scaStatus"] in SCA.final or authorisation["approach"] in ON_PAGES:
             return one
         raise BankError("status-invalid", id=one, status=authorisation["scaStatus"])
     if not _is_valid(call, family, resource):

@@ -6,8 +6,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from xs2a_sandbox.cassette.dialect.sca_pages import DEFAULT, bundled_pages
 from xs2a_sandbox.cassette.model import ScaPages
-from xs2a_sandbox.cassette.sca_pages import DEFAULT, bundled_pages
 from xs2a_sandbox.http.media_type import wishes
 
 

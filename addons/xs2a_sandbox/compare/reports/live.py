@@ -50,6 +50,10 @@ class LiveReport:
         self._spared: list[str] = []
         self._exchanges: dict[bool, list[ComparedExchange]] = {True: [], False: []}
 
+    def counts(self) -> dict[str, int]:
+        """How many exchanges were compared, and how many differences were found."""
+        return {"comparisons": self._counts["exchanges"], "differences": sum(self._counts[one] for one in SEVERITIES)}
+
     def show(self, compared: Compared) -> ComparedExchange | None:
         """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
         matters = bool(compared.differences or compared.trouble or compared.moved)

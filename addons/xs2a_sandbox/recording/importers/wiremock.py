@@ -15,7 +15,7 @@ from typing import Any
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Rule, reader
-from xs2a_sandbox.cassette.overlap import meetings, subsumes
+from xs2a_sandbox.cassette.dialect.overlap import meetings, subsumes
 from xs2a_sandbox.documents import Schemas, own_file, yaml_reader
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xs2a_sandbox.cassette.expressions import is_plain
+from xs2a_sandbox.cassette.evaluation.expressions import is_plain
 from xs2a_sandbox.compare.diff import PAGES
 from xs2a_sandbox.compare.states import STATES
 from xs2a_sandbox.documents.yaml_writer import exactly

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.cassette.work import WORK, Work
 from xs2a_sandbox.compare.states import STATES, told
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer

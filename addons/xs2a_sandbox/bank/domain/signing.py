@@ -1,0 +1,293 @@
+"""Who must sign what, and what becomes of a resource once its authorisations succeed or fail."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from xs2a_sandbox.bank.domain.access import of_signers, settled
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA, Machine
+from xs2a_sandbox.bank.domain.schedule import first_day
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.state import Document
+
+AUTHORISATIONS = "authorisations"
+MOVING = "_moving"
+"""The collection that names the payments which move money: the others are not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One kind of thing that is authorised; `listed` is the member of its document that lists its authorisations."""
+
+    name: str
+    collection: str
+    status: str
+    machine: Machine
+    listed: str = AUTHORISATIONS
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("consent", "consents", "consentStatus", CONSENT),
+        Family("payment", "payments", "transactionStatus", PAYMENT),
+        Family("cancellation", "payments", "transactionStatus", PAYMENT, "cancellationAuthorisations"),
+        Family("basket", "baskets", "transactionStatus", BASKET),
+    )
+}
+
+
+def status_of(family: Family, resource: Mapping[str, Any]) -> str:
+    """The status; a consent of the test data has its role for one."""
+    status: str = resource.get(family.status) or resource["role"]
+    return status
+
+
+def active_basket(call: Call, member: Mapping[str, Any]) -> str | None:
+    """The basket that holds this payment or consent and waits to be authorised."""
+    id: str | None = member.get("basket")
+    basket = call.state.get("baskets", id) if id else None
+    return id if basket and basket["transactionStatus"] not in BASKET.final else None
+
+
+def can_sign(family: Family, resource: Mapping[str, Any]) -> bool:
+    """Tells if the state lets anybody sign. The SCA of a preconfigured consent works and changes nothing."""
+    status = status_of(family, resource)
+    event = "cancellation authorised" if family.name == "cancellation" else "authorised by all"
+    if family.machine.after(status, event) is None:
+        return status == "valid" and "role" in resource and family.name == "consent"
+    return not resource.get("unfunded")
+
+
+def due(authorisation: Mapping[str, Any]) -> datetime | None:
+    """The instant of what happens next by itself: the customer's app decides, or the time is over.
+
+    None where nothing does, as for one that rests while its resource is in an active basket.
+    """
+    if authorisation["scaStatus"] in SCA.final or authorisation.get("rests"):
+        return None
+    ends, decides = datetime.fromisoformat(authorisation["expires"]), _decides(authorisation)
+    return min(ends, decides) if decides else ends
+
+
+def happen(call: Call, id: str, authorisation: Document) -> None:
+    """Decides, or fails, as is due: a decision counts until the time is over, and while there is something to sign."""
+    family, decides = FAMILIES[authorisation["family"]], _decides(authorisation)
+    in_time = decides is not None and decides <= datetime.fromisoformat(authorisation["expires"])
+    resource = call.state.get(family.collection, authorisation["resource"])
+    if in_time and resource and can_sign(family, resource):
+        succeed(call, id, authorisation)
+    else:
+        fail(call, id, authorisation)
+
+
+def _decides(authorisation: Mapping[str, Any]) -> datetime | None:
+    decides = authorisation.get("decides") if authorisation["scaStatus"] == "started" else None
+    return datetime.fromisoformat(decides) if decides else None
+
+
+def rest(call: Call, member: Mapping[str, Any]) -> None:
+    """Lets the authorisations of a member of a new basket rest: they neither decide nor run out."""
+    for id, authorisation in open_authorisations(call, member):
+        call.state.put(AUTHORISATIONS, id, {**authorisation, "rests": call.clock.now().isoformat()})
+
+
+def _resume(call: Call, basket: Mapping[str, Any]) -> None:
+    """Gives the members' own authorisations the time back that they have rested."""
+    for _, _, member in members(call, basket):
+        for id, authorisation in open_authorisations(call, member):
+            if since := authorisation.get("rests"):
+                rested = (call.clock.now() - datetime.fromisoformat(since)).total_seconds()
+                moments = {name: authorisation[name] for name in ("expires", "decides") if authorisation.get(name)}
+                later = {name: seconds_after(moment, rested) for name, moment in moments.items()}
+                call.state.put(AUTHORISATIONS, id, {**authorisation, **later, "rests": None})
+
+
+def seconds_after(moment: str, seconds: float) -> str:
+    return Clock(frozen=datetime.fromisoformat(moment)).after(seconds).isoformat()
+
+
+def open_authorisations(call: Call, resource: Mapping[str, Any]) -> Iterable[tuple[str, Document]]:
+    """Its authorisations that have not ended, with their ids."""
+    for id in resource.get(AUTHORISATIONS, ()):
+        authorisation = call.state.get(AUTHORISATIONS, id)
+        if authorisation is not None and authorisation["scaStatus"] not in SCA.final:
+            yield id, authorisation
+
+
+def succeed(call: Call, id: str, authorisation: Document) -> Document:
+    """The PSU has approved: `finalised` with its effects, or `unconfirmed`.
+
+    A code is only asked for after a redirect: no other approach can hand it to the TPP. Raises BankError.
+    """
+    family = FAMILIES[authorisation["family"]]
+    if active_basket(call, call.state.get(family.collection, authorisation["resource"]) or {}):
+        raise BankError("resource-blocked", id=authorisation["resource"])
+    confirmed = authorisation["scaStatus"] == "unconfirmed"
+    if authorisation.get("code") and authorisation["approach"] == "redirect" and not confirmed:
+        return moved(call, id, authorisation, "succeed, to be confirmed")
+    authorisation = moved(call, id, authorisation, "confirm" if confirmed else "succeed")
+    _sign(call, family, authorisation["resource"], authorisation.get("psuId"))
+    return authorisation
+
+
+def exempt(call: Call, id: str, authorisation: Document) -> Document:
+    """Nothing but the password is asked of this PSU."""
+    authorisation = moved(call, id, authorisation, "authenticate, no method")
+    family = FAMILIES[authorisation["family"]]
+    _sign(call, family, authorisation["resource"], authorisation.get("psuId"))
+    return authorisation
+
+
+def fail(call: Call, id: str, authorisation: Document) -> Document:
+    """Declined, timed out, broken, or tried too often. A cancellation that fails changes nothing."""
+    authorisation = moved(call, id, authorisation, "fail")
+    family = FAMILIES[authorisation["family"]]
+    if family.name != "cancellation":
+        move(call, family, authorisation["resource"], "refused")
+    return authorisation
+
+
+def moved(call: Call, id: str, authorisation: Document, event: str, **changes: Any) -> Document:
+    """Raises BankError `status-invalid` where the event cannot happen."""
+    to = SCA.after(authorisation["scaStatus"], event)
+    if to is None:
+        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    authorisation = {**authorisation, **changes, "scaStatus": to}
+    call.state.put(AUTHORISATIONS, id, authorisation)
+    return authorisation
+
+
+def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
+    """The customers who may sign, in the order of the accounts; all, where a consent is for those of who signs it."""
+    if family.name == "consent" and not resource["accounts"]:
+        return list(call.state.all("psus"))
+    return list(dict.fromkeys(psu for iban in ibans(call, family, resource) for psu in _signatories(call, iban)))
+
+
+def needed(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
+    """The customers who must all sign: those of accounts with several signatories. Empty: one holder is enough.
+
+    Nobody signs a basket for the holders of somebody else's accounts.
+    """
+    if family.name == "basket":
+        parts = [(other, member) for other, _, member in members(call, resource)]
+        settled = [part for part in parts if ibans(call, *part)]
+        return {psu for part in settled for psu in needed(call, *part) or holders(call, *part)}
+    groups = (_signatories(call, iban) for iban in ibans(call, family, resource))
+    return {psu for group in groups if len(group) > 1 for psu in group}
+
+
+def ibans(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
+    if family.name == "consent":
+        return list(resource["accounts"])
+    if family.name == "basket":
+        return [iban for other, _, member in members(call, resource) for iban in ibans(call, other, member)]
+    return [resource["debtorAccount"]["iban"]]
+
+
+def members(call: Call, basket: Mapping[str, Any]) -> Iterable[tuple[Family, str, Document]]:
+    for family, listed in ((FAMILIES["payment"], "payments"), (FAMILIES["consent"], "consents")):
+        for id in basket.get(listed, ()):
+            if (member := call.state.get(family.collection, id)) is not None:
+                yield family, id, member
+
+
+def _signatories(call: Call, iban: str) -> list[str]:
+    account = call.state.get("accounts", iban)
+    if account is None:
+        return []
+    return list(account.get("signatories") or [account["psuId"]])
+
+
+def _sign(call: Call, family: Family, id: str, psu: str | None) -> None:
+    resource = call.state.get(family.collection, id)
+    if resource is None:
+        return
+    signed = f"{family.listed}SignedBy"
+    resource = {**resource, signed: [*resource.get(signed, ()), psu]}
+    call.state.put(family.collection, id, resource)
+    if needed(call, family, resource) - set(resource[signed]):
+        if family.name != "cancellation":
+            move(call, family, id, "authorised by some")
+    elif family.name == "cancellation":
+        move(call, family, id, "cancellation authorised")
+    else:
+        _complete(call, family, id, resource)
+
+
+def _complete(call: Call, family: Family, id: str, resource: Document) -> None:
+    """Everybody has signed."""
+    if not move(call, family, id, _completion(call, family, resource)):
+        return
+    if family.name == "consent":
+        consent = call.state.get("consents", id) or {}
+        if not consent["accounts"]:
+            accounts = call.state.all("accounts")
+            signed = of_signers(consent, accounts, consent[f"{AUTHORISATIONS}SignedBy"])
+            call.state.put("consents", id, settled(consent, accounts, signed))
+        _end_older(call, id)
+    if family.name == "basket":
+        signers = set(resource[f"{family.listed}SignedBy"])
+        for other, member_id, member in members(call, resource):
+            signed = [psu for psu in holders(call, other, member) if psu in signers]
+            member = {**member, f"{other.listed}SignedBy": signed}
+            call.state.put(other.collection, member_id, member)
+            _complete(call, other, member_id, member)
+
+
+def _completion(call: Call, family: Family, resource: Document) -> str:
+    """The event that everybody's signature is. A standing order whose last day is over has nothing left to execute."""
+    if family.name != "payment":
+        return "authorised by all"
+    today = call.clock.today()
+    first = first_day({**resource, "authorised": today.isoformat()})
+    if first is None:
+        return "refused"
+    return "authorised by all, for later" if first > today else "authorised by all"
+
+
+def move(call: Call, family: Family, id: str, event: str) -> bool:
+    """Tells if the event could happen; if not, all stays as it is."""
+    resource = call.state.get(family.collection, id)
+    to = family.machine.after(status_of(family, resource), event) if resource else None
+    if not resource or not to:
+        return False
+    today = call.clock.today().isoformat()
+    changed = {**resource, family.status: to}
+    if family.name == "consent" and event != "validUntil passes":
+        changed["lastActionDate"] = today
+    elif event.startswith("authorised by all") and family.collection == "payments":
+        changed |= {"authorised": today, "authorisedAt": call.clock.now().isoformat()}
+        call.state.put(MOVING, id, {})
+    elif to == "CANC" and family.collection == "payments":
+        changed["cancelled"] = today
+    call.state.put(family.collection, id, changed)
+    if to == "ACSP" and (following := EXECUTED.get(resource.get("executed", to))):
+        return move(call, family, id, following)
+    if family.name == "basket" and to in BASKET.final:
+        _resume(call, changed)
+    return True
+
+
+def _end_older(call: Call, id: str) -> None:
+    """A new recurring consent ends its customers' older ones, those of the test data included."""
+    newest = call.state.get("consents", id)
+    if newest is None or not newest["recurringIndicator"] or newest.get("endsOlder") is False:
+        return
+    customers = _customers(call, newest)
+    for other, consent in call.state.all("consents").items():
+        if other == id or not consent.get("recurringIndicator") or not customers & _customers(call, consent):
+            continue
+        if to := CONSENT.after(status_of(FAMILIES["consent"], consent), "newer recurring consent"):
+            call.state.put("consents", other, {**consent, "consentStatus": to})
+
+
+def _customers(call: Call, consent: Mapping[str, Any]) -> set[str]:
+    """The customers who have signed; of a consent of the test data the holders of its accounts."""
+    if "role" in consent:
+        return set(holders(call, FAMILIES["consent"], consent))
+    return {psu for psu in consent.get(f"{AUTHORISATIONS}SignedBy", ()) if psu}

@@ -1,0 +1,1 @@
+"""Payments and statements in the formats that banks speak beside JSON."""

@@ -1,0 +1,188 @@
+"""pain.001, the XML of credit transfers (ISO 20022), read as the JSON body that says the same.
+
+The versions 03 and 09, which banks take, differ in how they write dates and BICs; both are read.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.bank.domain.schedule import FREQUENCIES
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.documents.formats import EXPECTED, FORMATS
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import body_members
+from xs2a_sandbox.http.body_members import Member
+
+_XML, _ORDER = "xml_sct", "json_standingorderType"
+"""The parts of a standing order's body."""
+_MESSAGE = "/Document/CstmrCdtTrfInitn"
+_AMOUNT = re.compile(r"(?!0+(\.0+)?$)[0-9]{1,15}(\.[0-9]{1,5})?", re.ASCII)
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_KINDS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    **{name: (FORMATS[name], EXPECTED[name]) for name in ("bic", "currency", "date", "iban")},
+    "amount": (_AMOUNT.fullmatch, "a positive amount with a dot, such as 12.34"),
+    "boolean": (_BOOLEANS.__contains__, "true or false"),
+    "frequency": (lambda text: text.lower() in FREQUENCIES, "a frequency, such as Monthly"),
+    "moment": (lambda text: FORMATS["date"](text[:10]), "a date, or a date and time"),
+    "number": (re.compile("[0-9]{1,15}").fullmatch, "a number"),
+}
+_ADDRESS = {
+    "streetName": "StrtNm",
+    "buildingNumber": "BldgNb",
+    "townName": "TwnNm",
+    "postCode": "PstCd",
+    "country": "Ctry",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """An element and its place. Raises BankError `format-error` with the place of what is wrong in it."""
+
+    member: Member
+    place: str
+
+    def all(self, path: str) -> list["_Element"]:
+        above, _, name = path.rpartition("/")
+        return [
+            _Element(one, f"{each.place}/{name}" + (f"/{number}" if len(each.member.below[name]) > 1 else ""))
+            for each in (self.all(above) if above else [self])
+            for number, one in enumerate(each.member.below.get(name, ()))
+        ]
+
+    def text(self, *paths: str, kind: str = "") -> str | None:
+        """The text of the first of the paths that has one."""
+        for element in (one for path in paths for one in self.all(path) if one.member.value):
+            value = str(element.member.value)
+            fits, words = _KINDS.get(kind, (bool, ""))
+            if not fits(value):
+                raise _error(element.place, f"must be {words}, not {value[:40]}")
+            return value
+        return None
+
+    def needed(self, *paths: str, kind: str = "") -> str:
+        value = self.text(*paths, kind=kind)
+        if value is None:
+            raise _error(f"{self.place}/{paths[0]}", "is missing")
+        return value
+
+
+def read(call: Call, *, bulk: bool, periodic: bool) -> dict[str, Any]:
+    """The members of a payment, a bulk or a standing order."""
+    body = call.members or Member()
+    message, *_ = [*_Element(_xml_part(body), "").all(_MESSAGE[1:]), _Element(Member(), _MESSAGE)]
+    infos = message.all("PmtInf")
+    transfers = [(info, one) for info in infos for one in info.all("CdtTrfTxInf")]
+    _check_sums(message, [one for _, one in transfers])
+    common = _common(infos)
+    payments = [_transfer(info, one) for info, one in transfers]
+    if bulk:
+        booking = infos[0].text("BtchBookg", kind="boolean")
+        batch = {"batchBookingPreferred": _BOOLEANS[booking]} if booking else {}
+        return {**batch, **common, "payments": payments}
+    if len(payments) > 1:
+        raise _error(transfers[1][1].place, "must not be there: several payments are a bulk")
+    return {**payments[0], **common, **(_standing_order(body) if periodic else {})}
+
+
+def message_id(call: Call) -> str | None:
+    """The id that the sender gave the message, which reports of its state name."""
+    body = call.members or Member()
+    return next((one.text("GrpHdr/MsgId") for one in _Element(_xml_part(body), "").all(_MESSAGE[1:])), None)
+
+
+def _xml_part(body: Member) -> Member:
+    """The XML, which in a multipart body is a part, that may not say that it is XML."""
+    if _XML not in body.below:
+        return body
+    part = body.below[_XML][0]
+    if part.below:
+        return part
+    try:
+        return body_members.members(str(part.value).encode(), "application/xml") or Member()
+    except ValueError as error:
+        raise _error(f"/{_XML}", str(error).removeprefix("the body ")) from None
+
+
+def _check_sums(message: _Element, transfers: Sequence[_Element]) -> None:
+    if not transfers:
+        raise _error(f"{message.place}/PmtInf/CdtTrfTxInf", "is missing")
+    if int(message.needed("GrpHdr/NbOfTxs", kind="number")) != len(transfers):
+        raise _error(f"{message.place}/GrpHdr/NbOfTxs", f"must be {len(transfers)}, the number of payments")
+    total = sum((Decimal(_amount(one)) for one in transfers), Decimal())
+    control = message.text("GrpHdr/CtrlSum", kind="amount")
+    if control is not None and Decimal(control) != total:
+        raise _error(f"{message.place}/GrpHdr/CtrlSum", f"must be {total}, the sum of the amounts")
+
+
+def _common(infos: Sequence[_Element]) -> dict[str, Any]:
+    """The members that all payments share: one customer pays on one day."""
+    first, *others = [
+        {
+            "debtorName": info.text("Dbtr/Nm"),
+            "debtorAccount": _account(info, "DbtrAcct"),
+            "requestedExecutionDate": info.needed("ReqdExctnDt", "ReqdExctnDt/Dt", "ReqdExctnDt/DtTm", kind="moment")[
+                :10
+            ],
+        }
+        for info in infos
+    ]
+    if any(other != first for other in others):
+        raise _error(f"{_MESSAGE}/PmtInf", "must all have the same debtor, account and day")
+    return _present(first)
+
+
+def _transfer(info: _Element, one: _Element) -> dict[str, Any]:
+    reference = one.text("RmtInf/Strd/CdtrRefInf/Ref")
+    return _present(
+        {
+            "endToEndIdentification": one.text("PmtId/EndToEndId"),
+            "instructionIdentification": one.text("PmtId/InstrId"),
+            "instructedAmount": {
+                "currency": one.needed("Amt/InstdAmt/@Ccy", kind="currency"),
+                "amount": _amount(one),
+            },
+            "creditorAccount": _account(one, "CdtrAcct"),
+            "creditorAgent": one.text("CdtrAgt/FinInstnId/BIC", "CdtrAgt/FinInstnId/BICFI", kind="bic"),
+            "creditorName": one.needed("Cdtr/Nm"),
+            "creditorAddress": _present({name: one.text(f"Cdtr/PstlAdr/{tag}") for name, tag in _ADDRESS.items()}),
+            "purposeCode": one.text("Purp/Cd"),
+            "chargeBearer": one.text("ChrgBr") or info.text("ChrgBr"),
+            "remittanceInformationUnstructured": one.text("RmtInf/Ustrd"),
+            "remittanceInformationStructured": {"reference": reference} if reference else None,
+        }
+    )
+
+
+def _amount(one: _Element) -> str:
+    return one.needed("Amt/InstdAmt", kind="amount")
+
+
+def _account(element: _Element, name: str) -> dict[str, Any]:
+    iban = element.text(f"{name}/Id/IBAN", kind="iban")
+    bban = None if iban else element.needed(f"{name}/Id/Othr/Id")
+    return _present({"iban": iban, "bban": bban, "currency": element.text(f"{name}/Ccy", kind="currency")})
+
+
+def _standing_order(body: Member) -> dict[str, Any]:
+    order = _Element(body.below.get(_ORDER, [Member()])[0], f"/{_ORDER}")
+    return _present(
+        {
+            "startDate": order.needed("startDate", kind="date"),
+            "endDate": order.text("endDate", kind="date"),
+            "executionRule": order.text("executionRule"),
+            "frequency": order.needed("frequency", kind="frequency"),
+            "dayOfExecution": order.text("dayOfExecution"),
+        }
+    )
+
+
+def _present(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value}
+
+
+def _error(place: str, expected: str) -> BankError:
+    return BankError("format-error", path=place, expected=f"{place.rpartition('/')[2]} {expected}")

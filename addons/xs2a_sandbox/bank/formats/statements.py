@@ -1,0 +1,230 @@
+"""Statements of an account in the formats that banks write beside JSON: camt.052, camt.053 (ISO 20022) and MT940."""
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import batched
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http.media_type import preferred
+from xs2a_sandbox.state import Document
+
+JSON = "application/json"
+FORMATS = ("camt", "mt940")
+_BOOKED = ("closingBooked", "interimBooked", "interimAvailable", "expected", "forwardAvailable", "openingBooked")
+"""The types of balances that can tell what is booked, the best first."""
+_SWIFT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
+_SWIFT_SIGNS = frozenset(" /-:().,'+")
+_LINE = 65
+_REMITTANCE = 4 * 35
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account of which there are statements; `balances` are those of now."""
+
+    iban: str
+    record: Document
+    owner: str | None
+    balances: Sequence[Document]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """Entries of an account, oldest first, between two balances."""
+
+    account: Account
+    entries: Sequence[tuple[Document, bool]]
+    opening: Decimal
+    closing: Decimal
+    first: str
+    last: str
+    now: str
+
+    @property
+    def currency(self) -> str:
+        return str(self.account.record["currency"])
+
+
+def media_of(call: Call, offered: Mapping[str, str]) -> str:
+    """The media type that the TPP likes best of JSON and what is offered. Raises BankError `format-not-offered`."""
+    if not offered:
+        return JSON
+    if (media := preferred(call.headers.get("accept", JSON), (JSON, *offered))) is None:
+        raise BankError("format-not-offered", offered=", ".join((JSON, *offered)))
+    return media
+
+
+def written(
+    call: Call, kind: str, account: Account, booked: Sequence[Document], shown: Mapping[str, Sequence[Document] | None]
+) -> str:
+    """The entries that are `shown`, of one of FORMATS; `booked` are all that make the balance of now."""
+    entries = [(one, True) for one in shown.get("booked") or ()] + [(one, False) for one in shown.get("pending") or ()]
+    held = {one["balanceType"]: one["balanceAmount"]["amount"] for one in account.balances}
+    balance = next((Decimal(held[name]) for name in _BOOKED if name in held), Decimal())
+    inside = [one for one, is_booked in entries if is_booked]
+    today = call.clock.today().isoformat()
+    last = min(call.query.get("dateTo", today), today)
+    later = [one for one in booked if one["bookingDate"] > last]
+    closing = balance - _sum(later)
+    days = [one["bookingDate"] for one in inside]
+    statement = _Statement(
+        account,
+        entries[::-1],
+        closing - _sum(inside),
+        closing,
+        call.query.get("dateFrom") or min(days, default=last),
+        last,
+        call.clock.now().isoformat(timespec="seconds"),
+    )
+    if kind == "mt940":
+        return _mt940(statement)
+    return _camt(statement, has_pending=shown.get("booked") is None or shown.get("pending") is not None)
+
+
+def _sum(entries: Sequence[Document]) -> Decimal:
+    return sum((Decimal(one["transactionAmount"]["amount"]) for one in entries), Decimal())
+
+
+def _other(entry: Document) -> tuple[str, Mapping[str, Any], bool]:
+    """The other side of an entry: its name and account, and whether it pays."""
+    pays = not entry["transactionAmount"]["amount"].startswith("-")
+    side = "debtor" if pays else "creditor"
+    return entry.get(f"{side}Name") or "", entry.get(f"{side}Account") or {}, pays
+
+
+# -- camt
+
+
+def _camt(statement: _Statement, has_pending: bool) -> str:
+    """A camt.053 of what is booked, else a camt.052."""
+    number, root, part = ("052", "BkToCstmrAcctRpt", "Rpt") if has_pending else ("053", "BkToCstmrStmt", "Stmt")
+    account, record = statement.account, statement.account.record
+    document = Element("Document", xmlns=f"urn:iso:std:iso:20022:tech:xsd:camt.{number}.001.02")
+    message = SubElement(document, root)
+    id = f"{account.iban[-10:]}-{statement.first}-{statement.last}"
+    _fill(message, {"GrpHdr": {"MsgId": id, "CreDtTm": statement.now}})
+    report = SubElement(message, part)
+    _fill(
+        report,
+        {
+            "Id": id,
+            "CreDtTm": statement.now,
+            "FrToDt": {"FrDtTm": f"{statement.first}T00:00:00", "ToDtTm": f"{statement.last}T23:59:59"},
+            "Acct": {
+                "Id": {"IBAN": account.iban},
+                "Ccy": statement.currency,
+                "Ownr": {"Nm": account.owner},
+                "Svcr": {"FinInstnId": {"BIC": record.get("bic") or None}},
+            },
+        },
+    )
+    for code, amount, day in (
+        ("OPBD", statement.opening, statement.first),
+        ("CLBD", statement.closing, statement.last),
+    ):
+        balance = SubElement(report, "Bal")
+        _fill(balance, {"Tp": {"CdOrPrtry": {"Cd": code}}})
+        _amount(balance, str(amount), statement.currency)
+        _fill(balance, {"Dt": {"Dt": day}})
+    for entry, is_booked in statement.entries:
+        _entry(SubElement(report, "Ntry"), entry, is_booked)
+    indent(document)
+    return tostring(document, encoding="unicode", xml_declaration=False)
+
+
+def _entry(node: Element, entry: Document, is_booked: bool) -> None:
+    name, other, pays = _other(entry)
+    code = str(entry.get("bankTransactionCode") or "").split("-")
+    domain = {"Cd": code[0], "Fmly": {"Cd": code[1], "SubFmlyCd": code[2]}} if len(code) == 3 else None
+    side = "Dbtr" if pays else "Cdtr"
+    _fill(node, {"NtryRef": entry.get("entryReference") or entry["transactionId"][:35]})
+    _amount(node, entry["transactionAmount"]["amount"], entry["transactionAmount"]["currency"])
+    _fill(
+        node,
+        {
+            "Sts": "BOOK" if is_booked else "PDNG",
+            "BookgDt": {"Dt": entry.get("bookingDate")},
+            "ValDt": {"Dt": entry.get("valueDate")},
+            "BkTxCd": {"Domn": domain} if domain else {"Prtry": {"Cd": "NTRF"}},
+            "NtryDtls": {
+                "TxDtls": {
+                    "Refs": {"EndToEndId": entry.get("endToEndId"), "MndtId": entry.get("mandateId")},
+                    "RltdPties": {side: {"Nm": name or None}, f"{side}Acct": {"Id": {"IBAN": other.get("iban")}}},
+                    "RmtInf": {"Ustrd": (entry.get("remittanceInformationUnstructured") or "")[:_REMITTANCE] or None},
+                }
+            },
+        },
+    )
+
+
+def _amount(node: Element, amount: str, currency: str) -> None:
+    _fill(node, {"Amt": amount.lstrip("-"), "CdtDbtInd": "DBIT" if amount.startswith("-") else "CRDT"})
+    next(node.iter("Amt")).set("Ccy", currency)
+
+
+def _fill(node: Element, members: Mapping[str, Any]) -> None:
+    """Adds elements; one that has no value, or nothing in it, is left out."""
+    for name, value in members.items():
+        if isinstance(value, Mapping):
+            inner = Element(name)
+            _fill(inner, value)
+            if len(inner):
+                node.append(inner)
+        elif value is not None:
+            SubElement(node, name).text = str(value)
+
+
+# -- MT940
+
+
+def _mt940(statement: _Statement) -> str:
+    """Booked entries alone: there is no place for others in it."""
+    lines = [
+        f":20:{_day(statement.last)}{statement.account.iban[-10:]}",
+        f":25:{statement.account.iban}",
+        ":28C:1/1",
+        f":60F:{_balance(statement, statement.opening, statement.first)}",
+    ]
+    for entry, is_booked in statement.entries:
+        if is_booked:
+            lines += _mt940_entry(entry)
+    lines += [f":62F:{_balance(statement, statement.closing, statement.last)}", "-"]
+    return "\r\n".join([*lines, ""])
+
+
+def _mt940_entry(entry: Document) -> Iterator[str]:
+    name, other, pays = _other(entry)
+    day, value = entry["bookingDate"], entry.get("valueDate") or entry["bookingDate"]
+    amount = _comma(entry["transactionAmount"]["amount"])
+    reference = _swift(entry.get("endToEndId") or "NONREF")[:16]
+    bank = _swift(entry.get("entryReference") or entry["transactionId"])[:16]
+    yield f":61:{_day(value)}{_day(day)[2:]}{'C' if pays else 'D'}{amount}NTRF{reference}//{bank}"
+    words = {"IBAN": other.get("iban"), "NAME": name, "REMI": entry.get("remittanceInformationUnstructured")}
+    text = "".join(f"/{word}/{_swift(value)}" for word, value in words.items() if value)
+    if text:
+        yield from ("".join(line) for line in batched(f":86:{text}", _LINE, strict=False))
+
+
+def _balance(statement: _Statement, amount: Decimal, day: str) -> str:
+    return f"{'D' if amount < 0 else 'C'}{_day(day)}{statement.currency}{_comma(str(amount))}"
+
+
+def _comma(amount: str) -> str:
+    """An amount as SWIFT writes it: with a comma, and without a sign."""
+    whole, _, cents = amount.lstrip("-").partition(".")
+    return f"{whole},{cents}"
+
+
+def _day(day: str) -> str:
+    return day[2:].replace("-", "")
+
+
+def _swift(text: str) -> str:
+    """The text in the characters that SWIFT takes."""
+    plain = unicodedata.normalize("NFKD", text.translate(_SWIFT)).encode("ascii", "ignore").decode()
+    return "".join(sign if sign.isalnum() or sign in _SWIFT_SIGNS else " " for sign in plain).strip()

@@ -1,0 +1,182 @@
+"""A dialect that is made of another: what it takes out of it, and what it changes of it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
+from xs2a_sandbox.cassette.evaluation.values import merged
+from xs2a_sandbox.cassette.model import Cassette, Extension, Pointer, SourcePlace
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.documents.yaml_reader import Document
+from xs2a_sandbox.errors import Problem
+
+_SECTIONS = {"operations": "operation", "rules": "rule", "errors": "error", "options": "handler"}
+
+type Read = Callable[[Path, Callable[[Document], Document]], list[Cassette]]
+"""Reads the cassettes of a folder, each document as something makes it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """The dialects below another, lowest first, with their folders; `gone` is what is taken out of them, and where."""
+
+    folders: tuple[Path, ...] = ()
+    layers: tuple[tuple[Cassette, ...], ...] = ()
+    gone: Mapping[str, SourcePlace] = field(default_factory=dict)
+
+
+def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: list[Problem]) -> Foundation:
+    """The dialects that one in `folder` is made of. Every mistake goes to `problems`."""
+    folders: list[Path] = []
+    layers: list[tuple[Cassette, ...]] = []
+    notes: list[_Notes] = []
+    own: tuple[_Notes, ...] = ()
+    left_out: set[str] = set()
+    above = [folder.resolve()]
+    while extensions := _extensions(dialect, problems):
+        base = _folder(extensions[0].dialect, above[-1])
+        if base is None or base.resolve() in above:
+            problems.append(_unusable(extensions[0], base, above))
+            break
+        left_out |= _ids(dialect).union(*(extension.without for extension in extensions))
+        notes += map(_Notes, extensions)
+        own = own or tuple(notes)
+        dialect = read(base, partial(_changed, notes=notes))
+        layers.insert(0, tuple(_without(one, left_out, own) for one in dialect))
+        folders.insert(0, base)
+        above.append(base.resolve())
+    for one in notes:
+        problems += _idle(one)
+    gone = {id: one.by.place("without", n) for one in notes for n, id in enumerate(one.by.without)}
+    return Foundation(tuple(folders), tuple(layers), gone)
+
+
+def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Extension]:
+    """The extensions of its files: all of one dialect, and no two of one entry, or the order of files would decide."""
+    extensions = [one.extends for one in dialect if one.extends]
+    first: dict[tuple[str, str], Extension] = {}
+    for other in extensions:
+        if other.dialect != extensions[0].dialect:
+            text = f"the dialect extends {extensions[0].dialect} already, at {extensions[0].origin.place}"
+            problems.append(other.origin.problem("extends", text, ("extends",), key=True))
+        for section, changes in other.changes.items():
+            for name in changes:
+                if (earlier := first.setdefault((section, name), other)) is not other:
+                    text = f"{name} is changed already at {earlier.place('changes', section, name).place}"
+                    problems.append(other.origin.problem("extends", text, ("changes", section, name), key=True))
+    return [one for one in extensions if one.dialect == extensions[0].dialect]
+
+
+def _folder(name: str, above: Path) -> Path | None:
+    """The dialect beside the one that extends it, else the bundled one."""
+    if name in (*NO_DIALECTS, ".", "..") or "/" in name:
+        return None
+    places = (folder / name for folder in (above.parent, bundled("cassettes")))
+    return next((place for place in places if place.is_dir()), None)
+
+
+def _unusable(extension: Extension, base: Path | None, above: Sequence[Path]) -> Problem:
+    if base is not None:
+        names = [path.name for path in above[above.index(base.resolve()) :]]
+        way = f", by way of {', '.join(names[1:])}" if names[1:] else ""
+        return extension.origin.problem("extends", f"the dialect {names[0]} extends itself{way}", ("extends",))
+    names = [name for name in dialects(above[-1].parent, bundled("cassettes")) if name != above[-1].name]
+    hint = did_you_mean(extension.dialect, names) or f"; there are {', '.join(names)}"
+    return extension.origin.problem("extends", f"there is no dialect {extension.dialect!r}{hint}", ("extends",))
+
+
+def _ids(cassettes: Sequence[Cassette]) -> set[str]:
+    ids = {operation.id for one in cassettes for operation in one.operations}
+    ids |= {rule.id for one in cassettes for rule in one.rules}
+    return ids | {error.name for one in cassettes for error in one.errors}
+
+
+@dataclass(slots=True)
+class _Notes:
+    """The entries that an extension finds below it, by section and name, and those whose examples are its own."""
+
+    by: Extension
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    shown: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed(Document):
+    """A document with an extension's changes in it, whose mistakes are told where they stand."""
+
+    under: Document
+    by: Extension
+    places: Mapping[Pointer, Pointer]
+
+    def problem(self, pointer: Sequence[str | int], code: str, text: str, *, key: bool = False) -> Problem:
+        for at, change in self.places.items():
+            below = tuple(pointer[len(at) :])
+            if tuple(pointer[: len(at)]) == at and (not below or below[0] in self.by.at(change)):
+                return self.by.origin.document.problem((*change, *below), code, text, key=key)
+        return self.under.problem(pointer, code, text, key=key)
+
+
+def _changed(document: Document, notes: Sequence[_Notes]) -> Document:
+    """The document as the extensions have it, of which the first one is the highest."""
+    for one in reversed(notes):
+        document = _changed_by(document, one)
+    return document
+
+
+def _changed_by(document: Document, notes: _Notes) -> Document:
+    by = notes.by
+    if not isinstance(document.value, dict):
+        return document
+    value = dict(document.value)
+    places: dict[Pointer, Pointer] = {}
+    for section in ("operations", "rules"):
+        entries = value.get(section)
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            continue
+        value[section] = entries = list(entries)
+        for number, entry in enumerate(entries):
+            id, handler = str(entry.get("id")), str(entry.get("handler"))
+            notes.seen |= {(section, id), ("options", handler)}
+            if (options := by.changes.get("options", {}).get(handler)) is not None and section == "operations":
+                entry = {**entry, "with": merged(entry.get("with"), options)}
+                places[section, number, "with"] = ("changes", "options", handler)
+            if (change := by.changes.get(section, {}).get(id)) is not None:
+                entry = merged(entry, change)
+                places[section, number] = ("changes", section, id)
+                notes.shown |= {(section, id)} if "examples" in change else set()
+            entries[number] = entry
+    if isinstance(errors := value.get("errors"), dict):
+        notes.seen |= {("errors", name) for name in errors}
+        ours = {name: change for name, change in by.changes.get("errors", {}).items() if name in errors}
+        value["errors"] = merged(errors, ours)
+        places |= {("errors", name): ("changes", "errors", name) for name in ours}
+    return _Changed(document.file, value, document.lines, document.root, document, by, places) if places else document
+
+
+def _idle(notes: _Notes) -> Iterator[Problem]:
+    """The problems with names that the dialect below does not have."""
+    extension, seen = notes.by, notes.seen
+    named: list[tuple[str, str, Pointer, set[str]]]
+    named = [("entry", id, ("without", n), {one for _, one in seen}) for n, id in enumerate(extension.without)]
+    for section, kind in _SECTIONS.items():
+        names = {one for other, one in seen if other == section}
+        named += [(kind, id, ("changes", section, id), names) for id in extension.changes.get(section, {})]
+    for kind, id, place, names in named:
+        if id not in names:
+            text = f"{extension.dialect} has no {kind} {id!r}{did_you_mean(id, names)}"
+            yield extension.origin.problem("extends", text, place, key=place[0] == "changes")
+
+
+def _without(cassette: Cassette, left_out: set[str], notes: Sequence[_Notes]) -> Cassette:
+    """The cassette without these; examples are those of `notes`, as what others show may be otherwise now."""
+    shown = {entry for one in notes for entry in one.shown}
+    operations = (one for one in cassette.operations if one.id not in left_out)
+    rules = (one for one in cassette.rules if one.id not in left_out)
+    return replace(
+        cassette,
+        operations=tuple(one if ("operations", one.id) in shown else replace(one, examples=()) for one in operations),
+        rules=tuple(one if ("rules", one.id) in shown else replace(one, examples=()) for one in rules),
+        errors=tuple(error for error in cassette.errors if error.name not in left_out),
+    )

@@ -1,0 +1,606 @@
+"""Expressions of cassettes and test data: Jinja2's, compiled when a file is loaded, evaluated in a sandbox.
+
+Only `{{` starts one. What is missing is null; ordering or arithmetic with null gives null.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from functools import lru_cache, reduce
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import nodes, pass_context
+from jinja2.exceptions import SecurityError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
+from jinja2.filters import do_map
+from jinja2.runtime import Context, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+from xs2a_sandbox.cassette.evaluation import work
+from xs2a_sandbox.cassette.evaluation.values import as_time, merged, to_text
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work, metered, size, spend, weighed
+from xs2a_sandbox.errors import ExpressionError
+
+FILTERS = frozenset(
+    "abs capitalize count d default decimal dictsort first int items join last length list lower map max min reject "
+    "rejectattr replace reverse round select selectattr sort string sum title trim unique upper urlencode".split()
+)
+
+IN_ORDER = "<"
+"""The filter that comparisons with one of ORDERINGS become; nobody can type its name."""
+WEIGHED = "="
+"""The filter that values go through before Python itself compares or cuts them; nobody can type its name either."""
+ORDERINGS = frozenset({"gt", "gteq", "lt", "lteq"})
+
+MAX_SIZE = 100_000
+"""Characters or entries that an expression may produce by multiplying."""
+MAX_POWER = 64
+MAX_BITS = 4096
+MAX_DIGITS = 1000
+
+
+def member(value: Any, key: Any) -> Any:
+    """A mapping's member or a list's entry; null where there is none."""
+    if isinstance(value, Mapping):
+        return value.get(key)
+    if isinstance(value, list | tuple) and isinstance(key, int) and -len(value) <= key < len(value):
+        return value[key]
+    return None
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        spend(1)
+        return member(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        spend(1)
+        return member(obj, argument)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        weighed(left)
+        weighed(right)
+        if operator == "*":
+            for sized, times in ((left, right), (right, left)):
+                if (
+                    isinstance(sized, str | list | tuple)
+                    and isinstance(times, int)
+                    and size(sized, MAX_SIZE) * times > MAX_SIZE
+                ):
+                    raise SecurityError(f"a product of more than {MAX_SIZE} characters or entries")
+            if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
+                raise SecurityError(f"a product of more than {MAX_BITS} bits")
+        elif operator == "**":
+            if isinstance(right, int | float | Decimal) and not -MAX_POWER <= right <= MAX_POWER:
+                raise SecurityError(f"a power above {MAX_POWER}")
+            if isinstance(left, int) and left.bit_length() > MAX_BITS // MAX_POWER:
+                raise SecurityError("a power of a number above 64 bits")
+        elif operator == "%" and isinstance(left, str):
+            raise SecurityError("% on a text")
+        if isinstance(left, int) and isinstance(right, int) and (operator == "/" or (operator == "**" and right < 0)):
+            left = Decimal(left)  # Python would make a binary fraction of it
+        return super().call_binop(context, operator, left, right)
+
+
+def _environment() -> _Environment:
+    # Block and comment marks nobody can type, so that `{%` and `{#` are text.
+    environment = _Environment(
+        block_start_string="\x00\x01",
+        block_end_string="\x01\x00",
+        comment_start_string="\x00\x02",
+        comment_end_string="\x02\x00",
+        keep_trailing_newline=True,
+        optimized=False,  # what is expensive would be tried again and again while a file is read
+    )
+    environment.globals.clear()
+    environment.filters |= {
+        "d": _default,
+        "decimal": _decimal,
+        "default": _default,
+        "int": _int,
+        "join": _join,
+        "map": _map,
+        "replace": _replace,
+        "round": _round,
+        "string": _string,
+        "sum": _sum,
+        "urlencode": lambda value: quote(value, safe=""),
+    }
+    for name in ("capitalize", "lower", "replace", "title", "trim", "upper", "urlencode"):
+        environment.filters[name] = _on_text(environment.filters[name])
+    for name in set(environment.filters) - FILTERS:
+        del environment.filters[name]
+    environment.filters |= {IN_ORDER: _in_order, WEIGHED: lambda value: value}
+    tables: tuple[dict[str, Any], ...] = (environment.filters, environment.tests)
+    for table in tables:
+        table |= {name: metered(function) for name, function in table.items()}
+    return environment
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "gt": operator.gt,
+    "gteq": operator.ge,
+    "in": lambda left, right: left in right,
+    "lt": operator.lt,
+    "lteq": operator.le,
+    "ne": operator.ne,
+    "notin": lambda left, right: left not in right,
+}
+
+
+def _in_order(first: Any, operators: Sequence[str], others: Sequence[Any]) -> bool:
+    """`first < second <= third`. Of two times with an offset the earlier one is less, though as text it need not be."""
+    for name, left, right in zip(operators, (first, *others), others, strict=False):
+        pair = (as_time(left), as_time(right)) if name in ORDERINGS else (None, None)
+        if not (_OPERATORS[name](left, right) if None in pair else _OPERATORS[name](*pair)):
+            return False
+    return True
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or isinstance(value, Undefined)
+
+
+def _on_text(convert: Callable[..., str]) -> Callable[..., str | None]:
+    return lambda value, *args, **named: None if is_missing(value) else convert(to_text(value), *args, **named)
+
+
+def _default(value: Any, default: Any = "", boolean: bool = False) -> Any:
+    return default if is_missing(value) or (boolean and not value) else value
+
+
+def _string(value: Any) -> str | None:
+    if is_missing(value):
+        return None
+    text = to_text(value) if size(value, MAX_SIZE) <= MAX_SIZE else None
+    if text is None or len(text) > MAX_SIZE:
+        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+    return text
+
+
+@pass_context
+def _map(context: Context, values: Iterable[Any], *args: Any, **named: Any) -> Iterator[Any]:
+    total = 0
+    for value in do_map(context, values, *args, **named):
+        total += size(value, MAX_SIZE)
+        if total > 10 * MAX_SIZE:
+            raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
+        yield value
+
+
+def _int(value: Any, default: Any = 0, base: int = 10) -> Any:
+    if isinstance(value, str) and base != 10:
+        try:
+            return int(value[:1000], base)
+        except ValueError:
+            return default
+    number = _decimal(value)
+    if number is None:
+        return int(value) if isinstance(value, bool) else default
+    if number.adjusted() > MAX_DIGITS:
+        raise SecurityError(f"a number of more than {MAX_DIGITS} digits")
+    return int(number)
+
+
+_ROUNDINGS = {"common": ROUND_HALF_EVEN, "ceil": ROUND_CEILING, "floor": ROUND_FLOOR}
+
+
+def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
+    number = _decimal(value)
+    if number is None or (isinstance(value, int) and precision >= 0):
+        return value if isinstance(value, int) else None
+    if abs(precision) > MAX_POWER or method not in _ROUNDINGS:
+        raise SecurityError(f"round takes up to {MAX_POWER} digits, and one of {', '.join(_ROUNDINGS)}")
+    rounded = number.quantize(Decimal(1).scaleb(-precision), _ROUNDINGS[method])
+    return rounded if precision >= 0 else rounded.quantize(Decimal(1))
+
+
+def _decimal(value: Any) -> Decimal | None:
+    try:
+        number = None if value is None or isinstance(value, bool) else Decimal(str(value))
+    except ArithmeticError:
+        return None
+    return number if number is None or number.is_finite() else None
+
+
+def _sum(values: Iterable[Any], attribute: str | None = None, start: Any = 0) -> Any:
+    numbers = values if attribute is None else (member(value, attribute) for value in values)
+    return sum((number for number in map(_decimal, numbers) if number is not None), _decimal(start) or Decimal())
+
+
+def _join(values: Iterable[Any], d: str = "", attribute: str | None = None) -> str:
+    entries = list(values) if attribute is None else [member(value, attribute) for value in values]
+    if size(entries, MAX_SIZE) + len(entries) * len(d) > MAX_SIZE:
+        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+    return d.join(map(to_text, entries))
+
+
+def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    if len(text) + text.count(old) * len(new) > MAX_SIZE:
+        raise SecurityError(f"a text of more than {MAX_SIZE} characters")
+    return text.replace(old, new, count)
+
+
+ENVIRONMENT = _environment()
+
+ROOTS = frozenset({"request", "path", "query", "headers", "body", "state", "testdata", "session", "clock"})
+RESULT_ROOTS = ROOTS | {"result"}
+ERROR_ROOTS = ROOTS | {"error"}
+FUNCTIONS = frozenset({"uuid", "now", "today"})
+
+Scope = dict[str, Any]
+Render = Callable[[Scope], Any]
+
+_watching: ContextVar[list[tuple[str, str]] | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def mismatches() -> Iterator[list[tuple[str, str]]]:
+    """Expressions that meanwhile come out null because of a kind of value that they do not take, each with the reason.
+
+    That null takes part in it is no such case: nobody need have sent what an expression looks at.
+    """
+    seen: list[tuple[str, str]] = []
+    before = _watching.set(seen)
+    try:
+        yield seen
+    finally:
+        _watching.reset(before)
+
+
+def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
+    """A `when`: bare expression text. Anything that fails on null is false."""
+    tree = _parse("{{ " + source + " }}", source)  # with blanks, since {{- is a mark of its own
+    if len(tree) != 1 or isinstance(tree[0], nodes.TemplateData):
+        raise ExpressionError(f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
+    evaluate = _compile(tree[0], roots, source)
+    return lambda scope: bool(evaluate(scope))
+
+
+@lru_cache(4096)
+def compile_text(
+    source: str, roots: frozenset[str] | None = ROOTS, functions: frozenset[str] = FUNCTIONS
+) -> Render | str:
+    """Text with `{{ … }}` in it; the text itself where there is none.
+
+    One whole `{{ … }}` keeps the type of its value; inside other text null is empty. With no `roots` any name goes.
+    """
+    if "{{" not in source:
+        return source
+    parts = [
+        part.data if isinstance(part, nodes.TemplateData) else _compile(part, roots, source, functions)
+        for part in _parse(source, source)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+
+    def render(scope: Scope) -> str:
+        return "".join([part if isinstance(part, str) else to_text(part(scope)) for part in parts])
+
+    return render
+
+
+def compile_value(
+    value: Any,
+    roots: frozenset[str],
+    report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str] = FUNCTIONS,
+    pointer: tuple[str | int, ...] = (),
+) -> Any:
+    """A tree of YAML whose texts may hold expressions, as one render function, or the tree itself where none does.
+
+    `report(pointer, text)` is called for every expression that cannot be compiled.
+    """
+    if isinstance(value, str):
+        try:
+            return compile_text(value, roots, functions)
+        except ExpressionError as error:
+            report(pointer, str(error))
+            return value
+    if isinstance(value, dict):
+        if _is_merge(value):
+            return _compile_merge(compile_value(value["merge"], roots, report, functions, (*pointer, "merge")))
+        if _is_each(value):
+            return _compile_each(value, roots, report, functions, pointer)
+        items = tuple((k, compile_value(v, roots, report, functions, (*pointer, k))) for k, v in value.items())
+        if any(name.endswith("?") for name in value):
+            return _without_missing(tuple((k.removesuffix("?"), k.endswith("?"), v) for k, v in items))
+        if any(callable(v) for _, v in items):
+            return lambda scope: {k: v(scope) if callable(v) else v for k, v in items}
+    elif isinstance(value, list):
+        entries = [compile_value(v, roots, report, functions, (*pointer, i)) for i, v in enumerate(value)]
+        if any(map(callable, entries)):
+            return lambda scope: [v(scope) if callable(v) else v for v in entries]
+    return value
+
+
+def is_plain(value: Any) -> bool:
+    """Says whether no mapping in the value means something to the language: `name?`, `merge`, `each`."""
+    if isinstance(value, dict):
+        special = _is_merge(value) or _is_each(value) or any(name.endswith("?") for name in value)
+        return not special and all(map(is_plain, value.values()))
+    return all(map(is_plain, value)) if isinstance(value, list) else True
+
+
+def _is_merge(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("merge"), list) and len(value) == 1
+
+
+def _is_each(value: Mapping[str, Any]) -> bool:
+    return {"each", "give"} <= value.keys() <= _EACH
+
+
+_EACH = {"each", "as", "when", "give"}
+ENTRY = "entry"
+"""The root that an entry of a list is, where `as` gives it no other name."""
+
+
+def _without_missing(items: tuple[tuple[str, bool, Any], ...]) -> Render:
+    """A mapping whose members with a question mark are left out when they come out null."""
+
+    def mapping(scope: Scope) -> dict[str, Any]:
+        rendered = ((name, is_optional, render(value, scope)) for name, is_optional, value in items)
+        return {name: value for name, is_optional, value in rendered if not (is_optional and value is None)}
+
+    return mapping
+
+
+def _compile_merge(parts: Any) -> Render:
+    """Each part is a JSON Merge Patch of what those before it make; one that is null changes nothing."""
+
+    def merge(scope: Scope) -> Any:
+        first, *others = [part for part in render(parts, scope) if part is not None] or [None]
+        return reduce(merged, others, first)
+
+    return merge
+
+
+def _compile_each(
+    spec: Mapping[str, Any],
+    roots: frozenset[str],
+    report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str],
+    pointer: tuple[str | int, ...],
+) -> Render:
+    """A list made of another one, entry by entry; of what is no list there is nothing."""
+    name = spec.get("as", ENTRY)
+    if not isinstance(name, str) or not name.isidentifier() or name in ROOTS | FUNCTIONS | {"result", "let"}:
+        report((*pointer, "as"), f"{name!r} is no name for an entry: write a word that is no root of expressions")
+        name = ENTRY
+    inner = roots | {name}
+    entries = compile_value(spec["each"], roots, report, functions, (*pointer, "each"))
+    result = compile_value(spec["give"], inner, report, functions, (*pointer, "give"))
+    holds = None
+    try:
+        holds = compile_condition(spec["when"], inner) if "when" in spec else None
+    except ExpressionError as error:
+        report((*pointer, "when"), str(error))
+
+    def each(scope: Scope) -> list[Any]:
+        listed = render(entries, scope)
+        if not isinstance(listed, list | tuple):
+            return []
+        before = work.begin(scope.get(WORK) or Work())
+        try:
+            spend(len(listed))
+        except SecurityError as error:
+            raise ExpressionError(f"{error} in {spec['each']!r}") from None
+        finally:
+            work.end(before)
+        scopes = ({**scope, name: entry} for entry in listed)
+        return [render(result, one) for one in scopes if holds is None or holds(one)]
+
+    return each
+
+
+Key = str | int | None
+"""A key that an expression looks up: None where it is computed itself."""
+
+
+@lru_cache(4096)
+def chains(source: str) -> tuple[tuple[str, tuple[Key, ...]], ...]:
+    """The roots that the expressions of a text, which can be compiled, read, each with its keys: `path` and `a`."""
+    looks: list[nodes.Node] = []
+    for part in _parse(source, source):
+        looks += [*_every(nodes.Name, part), *_every(nodes.Getattr, part), *_every(nodes.Getitem, part)]
+    inner = {id(node.node) for node in looks if isinstance(node, nodes.Getattr | nodes.Getitem)}
+    outer = (_keys(node) for node in looks if id(node) not in inner)
+    return tuple([chain for chain in outer if chain])
+
+
+def _keys(node: nodes.Node) -> tuple[str, tuple[Key, ...]] | None:
+    keys: list[Key] = []
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        key = node.attr if isinstance(node, nodes.Getattr) else node.arg
+        value = key.value if isinstance(key, nodes.Const) else key
+        keys.append(value if isinstance(value, str | int) else None)
+        node = node.node
+    return (node.name, tuple(reversed(keys))) if isinstance(node, nodes.Name) else None
+
+
+def render(compiled: Any, scope: Scope) -> Any:
+    return compiled(scope) if callable(compiled) else compiled
+
+
+def _parse(text: str, source: str) -> list[nodes.Expr]:
+    try:
+        template = ENVIRONMENT.parse(text)
+    except TemplateSyntaxError as error:
+        raise ExpressionError(f"{error.message} in {source!r}") from None
+    except (RecursionError, ValueError) as error:
+        raise _unreadable(error, source) from None
+    return [part for output in template.body if isinstance(output, nodes.Output) for part in output.nodes]
+
+
+def _unreadable(error: Exception, source: str) -> ExpressionError:
+    shown = source if len(source) <= 100 else source[:99] + "…"
+    what = str(error) if isinstance(error, ValueError) else "nested too deeply, or too long,"
+    return ExpressionError(f"{what} in {shown!r}")
+
+
+class _Exact(NodeTransformer):
+    """Numbers with a point are decimals, what `~` puts together is text as it is elsewhere, where null is empty, and
+    times are ordered by when they are.
+    """
+
+    def visit_Const(self, node: nodes.Const) -> nodes.Expr:
+        if not isinstance(node.value, float):
+            return node
+        return _filter(nodes.Const(repr(node.value), lineno=1), "decimal")
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:
+        self.generic_visit(node)
+        return _filter(nodes.List(node.nodes, lineno=1), "join")
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Expr:
+        self.generic_visit(node)
+        operators = tuple(operand.op for operand in node.ops)
+        if ORDERINGS.isdisjoint(operators):
+            others = [nodes.Operand(operand.op, _weighed(operand.expr)) for operand in node.ops]
+            return nodes.Compare(_weighed(node.expr), others, lineno=1)
+        values = nodes.List([operand.expr for operand in node.ops], lineno=1)
+        return _filter(node.expr, IN_ORDER, nodes.Const(operators), values)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:
+        self.generic_visit(node)
+        if isinstance(node.arg, nodes.Slice):
+            node.node = _weighed(node.node)
+        return node
+
+
+def _filter(node: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Expr:
+    return nodes.Filter(node, name, list(arguments), [], None, None, lineno=1)
+
+
+def _weighed(node: nodes.Expr) -> nodes.Expr:
+    return node if isinstance(node, nodes.Const) else _filter(node, WEIGHED)
+
+
+def _compile(
+    expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
+) -> Render:
+    try:
+        _check(expression, roots, source, functions)
+        if chain := _chain(expression):
+            return _follow(*chain)
+        if (days := _days(expression)) is not None:
+            return lambda scope: _day(scope, days)
+        assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
+        template = ENVIRONMENT.from_string(nodes.Template([assign], lineno=1))
+    except (TemplateSyntaxError, AssertionError) as error:
+        raise ExpressionError(f"{error} in {source!r}") from None
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise _unreadable(error, source) from None
+
+    def evaluate(scope: Scope) -> Any:
+        context = template.new_context(scope, shared=True)
+        before = work.begin(scope.get(WORK) or Work())
+        try:
+            for _ in template.root_render_func(context):
+                pass
+            value = context.vars["_value"]
+            if isinstance(value, Iterator):
+                value = list(value)
+        except (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError) as error:
+            # Null, or another kind of value than the operator takes.
+            if isinstance(error, TypeError) and "NoneType" not in str(error):
+                seen = _watching.get()
+                if seen is not None:
+                    seen.append((source, str(error)))
+            return None
+        except TemplateRuntimeError as error:
+            raise ExpressionError(f"{error} in {source!r}") from None
+        finally:
+            work.end(before)
+        return None if is_missing(value) else value
+
+    return evaluate
+
+
+def _every[N: nodes.Node](kind: type[N], expression: nodes.Node) -> list[N]:
+    """The parts of that kind, the whole included."""
+    return [*([expression] if isinstance(expression, kind) else []), *expression.find_all(kind)]
+
+
+def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str]) -> None:
+    names, calls = (roots or frozenset()) | functions, _every(nodes.Call, expression)
+    called = {id(call.node) for call in calls}
+    for name in _every(nodes.Name, expression):
+        if name.name in FUNCTIONS - functions:
+            instead = "a value in its place, or a date as today(days)"
+            raise ExpressionError(
+                f"{name.name}() has no value before there is a request: write {instead}, in {source!r}"
+            )
+        if roots is not None and name.name not in names:
+            raise ExpressionError(f"unknown name {name.name!r} in {source!r}; there are {', '.join(sorted(names))}")
+        if name.name in FUNCTIONS and id(name) not in called:
+            raise ExpressionError(f"{name.name} is a function; write {name.name}() in {source!r}")
+    for call in calls:
+        if not (isinstance(call.node, nodes.Name) and call.node.name in FUNCTIONS):
+            raise ExpressionError(f"only uuid(), now() and today(days) can be called, in {source!r}")
+    for used in _every(nodes.Filter, expression):
+        if used.name not in FILTERS:
+            raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
+        _check_named(used, source)
+
+
+_NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
+"""Filters that take another filter or test by its name, and the position of that argument."""
+
+
+def _check_named(used: nodes.Filter, source: str) -> None:
+    named = used.args[_NAMED[used.name] :][:1] if used.name in _NAMED else []
+    kind, names = ("filter", FILTERS) if used.name == "map" else ("test", ENVIRONMENT.tests.keys())
+    for name in named:
+        if not isinstance(name, nodes.Const) or name.value not in names:
+            there = ", ".join(sorted(names))
+            raise ExpressionError(f"{used.name} names no known {kind} in {source!r}; there are {there}")
+
+
+def _chain(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
+    """`result.account.iban` as its root and keys; most expressions are no more than that."""
+    keys: list[Any] = []
+    while not isinstance(expression, nodes.Name):
+        if isinstance(expression, nodes.Getattr):
+            keys.append(expression.attr)
+        elif isinstance(expression, nodes.Getitem) and isinstance(expression.arg, nodes.Const):
+            keys.append(expression.arg.value)
+        else:
+            return None
+        expression = expression.node
+    return None if expression.name in FUNCTIONS else (expression.name, tuple(reversed(keys)))
+
+
+def _days(expression: nodes.Expr) -> int | None:
+    """The number in `today(-3)`: test data has hundreds of them, and to compile each would hold up every start."""
+    match expression:
+        case nodes.Call(node=nodes.Name(name="today"), args=[number], kwargs=[], dyn_args=None, dyn_kwargs=None):
+            match number:
+                case nodes.Const(value=int(days)):
+                    return days
+                case nodes.Neg(node=nodes.Const(value=int(days))):
+                    return -days
+    return None
+
+
+def _day(scope: Scope, days: int) -> Any:
+    try:
+        return scope["today"](days)
+    except (ArithmeticError, LookupError):  # no calendar has it, or nothing tells the day
+        return None
+
+
+def _follow(root: str, keys: tuple[Any, ...]) -> Render:
+    def evaluate(scope: Scope) -> Any:
+        value = scope.get(root)
+        for key in keys:
+            value = value.get(key) if type(value) is dict else member(value, key)
+        return value
+
+    return evaluate

@@ -1,0 +1,174 @@
+"""A fault on demand: something that a test wants to go wrong, made into the rule that a cassette would have for it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import msgspec
+
+from xs2a_sandbox.cassette import reader
+from xs2a_sandbox.cassette.call import Call
+from xs2a_sandbox.cassette.decide import Decision
+from xs2a_sandbox.cassette.dialect.layers import Interface
+from xs2a_sandbox.cassette.index import Lookup, candidates
+from xs2a_sandbox.cassette.model import Rule
+from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import BankError, Problem
+
+PREFER = "X-Sandbox-Prefer"
+"""The header by which a request says itself what is to go wrong with it."""
+
+_NEEDS_THE_ANSWER = "truncate"
+_LONGEST = 500
+
+
+class FaultWish(TypedDict, total=False):
+    """All that can go wrong with one request.
+
+    An answer of this `status`, with the `error` of the dialect's table, or of the `rule` with this id; a `delay`, and a
+    `fault` of the connection. With `after` the bank does what it is asked, and its answer comes to grief.
+    """
+
+    status: int
+    error: str
+    rule: str
+    delay: str
+    fault: Literal["reset", "drop", "truncate", "malformed"]
+    after: bool
+
+
+MEMBERS = tuple(FaultWish.__annotations__)
+_VALUES = {"id": "{{ (path | dictsort | map('last') | first) or headers['consent-id'] }}"}
+"""The resource that the texts of errors name: the one in the path, else the consent."""
+_ANSWERS = ("status", "error", "rule")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`answering` is the rule that answers in place of whoever would, `amending` the one that changes the answer.
+
+    `rule` is the id of a rule of the bank that is to answer, whatever it matches.
+    """
+
+    id: str
+    answering: Rule | None = None
+    amending: Rule | None = None
+    rule: str | None = None
+
+
+@lru_cache(512)
+def prefer(text: str) -> Fault:
+    """The fault that a header wishes for, such as `status=503, delay=2s`. Raises ValueError."""
+    wish: dict[str, Any] = {}
+    for part in re.split("[,;]", text[: _LONGEST + 1]):
+        name, equals, value = (one.strip() for one in part.partition("="))
+        if not equals or not value or len(text) > _LONGEST:
+            raise ValueError(f"it must be like status=503 or error=NAME, delay=2s; it knows {', '.join(MEMBERS)}")
+        if name in wish:
+            raise ValueError(f"{name} is there twice")
+        number = name == "status" and value.isascii() and value.isdigit() and len(value) < 5
+        switch = name == "after" and value in ("true", "false")
+        wish[name] = int(value) if number else value == "true" if switch else value
+    return compiled(PREFER, wish)
+
+
+def compiled(id: str, wish: Mapping[str, Any]) -> Fault:
+    """The fault of this wish. Raises ValueError, which says what is wrong with it."""
+    if unknown := [name for name in wish if name not in MEMBERS]:
+        hint = did_you_mean(unknown[0], MEMBERS) or f"; it knows {', '.join(MEMBERS)}"
+        raise ValueError(f"there is no {unknown[0]!r}{hint}")
+    for name in ("error", "rule"):
+        if not isinstance(wish.get(name, ""), str):
+            raise ValueError(f"{name} must be a text")
+    if not isinstance(after := wish.get("after", False), bool):
+        raise ValueError("after must be true or false")
+    named = [name for name in _ANSWERS if name in wish]
+    if len(named) > 1:
+        raise ValueError(f"{named[0]} and {named[1]} exclude each other: there is one answer")
+    fault = wish.get("fault")
+    if not named and fault is None and "delay" not in wish:
+        raise ValueError(f"it says nothing that could go wrong: name one of {', '.join(MEMBERS[:-1])}")
+    if after and (named or fault is None):
+        raise ValueError("after goes with a fault alone: the bank does what it is asked, and its answer is lost")
+    connection = {name: wish[name] for name in ("delay", "fault") if name in wish}
+    if "rule" in wish:
+        return Fault(id, amending=_rule(id, "amend", connection) if connection else None, rule=wish["rule"])
+    if named or (fault is not None and not after and fault != _NEEDS_THE_ANSWER):
+        answer = {name: wish[name] for name in ("status", "error") if name in wish}
+        if "error" in wish:
+            answer["values"] = _VALUES
+        return Fault(id, answering=_rule(id, "respond", {**answer, **connection}))
+    return Fault(id, amending=_rule(id, "amend", connection))
+
+
+def _rule(id: str, kind: str, spec: Mapping[str, Any]) -> Rule:
+    """Read as a cassette is, so that the same is possible and the same mistakes are told."""
+    rule = {"id": id, "match": {"path": "/{path*}"}, "require": "none", kind: dict(spec)}
+    text = msgspec.json.encode({"cassette": 1, "rules": [rule]}).decode()
+    problems: list[Problem] = []
+    cassette = reader.parse(yaml_reader.parse(text, Path(id)), Schemas([]), problems)
+    if problems:
+        raise ValueError(problems[0].text)
+    return cassette.rules[0]
+
+
+def check_names(wish: Mapping[str, Any], interfaces: Sequence[Interface]) -> None:
+    """Raises ValueError for an error, or a rule, that none of the interfaces has."""
+    for name, known in (
+        ("error", [error for one in interfaces for error in one.errors]),
+        ("rule", [rule.id for one in interfaces for rule in one.rules]),
+    ):
+        if name in wish and wish[name] not in known:
+            raise ValueError(f"the bank has no {name} {wish[name][:80]!r}{did_you_mean(wish[name], known)}")
+
+
+def wished(request_header: str, interface: Interface) -> Fault:
+    """The fault that the header of a request wishes for. Raises BankError for one that there cannot be."""
+    try:
+        fault = prefer(request_header)
+        check_names(_names(fault), [interface])
+    except ValueError as error:
+        raise BankError("format-error", expected=f"the header {PREFER}: {error}") from None
+    return fault
+
+
+def is_there(fault: Fault, interface: Interface) -> bool:
+    """Says whether the bank has the error, or the rule, that the fault names: another bank of the sandbox may not."""
+    names = _names(fault)
+    return names.get("error", "internal") in interface.errors and (
+        "rule" not in names or any(rule.id == names["rule"] for rule in interface.rules)
+    )
+
+
+def _names(fault: Fault) -> dict[str, str]:
+    error = fault.answering.behaviour.respond[0].error if fault.answering else None
+    return {name: value for name, value in (("error", error), ("rule", fault.rule)) if value is not None}
+
+
+def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
+    """The decision with what goes wrong: of answers the first counts, of changes each. Raises BankError."""
+    amendments = [(one.amending, decision.parameters) for one in faults if one.amending]
+    answering = next((one for one in faults if one.answering or one.rule), None)
+    if answering:
+        decision = _instead(answering, decision, interface, lookup, call)
+    return decision._replace(amendments=(*amendments, *decision.amendments))
+
+
+def _instead(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
+    rule, parameters = fault.answering, decision.parameters
+    if rule is None:
+        rule = next(one for one in interface.rules if one.id == fault.rule)
+        there = {one.id: path for one, path in candidates(lookup, lambda path: lambda place: call.values(place, path))}
+        operation = lookup.operation.id if lookup.operation else None
+        if rule.behaviour.bank or (rule.id not in there and (rule.operation is None or rule.operation != operation)):
+            why = "leaves it to the real bank" if rule.behaviour.bank else f"is for {rule.operation or 'another path'}"
+            raise BankError("format-error", expected=f"the header {PREFER}: the rule {rule.id} {why}")
+        parameters = there.get(rule.id, lookup.parameters)
+        if rule.behaviour.amend:
+            return decision._replace(amendments=((rule, parameters), *decision.amendments))
+    call.operation, call.path = (lookup.operation.id if lookup.operation else None), parameters
+    return Decision("rule", rule, lookup.operation, parameters, call, None, decision.amendments)

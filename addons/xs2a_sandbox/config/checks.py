@@ -1,0 +1,47 @@
+"""Checks that real banks make and the documented interface does without, and what they do: refuse, or warn."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+Profile = Literal["documented", "strict"]
+
+CHECK_NAMES = ("digest", "frequency", "one-off", "rights", "token")
+"""All that there are."""
+
+WARN = "warn"
+"""The word among the names of checks that lets those which are not named warn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """`refusing` checks refuse a request, `warning` ones say what they would have refused.
+
+    With `strict` the bank also does no favours: a consent that is asked for is always a new one.
+    """
+
+    refusing: frozenset[str] = frozenset()
+    warning: frozenset[str] = frozenset()
+    strict: bool = False
+
+    @staticmethod
+    def clash(profile: str, names: Collection[str]) -> str | None:
+        """The mistake in a profile and names that do not go together."""
+        if profile == "strict" and WARN in names:
+            return "the profile strict refuses all that checks: warn would tell; leave one of them out"
+        return None
+
+    @classmethod
+    def of(cls, profile: str, names: Collection[str]) -> "Checks":
+        """The checks of a profile, and those that are named beside it."""
+        everything = frozenset(CHECK_NAMES)
+        if profile == "strict":
+            return cls(everything, strict=True)
+        if not names:
+            return NONE
+        refusing = frozenset(names) & everything
+        return cls(refusing, everything - refusing if WARN in names else frozenset())
+
+
+NONE = Checks()
+"""The documented interface makes none; all that make none are this one."""

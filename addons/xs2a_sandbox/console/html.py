@@ -1,0 +1,61 @@
+"""The console's pages as HTML: one style, one script, both named by their hashes; nothing of another host is loaded."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from xs2a_sandbox.http import Response
+from xs2a_sandbox.http.messages import NOT_KEPT, html
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+_HEADERS = (
+    *NOT_KEPT,
+    # Forms say where they come from, other sites are told nothing.
+    ("Referrer-Policy", "same-origin"),
+)
+
+
+def show(template: str, values: Mapping[str, Any], status: int = 200) -> Response:
+    return html(render(template, values), status, *_HEADERS, ("Content-Security-Policy", _policy()))
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    shared = {"style": _file("console.css"), "script": _file("console.js")}
+    return _environment().get_template(template).render({**shared, **values})
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["pretty"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
+    return environment
+
+
+@cache
+def _file(name: str) -> str:
+    return (_TEMPLATES / name).read_text()
+
+
+@cache
+def _policy() -> str:
+    style, script = (
+        base64.b64encode(hashlib.sha256(_file(name).encode()).digest()).decode()
+        for name in ("console.css", "console.js")
+    )
+    return (
+        f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )

@@ -1,0 +1,73 @@
+"""The faults of a session as the control interface takes, lists and forgets them."""
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from operator import eq
+from typing import Any
+
+from xs2a_sandbox.bank import Banks
+from xs2a_sandbox.cassette import Call, fault
+from xs2a_sandbox.cassette.fault import MEMBERS
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Refused, body_invalid
+from xs2a_sandbox.state.session import keep_faults, session_faults
+
+MOST = 100
+"""Faults of one session."""
+_LONGEST_COUNT = 1_000_000
+
+
+def listed(call: Call) -> dict[str, Any]:
+    return {"faults": session_faults(call.state)}
+
+
+def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds a fault, after those that there are. Raises Refused."""
+    there = session_faults(call.state)
+    if len(there) >= MOST:
+        raise Refused(409, "too-many-faults", f"a session has {MOST} faults at most: delete some")
+    interfaces = [bank.interface for bank in banks.all]
+    wish = {name: body[name] for name in MEMBERS if name in body}
+    number = 1 + max((int(one["id"].rpartition("-")[2]) for one in there), default=0)
+    try:
+        fault.compiled(f"fault-{number}", wish)
+        fault.check_names(wish, interfaces)
+    except ValueError as error:
+        raise body_invalid(str(error)) from None
+    operations = [operation for one in interfaces for operation in one.operations]
+    _check_text("operation", body, operations, fnmatchcase)
+    _check_text("method", body, ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"], eq)
+    for name in ("next", "every"):
+        count = body.get(name, 1)
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _LONGEST_COUNT:
+            raise body_invalid(f"{name} must be a whole number from 1 to {_LONGEST_COUNT}")
+    one = {"id": f"fault-{number}", **body, "seen": 0, "hits": 0}
+    keep_faults(call.state, [*there, one])
+    return one
+
+
+def deleted(call: Call, id: str) -> None:
+    """Raises Refused where there is none of that id."""
+    there = session_faults(call.state)
+    left = [one for one in there if one["id"] != id]
+    if len(left) == len(there):
+        raise Refused(404, "fault-unknown", f"the session {call.session.id} has no fault {id}")
+    keep_faults(call.state, left)
+
+
+def forgotten(call: Call) -> dict[str, Any]:
+    there = session_faults(call.state)
+    if there:
+        keep_faults(call.state, [])
+    return {"forgotten": len(there)}
+
+
+def _check_text(name: str, body: Mapping[str, Any], known: list[str], fits: Callable[[str, str], bool]) -> None:
+    """Raises Refused for a member that is no text, or that fits nothing that there is."""
+    if name not in body:
+        return
+    value = body[name]
+    if not isinstance(value, str) or not any(fits(one, value) for one in known):
+        shown = f" {value[:80]!r}" if isinstance(value, str) else ""
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise body_invalid(f"there is no {name}{shown}{hint}")

@@ -1,0 +1,138 @@
+"""One thing that the control interface can be asked, declared once: for who answers it, and for who describes it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints, is_typeddict
+
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import parse_json
+from xs2a_sandbox.errors import BankError, body_invalid
+from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.state import Documents
+
+type Answer = tuple[int, Any]
+"""Status and JSON; the value None is no body."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRequest:
+    """One attempt at one request to a `route`; `names` are the segments that its path leaves open, `documents` those of
+    all sessions."""
+
+    call: Call
+    names: Sequence[str]
+    route: "ControlRoute[Any]"
+    documents: Documents
+    journal: Journal = field(default_factory=Journal)
+    """That of all processes that are this sandbox."""
+
+    def read(self) -> dict[str, Any]:
+        """The body, which has no members but those of its shape. Raises Refused."""
+        if self.route.is_optional and not self.call.request.body.strip():
+            return {}
+        return self.body(*members(self.route.body))
+
+    def body(self, *members: str) -> dict[str, Any]:
+        """An object with no other members, where any are named. Raises Refused."""
+        warnings: list[str] = []
+        try:
+            value = parse_json(self.call.request.body, warnings)
+        except BankError as error:
+            raise body_invalid(error.values["expected"]) from None
+        if not isinstance(value, dict):
+            raise body_invalid(f"the body must be a JSON object, not {kind(value)}")
+        if warnings:
+            raise body_invalid(warnings[0])
+        if members and (unknown := sorted(value.keys() - set(members))):
+            raise body_invalid(f"the body has a member {unknown[0]!r}; known here: {', '.join(members)}")
+        return value
+
+
+def kind(value: Any) -> str:
+    """The kind of a JSON value, in words."""
+    kinds = {list: "a list", str: "a text", bool: "true or false", dict: "an object", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def members(shape: Any) -> tuple[str, ...]:
+    """The members that a body of this shape may have; none where it may have any."""
+    return tuple(get_type_hints(shape)) if is_typeddict(shape) else ()
+
+
+ERRORS: Mapping[str, int] = {
+    "body-invalid": 400,
+    "query-invalid": 400,
+    "id-empty": 400,
+    "session-invalid": 400,
+    "token-missing": 401,
+    "token-wrong": 401,
+    "host-refused": 403,
+    "origin-refused": 403,
+    "no-token": 403,
+    "collection-own": 403,
+    "path-unknown": 404,
+    "document-unknown": 404,
+    "session-unknown": 404,
+    "authorisation-unknown": 404,
+    "events-unknown": 404,
+    "exchange-unknown": 404,
+    "fault-unknown": 404,
+    "method-not-offered": 405,
+    "decided": 409,
+    "unconfirmed": 409,
+    "embedded": 409,
+    "resource-gone": 409,
+    "status-invalid": 409,
+    "resource-blocked": 409,
+    "event-impossible": 409,
+    "journal-mismatch": 409,
+    "too-many-faults": 409,
+    "busy": 503,
+}
+"""All refusals by name, with their status."""
+
+EVERYWHERE = ("token-missing", "token-wrong", "host-refused", "origin-refused", "no-token", "busy")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRoute[Owner]:
+    """`path` is below `/_sandbox/`, with `{names}` in braces; `id` is what the client's method is called.
+
+    `body` is the shape of the JSON that is sent, `answers` those of what comes back, by status; `query` are the
+    parameters that there are, with their types; `errors` are named beside those that any route ends in.
+    """
+
+    method: str
+    path: str
+    id: str
+    summary: str
+    work: Callable[[Owner, ControlRequest], Answer]
+    answers: Mapping[int, Any]
+    body: Any = None
+    is_optional: bool = False
+    query: Mapping[str, type] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/"))
+
+    @property
+    def ends_in(self) -> tuple[str, ...]:
+        """The refusals that its own work can end in."""
+        opened = ("id-empty",) if "{" in self.path else ()
+        sent = ("body-invalid",) if self.body is not None else ()
+        filters = ("query-invalid",) if self.query else ()
+        return (*opened, *sent, *filters, *self.errors)
+
+    def names(self, segments: Sequence[str]) -> tuple[str, ...] | None:
+        """The segments of the path that the route leaves open; None for another path."""
+        names = []
+        if len(segments) != len(self.segments):
+            return None
+        for expected, segment in zip(self.segments, segments, strict=True):
+            if expected.startswith("{"):
+                names.append(segment)
+            elif expected != segment:
+                return None
+        return tuple(names)

@@ -1,0 +1,266 @@
+"""The shapes of what the control interface takes and gives: its routes declare them, its client returns them."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypedDict
+
+from xs2a_sandbox.cassette.fault import FaultWish
+
+Document = dict[str, Any]
+Collection = dict[str, Any]
+"""Documents by id; of rates plain texts."""
+
+
+class ErrorShape(TypedDict):
+    """`error` is stable, `message` is for people."""
+
+    error: str
+    message: str
+
+
+class ClockShape(TypedDict):
+    """`shift` is in seconds, 0 while the clock is frozen."""
+
+    now: str
+    today: str
+    shift: int
+    frozen: str | None
+    seed: str | None
+
+
+class ClockSetting(TypedDict, total=False):
+    """Just one of `shift`, `frozen` (and `seed`) and `real: true`."""
+
+    shift: int | str
+    frozen: str
+    seed: int | str | None
+    real: Literal[True]
+
+
+class ClockMove(TypedDict):
+    """A number of seconds, or a duration such as 90d."""
+
+    move: int | str
+
+
+class EventOrder(TypedDict):
+    """An event of the state machine, by its name in docs/states.md."""
+
+    event: str
+
+
+class DueEvent(TypedDict):
+    at: str
+    collection: str
+    id: str
+
+
+class DueShape(TypedDict):
+    """Fifty at most, in the bank's time."""
+
+    due: list[DueEvent]
+
+
+class ChecksShape(TypedDict):
+    """The names of the checks that refuse, and of those that warn."""
+
+    profile: str
+    refusing: list[str]
+    warning: list[str]
+
+
+class ChecksSetting(TypedDict, total=False):
+    """The profile is `documented` where it is left out."""
+
+    profile: Literal["documented", "strict"]
+    checks: list[str]
+
+
+class SessionShape(TypedDict):
+    """`documents` counts those that were changed, by collection, deletions included."""
+
+    id: str
+    documents: dict[str, int]
+
+
+class SessionsShape(TypedDict):
+    sessions: list[SessionShape]
+
+
+class ResetOrder(TypedDict, total=False):
+    """The request's session, or all of them."""
+
+    all: bool
+
+
+class ResetShape(TypedDict):
+    """The sessions that were forgotten."""
+
+    reset: list[str]
+
+
+class BankShape(TypedDict):
+    url: str | None
+    hosts: list[str]
+    mode: str | None
+    dialect: str | None
+    quirks: list[str]
+    operations: int
+    rules: int
+
+
+class RecordingShape(TypedDict):
+    exchanges: int
+    waiting: int
+
+
+class StatusShape(TypedDict):
+    """`loaded` is when the files were read, `problems` what has been wrong with them since, in lines."""
+
+    loaded: str
+    problems: list[str]
+    frozen_at: str | None
+    banks: list[BankShape]
+    recording: RecordingShape | None
+
+
+class AuthorisationShape(TypedDict):
+    """The authorisation as it is kept, with the status of the consent, payment or basket that it is for."""
+
+    authorisationId: str
+    scaStatus: str
+    approach: str
+    family: str
+    resource: str
+    resourceStatus: str | None
+    psuId: NotRequired[str | None]
+
+
+class PsuDecision(TypedDict):
+    decide: Literal["approve", "decline", "timeout", "error"]
+
+
+class DescribedRequest(TypedDict):
+    """A `url` of another host is asked for through the proxy, a path at the base URL."""
+
+    method: str
+    url: str
+    headers: NotRequired[Mapping[str, str | list[str]] | None]
+    body: NotRequired[Any]
+    session: NotRequired[str | None]
+
+
+class ExplanationShape(TypedDict):
+    """The answer that would be given, who gives it, and who comes near: see docs/explain.md."""
+
+    request: dict[str, str]
+    decision: str
+    message: str
+    answer: dict[str, Any] | None
+    by: dict[str, Any] | None
+    handler: dict[str, Any] | None
+    amended: list[dict[str, str]]
+    quirks: list[str]
+    hints: list[dict[str, str]]
+    nearest: list[dict[str, Any]]
+    suggestion: dict[str, str] | None
+
+
+class FaultOrder(FaultWish, total=False):
+    """Something that goes wrong with requests for an `operation`, by a `method`, or with all.
+
+    With `every` it is each so many-th of them, with `next` so many times and then no more.
+    """
+
+    operation: str
+    method: str
+    next: int
+    every: int
+
+
+class FaultShape(FaultOrder):
+    """`seen` requests were like that, and `hits` of them went wrong."""
+
+    id: str
+    seen: int
+    hits: int
+
+
+class FaultsShape(TypedDict):
+    faults: list[FaultShape]
+
+
+class ExchangeSummary(TypedDict):
+    number: int
+    time: str
+    session: str
+    method: str
+    target: str
+    status: int
+    source: str
+    rule: str | None
+    milliseconds: float
+    warnings: list[str]
+    reason: str | None
+    nearest: list[str]
+
+
+class MessageShape(TypedDict):
+    """A body of JSON is `body`, other text `text`, and else it is in `base64`."""
+
+    status: NotRequired[int]
+    headers: list[list[str]]
+    body: NotRequired[Any]
+    text: NotRequired[str]
+    base64: NotRequired[str]
+
+
+class ExchangeShape(ExchangeSummary):
+    """`cut` says that more was sent than is kept."""
+
+    origin: str
+    fault: str | None
+    cut: bool
+    request: MessageShape
+    answer: MessageShape
+
+
+class JournalShape(TypedDict):
+    """Oldest first; `found` fit the filters, `kept` are in the journal."""
+
+    exchanges: list[ExchangeSummary]
+    found: int
+    kept: int
+
+
+class ForgottenShape(TypedDict):
+    forgotten: int
+
+
+class JournalMatch(TypedDict, total=False):
+    session: str
+    method: str
+    path: str
+    status: int
+    source: str
+    rule: str
+    since: int
+    headers: dict[str, str]
+    query: dict[str, str]
+    body: Any
+
+
+class TimesRange(TypedDict, total=False):
+    min: int
+    max: int
+
+
+class Assertion(TypedDict, total=False):
+    """Once is enough where `times` is not there."""
+
+    match: JournalMatch
+    times: int | TimesRange | None
+
+
+class AssertedShape(TypedDict):
+    found: int
+    numbers: list[int]

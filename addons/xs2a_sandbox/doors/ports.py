@@ -1,0 +1,60 @@
+"""Ports: the sockets that listen on one."""
+
+import asyncio
+import errno
+import os
+import socket
+from collections.abc import Callable
+
+from xs2a_sandbox.doors import door
+
+_BACKLOG = 2048
+"""Connections that wait to be accepted, each."""
+
+
+def listen(host: str, port: int, flag: str) -> list[socket.socket]:
+    """A socket for each address that the host has, all on the same port. Raises ConfigError for one not to be had."""
+    listening: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(
+            socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        ):
+            # A name of several addresses, where 0 picks a free port for the first: they are to share it.
+            shared = listening[0].getsockname()[1] if listening else port
+            try:
+                listening.append(_bound(family, kind, protocol, (address[0], shared, *address[2:])))
+            except OSError as error:
+                # As with localhost, which is ::1 as well on machines without it.
+                if not listening or error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
+    except OSError as error:
+        for one in listening:
+            one.close()
+        raise door.no_port(host, port, flag, error) from None
+    return listening
+
+
+def number(listening: list[socket.socket]) -> int:
+    return int(listening[0].getsockname()[1])
+
+
+async def serve(way_in: Callable[[], asyncio.Protocol], listening: list[socket.socket]) -> list[asyncio.Server]:
+    """Servers, in the running loop, for who connects."""
+    loop = asyncio.get_running_loop()
+    return [await loop.create_server(way_in, sock=one, backlog=_BACKLOG) for one in listening]
+
+
+def _bound(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket:
+    made = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # elsewhere two could listen on one port
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+        made.listen(_BACKLOG)
+        made.setblocking(False)
+    except BaseException:
+        made.close()
+        raise
+    return made

@@ -1,0 +1,417 @@
+"""The process that `--workers` begins the others from: it listens, hands over connections, and replaces who dies.
+
+It knows nothing of HTTP. Each worker is forked from it while it is small and has no other thread, and is the whole
+sandbox. Whoever has fewest connections is given the next one, so that the work is spread evenly.
+"""
+
+import gc
+import logging
+import os
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from mmap import mmap
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from time import monotonic
+from typing import Any
+
+from xs2a_sandbox.doors.workers.worker import COUNTS, Worker
+from xs2a_sandbox.engine.engine import BEGIN_ANEW
+from xs2a_sandbox.errors import ConfigError, UserMistake
+from xs2a_sandbox.journal.metrics import METRICS
+
+_SECONDS_TO_AGREE = 30.0
+_SECONDS_TO_ANSWER = 3.0
+_SECONDS_TO_DRAIN = 15.0
+_PAUSES = (0.0, 0.5, 1.0, 2.0, 5.0)
+"""Seconds before a worker that has died is replaced, the longer the more have died since one has been well."""
+
+_WELL = 5.0
+"""Seconds after which a worker is believed to be well."""
+
+log = logging.getLogger("xs2a_sandbox")
+
+type Work = Callable[[Worker], object]
+"""Serves until the worker is told to stop; what is returned is its last word. Raises UserMistake."""
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    number: int
+    process: int
+    talk: Connection
+    handover: socket.socket
+    born: float
+    given: int = 0
+    turn: float = 0.0
+    """When it was last given a connection."""
+    is_ready: bool = False
+    last: dict[str, Any] = field(default_factory=dict)
+    """Its last answers to what counts on."""
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    asker: _Member
+    number: int
+    name: str
+    waiting: set[_Member]
+    until: float
+    answers: list[Any] = field(default_factory=list)
+
+
+class Supervisor:
+    """Keeps `count` workers at `work`. `listening` are the doors' sockets, in the order of the workers' ways in."""
+
+    def __init__(
+        self, count: int, listening: Sequence[Sequence[socket.socket]], addresses: Any, started: date, work: Work
+    ) -> None:
+        self._count = count
+        self._listening = listening
+        self.addresses = addresses
+        self._started = started
+        self._work = work
+        self._members: dict[int, _Member] = {}
+        self._selector = selectors.DefaultSelector()
+        self._counts = mmap(-1, COUNTS.size * (count + 1))
+        self._due: dict[int, float] = {}
+        """When the workers that are missing are begun."""
+        self._deaths = 0
+        self._questions: dict[int, _Question] = {}
+        self._asked = 0
+        self._votes: dict[_Member, str | None] = {}
+        self._voters: set[_Member] = set()
+        self._vote_ends = 0.0
+        self._gone: list[Any] = []
+        self._last_words: list[Any] = []
+        self._is_announced = self._is_open = self._is_draining = False
+        self._mistake: str | None = None
+        """The mistake that has kept the last worker from its start."""
+
+    def run(self, ready: Callable[[dict[str, Any]], None]) -> list[Any]:
+        """The last words of all workers, once they have drained. `ready` hears what the first one was told to say.
+
+        The first worker begins alone: what is wrong is told once, and what is made at the first start is made once.
+        Raises ConfigError where one cannot start.
+        """
+        # What is here by now stays in memory that all share.
+        gc.freeze()
+        with self._hearing_signals() as told:
+            try:
+                first = self._start_first(told)
+                for number in range(2, self._count + 1):
+                    self._begin(number, is_first=True)
+                while not self._is_draining and not all(self._is_there(n) for n in range(1, self._count + 1)):
+                    self._step(told)
+                if not self._is_draining:
+                    ready(first)
+                    self._is_announced = True
+                    self._open()
+                while not self._is_draining:
+                    self._step(told)
+                self._drain(told)
+            finally:
+                self._end()
+        return self._last_words
+
+    def _start_first(self, told: socket.socket) -> dict[str, Any]:
+        self._begin(1, is_first=True)
+        while not self._is_draining and not self._is_there(1):
+            self._step(told)
+        return self._members[1].last if 1 in self._members else {}
+
+    def _is_there(self, number: int) -> bool:
+        """Raises ConfigError for one that cannot start."""
+        if number in self._due:
+            raise ConfigError(self._mistake or f"worker {number} has died before it could answer")
+        return self._members[number].is_ready
+
+    def _begin(self, number: int, *, is_first: bool = False) -> None:
+        talk, its_talk = Pipe()
+        handover, its_handover = socket.socketpair()
+        handover.setblocking(False)
+        place = COUNTS.size * number
+        COUNTS.pack_into(self._counts, place, 0, 0)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        process = os.fork()
+        if process == 0:
+            # Who is forked has no part in what the others do.
+            for one in self._members.values():
+                one.talk.close()
+                one.handover.close()
+            talk.close()
+            handover.close()
+            self._close_ports()
+            self._selector.close()
+            worker = Worker(
+                number=number,
+                workers=self._count,
+                is_first=is_first,
+                started=self._started,
+                addresses=self.addresses,
+                talk=its_talk,
+                handover=its_handover,
+                counts=self._counts,
+                place=place,
+            )
+            _live(worker, self._work)
+        its_talk.close()
+        its_handover.close()
+        member = self._members[number] = _Member(number, process, talk, handover, monotonic())
+        self._selector.register(talk, selectors.EVENT_READ, partial(self._hear, member))
+
+    def _open(self) -> None:
+        if self._is_open:
+            return
+        for door, listening in enumerate(self._listening):
+            for one in listening:
+                self._selector.register(one, selectors.EVENT_READ, partial(self._accept, one, bytes([door])))
+        self._is_open = True
+
+    def _close(self) -> None:
+        """Lets who connects wait."""
+        if self._is_open:
+            for one in (one for listening in self._listening for one in listening):
+                self._selector.unregister(one)
+        self._is_open = False
+
+    def _close_ports(self) -> None:
+        for one in (one for listening in self._listening for one in listening):
+            one.close()
+
+    def _step(self, told: socket.socket) -> None:
+        now = monotonic()
+        for number in [number for number, due in self._due.items() if due <= now]:
+            del self._due[number]
+            self._begin(number)
+        for question in [one for one in self._questions.values() if one.until <= now]:
+            question.waiting.clear()
+            self._answer(question)
+        if self._voters and self._vote_ends <= now:
+            self._voters = set(self._votes)
+            self._count_votes()
+        moments = [*self._due.values(), *(one.until for one in self._questions.values())]
+        moments += [self._vote_ends] if self._voters else []
+        for key, _ in self._selector.select(max(0.0, min(moments) - now) if moments else None):
+            if key.data:
+                key.data()
+            else:
+                self._is_draining |= bool(told.recv(64))
+
+    def _accept(self, listening: socket.socket, door: bytes) -> None:
+        for _ in range(32):
+            try:
+                connection, _ = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                # Such as too many open files: those that wait are served once some are closed.
+                log.warning("a connection cannot be accepted: %s", error.strerror)
+                return
+            with connection:
+                self._hand_over(connection, door)
+
+    def _hand_over(self, connection: socket.socket, door: bytes) -> None:
+        """Gives a connection to who has fewest; one who does not take it is passed over."""
+        for member in sorted((one for one in self._members.values() if one.is_ready), key=self._load):
+            try:
+                socket.send_fds(member.handover, [door], [connection.fileno()])
+            except OSError:
+                continue
+            member.given, member.turn = member.given + 1, monotonic()
+            return
+
+    def _load(self, member: _Member) -> tuple[int, float]:
+        taken, is_open = COUNTS.unpack_from(self._counts, COUNTS.size * member.number)
+        # Of those that have the same it is whose turn it is.
+        return member.given - taken + is_open, member.turn
+
+    def _hear(self, member: _Member) -> None:
+        try:
+            kind, *message = member.talk.recv()
+        except (EOFError, OSError):
+            self._bury(member)
+            return
+        match kind:
+            case "ready":
+                member.is_ready, (member.last,) = True, message
+                self._mistake = None
+                if self._is_announced:
+                    self._open()
+            case "failed":
+                (self._mistake,) = message
+            case "vote":
+                self._vote(member, message[0])
+            case "gather":
+                self._ask(member, *message)
+            case "reply":
+                number, answer = message
+                if question := self._questions.get(number):
+                    if question.name == METRICS:
+                        member.last[METRICS] = answer
+                    question.answers.append(answer)
+                    question.waiting.discard(member)
+                    self._answer(question)
+            case "ended":
+                self._last_words.append(message[0])
+
+    def _tell(self, member: _Member, *message: Any) -> None:
+        with suppress(OSError):  # it is gone, and will be buried
+            member.talk.send(message)
+
+    # -- questions to all
+
+    def _ask(self, asker: _Member, number: int, name: str, argument: Any) -> None:
+        self._asked += 1
+        if name == BEGIN_ANEW:
+            self._started = argument
+        waiting = {one for one in self._members.values() if one.is_ready}
+        question = _Question(asker, number, name, waiting, monotonic() + _SECONDS_TO_ANSWER)
+        question.answers += self._gone if name == METRICS else ()
+        self._questions[self._asked] = question
+        for member in waiting:
+            self._tell(member, "ask", self._asked, name, argument)
+
+    def _answer(self, question: _Question) -> None:
+        if not question.waiting:
+            self._tell(question.asker, "gathered", question.number, question.answers)
+            self._questions = {number: one for number, one in self._questions.items() if one is not question}
+
+    # -- agreement on changed files
+
+    def _vote(self, member: _Member, mistake: str | None) -> None:
+        if not self._voters:
+            self._voters = {one for one in self._members.values() if one.is_ready}
+            self._votes = {}
+            self._vote_ends = monotonic() + _SECONDS_TO_AGREE
+            for other in self._voters - {member}:
+                self._tell(other, "look")
+        self._votes[member] = mistake
+        self._count_votes()
+
+    def _count_votes(self) -> None:
+        if not self._voters or self._voters - self._votes.keys():
+            return
+        mistake = next((text for text in self._votes.values() if text is not None), None)
+        speaks = min(self._votes, key=lambda one: one.number)
+        for member in self._votes:
+            self._tell(member, "verdict", mistake, member is speaks)
+        self._voters = set()
+
+    # -- the end of a worker, and of all
+
+    def _bury(self, member: _Member) -> None:
+        self._selector.unregister(member.talk)
+        member.talk.close()
+        member.handover.close()
+        _, status = os.waitpid(member.process, 0)
+        del self._members[member.number]
+        if METRICS in member.last:
+            self._gone.append(member.last[METRICS])
+        for question in list(self._questions.values()):
+            question.waiting.discard(member)
+            self._answer(question)
+        self._voters.discard(member)
+        self._votes.pop(member, None)
+        self._count_votes()
+        if self._is_draining:
+            return
+        if not any(one.is_ready for one in self._members.values()):
+            self._close()
+        was_well = member.is_ready and monotonic() - member.born > _WELL
+        self._deaths = 0 if was_well else self._deaths + 1
+        pause = _PAUSES[min(self._deaths, len(_PAUSES) - 1)]
+        self._due[member.number] = monotonic() + pause
+        if not self._is_announced:
+            return  # nothing has been announced: who waits for it says why it ends
+        why = self._mistake or f"was ended by {_cause(status)}"
+        log.error("worker %d (process %d) %s: another takes its place", member.number, member.process, why)
+        if not self._members and self._mistake:
+            raise ConfigError(self._mistake)
+
+    def _drain(self, told: socket.socket) -> None:
+        self._close()
+        self._close_ports()
+        self._due.clear()
+        for member in self._members.values():
+            self._tell(member, "drain")
+        ends = monotonic() + _SECONDS_TO_DRAIN
+        while self._members and (left := ends - monotonic()) > 0:
+            for key, _ in self._selector.select(left):
+                if key.data:
+                    key.data()
+                else:
+                    told.recv(64)
+
+    def _end(self) -> None:
+        """Leaves nobody behind."""
+        self._is_draining = True
+        self._close()
+        self._close_ports()
+        for member in list(self._members.values()):
+            with suppress(ProcessLookupError):
+                os.kill(member.process, signal.SIGKILL)
+            self._bury(member)
+        self._selector.close()
+
+    @contextmanager
+    def _hearing_signals(self) -> Iterator[socket.socket]:
+        """Gives what is readable once a signal has come that ends all. A second ^C finds Python's own handler."""
+        told, wakes = socket.socketpair()
+        told.setblocking(False)
+        wakes.setblocking(False)
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+
+        def wake(number: int, _: object) -> None:
+            if number == signal.SIGINT:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            with suppress(OSError):
+                wakes.send(b"!")
+
+        before = {number: signal.signal(number, wake) for number in numbers}
+        self._selector.register(told, selectors.EVENT_READ)
+        try:
+            yield told
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            told.close()
+            wakes.close()
+
+
+def _live(worker: Worker, work: Work) -> None:
+    """The life of a forked process. It never returns."""
+    status = 1
+    try:
+        # Until its loop listens to it: who started it all is told to end it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            worker.talk.send(("ended", work(worker)))
+            status = 0
+        except UserMistake as mistake:
+            worker.talk.send(("failed", str(mistake)))
+    except BaseException:
+        log.exception("worker %d cannot go on", worker.number)
+    finally:
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def _cause(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return signal.Signals(os.WTERMSIG(status)).name
+    return f"itself, with status {os.waitstatus_to_exitcode(status)}"

@@ -1,0 +1,161 @@
+"""One of several processes that serve the same ports, and what it says to the supervisor that began it."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from mmap import mmap
+from multiprocessing.connection import Connection
+from struct import Struct
+from threading import Thread
+from typing import Any
+
+COUNTS = Struct("qq")
+"""The connections that a worker has been given so far, and those that it has open."""
+
+_AT_ONCE = 64
+"""Connections that are taken before others have their turn."""
+
+_PATIENCE = 10.0
+"""Seconds in which all workers answer one of them."""
+
+type WayIn = Callable[[], asyncio.Protocol]
+
+
+@dataclass(slots=True)
+class Worker:
+    """Is given connections, and asks the others what only all of them know.
+
+    `counts` is memory that the supervisor sees, from `place` on. The `started` day is what the dates of the default
+    session count from, in all workers. `is_first` is one that nobody has been before.
+    """
+
+    number: int
+    workers: int
+    is_first: bool
+    started: date
+    addresses: Any
+    talk: Connection
+    handover: socket.socket
+    counts: mmap
+    place: int
+    told: dict[str, Any] = field(default_factory=dict)
+    """For whoever waits until it is ready."""
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    look: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when another worker has seen that files have changed."""
+    answers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+    """The answers of this worker to what all are asked, by the name of the question."""
+    _taken: int = 0
+    _open: int = 0
+    _questions: dict[int, "asyncio.Future[list[Any]]"] = field(default_factory=dict)
+    _verdict: "asyncio.Future[tuple[str | None, bool]] | None" = None
+    _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
+
+    def begin(self, ways_in: Sequence[WayIn]) -> None:
+        """Takes connections from now on, each with its way in."""
+        loop = asyncio.get_running_loop()
+        # What is sent to it is always read, so that nobody waits for somebody who waits.
+        Thread(target=self._listen, args=(loop,), daemon=True).start()
+        self.handover.setblocking(False)
+        loop.add_reader(self.handover.fileno(), self._take, loop, ways_in)
+        self.talk.send(("ready", self.told))
+
+    def end(self) -> None:
+        """Takes no more connections."""
+        asyncio.get_running_loop().remove_reader(self.handover.fileno())
+        self.handover.close()
+
+    def counted(self, count: int) -> None:
+        """Notes how many connections are open."""
+        self._open = count
+        COUNTS.pack_into(self.counts, self.place, self._taken, count)
+
+    @property
+    def is_teller(self) -> bool:
+        """True for the one that does at the start what is done once."""
+        return self.number == 1 and self.is_first
+
+    async def have_seen_a_change(self, seconds: float) -> bool:
+        """Waits that long at most until another worker sees that files have changed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.look.wait()
+        return self.look.is_set()
+
+    async def agree(self, mistake: str | None) -> tuple[str | None, bool]:
+        """The mistake that any worker has seen in the files, and whether it is this one's to say so.
+
+        Without a mistake all take what they have read at the same time.
+        """
+        self.look.clear()
+        self._verdict = asyncio.get_running_loop().create_future()
+        self.talk.send(("vote", mistake))
+        return await self._verdict
+
+    async def gather(self, question: str, argument: Any = None) -> list[Any]:
+        """The answers of all workers, this one included; one that does not answer is left out."""
+        number = max(self._questions, default=0) + 1
+        self._questions[number] = answer = asyncio.get_running_loop().create_future()
+        try:
+            self.talk.send(("gather", number, question, argument))
+            async with asyncio.timeout(_PATIENCE):
+                answers: list[Any] = await answer
+                return answers
+        finally:
+            del self._questions[number]
+
+    def tell(self, question: str, argument: Any = None) -> None:
+        """Lets all workers know, without waiting until they do."""
+        task = asyncio.get_running_loop().create_task(self.gather(question, argument))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _take(self, loop: asyncio.AbstractEventLoop, ways_in: Sequence[WayIn]) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                door, (descriptor, *_), *_ = socket.recv_fds(self.handover, 1, 1)
+            except (BlockingIOError, ValueError):  # nothing more, or the supervisor is gone
+                return
+            self._taken += 1
+            COUNTS.pack_into(self.counts, self.place, self._taken, self._open)
+            connection = socket.socket(fileno=descriptor)
+            connection.setblocking(False)
+            task = loop.create_task(self._serve(loop, ways_in[door[0]], connection))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, loop: asyncio.AbstractEventLoop, way_in: WayIn, connection: socket.socket) -> None:
+        with suppress(OSError):  # who has gone away already
+            await loop.connect_accepted_socket(way_in, connection)
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            while True:
+                try:
+                    message = self.talk.recv()
+                except (EOFError, OSError):
+                    # Without a supervisor nobody sends connections, and nobody would end this process.
+                    loop.call_soon_threadsafe(self.stop.set)
+                    return
+                loop.call_soon_threadsafe(self._hear, *message)
+
+    def _hear(self, kind: str, *message: Any) -> None:
+        match kind:
+            case "drain":
+                self.stop.set()
+            case "look":
+                self.look.set()
+            case "verdict":
+                if self._verdict and not self._verdict.done():
+                    self._verdict.set_result((message[0], message[1]))
+            case "ask":
+                number, question, argument = message
+                answer = self.answers.get(question)
+                self.talk.send(("reply", number, answer(argument) if answer else None))
+            case "gathered":
+                number, answers = message
+                if (asked := self._questions.get(number)) and not asked.done():
+                    asked.set_result(answers)

@@ -1,0 +1,94 @@
+"""The faults that are due for one request: those that its header wishes for, and those that its session was told of."""
+
+import json
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
+
+from xs2a_sandbox.bank import Outcome
+from xs2a_sandbox.cassette import Call, fault
+from xs2a_sandbox.cassette.decide import Decision
+from xs2a_sandbox.cassette.fault import MEMBERS, PREFER, Fault
+from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state.session import keep_faults, session_faults
+
+
+class DueFaults:
+    """Counted once, however often the request is tried: `take` is told of each new try, `decide` of those that began.
+
+    There are none where the request is held against a bank that knows nothing of them. Without `prefers` the header
+    says nothing; with `is_distant` what a try that fails has counted is lost with it.
+    """
+
+    __slots__ = ("_faults", "_has_begun", "_is_distant", "_is_heeded", "_outcome", "_prefers", "_to_bank")
+
+    def __init__(self, to_bank: BankRequest, outcome: Outcome, *, prefers: bool, is_distant: bool) -> None:
+        self._to_bank = to_bank
+        self._outcome = outcome
+        self._is_heeded = to_bank.mode in ("simulate", "spy") and not outcome.simulated
+        self._prefers = prefers and self._is_heeded
+        self._is_distant = is_distant
+        self._faults: tuple[Fault, ...] = ()
+        self._has_begun = False
+
+    def take(self, call: Call) -> None:
+        """Counts the request, where faults of its session are for requests like it."""
+        if not self._is_heeded or (self._has_begun and not self._is_distant):
+            return
+        self._faults = ()
+        if not (listed := session_faults(call.state)):
+            return
+        self._outcome.is_watched = False  # its answer is not kept: each request counts
+        counted = [_counted(one) if self._is_for(one) else one for one in listed]
+        due = [one for one, before in zip(counted, listed, strict=True) if one["hits"] > before["hits"]]
+        self._faults = tuple(map(_compiled, due))
+        if counted != listed:
+            keep_faults(call.state, counted)
+
+    def look(self, call: Call) -> None:
+        """Finds what would be due, for whoever only wants to know."""
+        self._faults = tuple(
+            _compiled(one)
+            for one in session_faults(call.state)
+            if self._is_heeded and self._is_for(one) and _counted(one)["hits"] > one["hits"]
+        )
+
+    def decide(self, call: Call) -> Decision:
+        """The decision of the bank, with what goes wrong. Raises BankError."""
+        self._has_begun = True
+        bank, lookup = self._to_bank.bank, self._to_bank.lookup
+        decision = bank.decide(call, lookup)
+        header = call.headers.get(PREFER.lower()) if self._prefers else None
+        if header is None and not self._faults:
+            return decision
+        self._outcome.is_watched = False
+        wished = () if header is None else (fault.wished(header, bank.interface),)
+        faults = tuple(one for one in (*wished, *self._faults) if fault.is_there(one, bank.interface))
+        decision = fault.apply(faults, decision, bank.interface, lookup, call)
+        if faults and decision.is_left_to_bank:
+            call.warnings.append(f"{faults[0].id} changes nothing: the real bank answers this")
+        return decision
+
+    def _is_for(self, listed: Mapping[str, Any]) -> bool:
+        operation = self._to_bank.lookup.operation
+        pattern, method = listed.get("operation"), listed.get("method")
+        is_meant = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
+        return is_meant and method in (None, self._to_bank.request.method)
+
+
+def _counted(listed: Mapping[str, Any]) -> dict[str, Any]:
+    """The fault after one more request that it is for."""
+    seen, every = listed["seen"] + 1, listed.get("every", 1)
+    is_due = seen % every == 0 and listed["hits"] < listed.get("next", listed["hits"] + 1)
+    return {**listed, "seen": seen, "hits": listed["hits"] + is_due}
+
+
+def _compiled(listed: Mapping[str, Any]) -> Fault:
+    return _read(listed["id"], to_json({name: listed[name] for name in MEMBERS if name in listed}))
+
+
+@lru_cache(512)
+def _read(id: str, wish: bytes) -> Fault:
+    return fault.compiled(id, json.loads(wish))

@@ -1,0 +1,186 @@
+"""Answers of pure reads, kept for who asks the same again: TPPs poll.
+
+One is the same as long as the same is asked, nothing is written that it was made of, and no day has begun. All of a
+request counts, but for its X-Request-ID, where no cassette heeds more of that than its form: it is echoed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from xs2a_sandbox.bank import Outcome, timeline
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.dialect.request_ids import NAME
+from xs2a_sandbox.clock import Clock, WatchedClock, beginning
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.state import Store
+from xs2a_sandbox.state.store import Key
+
+_COUNT = 512
+"""Answers that are kept, and requests that are remembered so that the second one's is."""
+_LARGEST, _BYTES = 1024 * 1024, 8 * 1024 * 1024
+"""Bytes of a body that is kept, and of all of them."""
+
+_SOME_ID = (NAME, "a UUID")
+_is_uuid = FORMATS["uuid"]
+
+type Question = tuple[tuple[tuple[str, str], ...], tuple[object, ...]]
+"""The headers that count, and where the request goes, beginning with its target."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer, with its line in the log, and all that it depends on beside the request.
+
+    `id` is the X-Request-ID of the request, and `echoes` are the positions of headers that repeat it. By its `clock`,
+    nothing happens from `made` until `ends`.
+    """
+
+    response: Response
+    line: LogEntry
+    id: str | None
+    echoes: tuple[int, ...]
+    session: str
+    clock: Clock
+    made: float
+    ends: float
+    reads: Mapping[Key, int]
+    lists: Mapping[str, int]
+
+    def holds(self, store: Store) -> bool:
+        """Raises StoreUnavailable."""
+        now = self.clock.timestamp()
+        return self.made <= now < self.ends and store.is_unchanged(self.session, self.reads, self.lists)
+
+    def answer(self, id: str | None) -> Response:
+        """The answer to a request with that id."""
+        if not id or id == self.id or not self.echoes:
+            return self.response
+        headers = list(self.response.headers)
+        for position in self.echoes:
+            headers[position] = (headers[position][0], id)
+        return Response(self.response.status, tuple(headers), self.response.body)
+
+
+class KeptAnswers:
+    """The answers of an engine whose banks heed no ids, or do (`heeds_ids`).
+
+    Without a `store` that tells at once what has changed, nothing is kept.
+    """
+
+    def __init__(self, store: Store | None, *, heeds_ids: bool) -> None:
+        self._store = store
+        self._heeds_ids = heeds_ids
+        self._kept: dict[Question, KeptAnswer] = {}
+        self._size = 0
+        self._asked: dict[int, None] = {}
+
+    def question(self, request: Request) -> Question | None:
+        """All of the request that an answer can depend on; None for one whose answer is not kept."""
+        if self._store is None or request.method != "GET" or request.body:
+            return None
+        pairs = request.headers.pairs
+        if not self._heeds_ids and (id := request.headers.first.get(NAME)):
+            others = tuple([pair for pair in pairs if pair[1] is not id])
+            if len(others) != len(pairs) - 1 or not _is_uuid(id):
+                return None
+            pairs = (*others, _SOME_ID)
+        place = request.target, request.host, request.door, request.scheme, request.port, request.user, request.tunnel
+        return pairs, place
+
+    def find(self, question: Question) -> KeptAnswer | None:
+        kept = self._kept.get(question)
+        try:
+            if kept and self._store and kept.holds(self._store):
+                return kept
+        except StoreUnavailable:
+            # The store says so again to who is answered by it.
+            return None
+        return None
+
+    def is_asked_again(self, question: Question) -> bool:
+        """Says whether it was asked before, of late: what is asked once need not be kept."""
+        key = hash(question)
+        if key in self._asked:
+            return True
+        if len(self._asked) >= _COUNT:
+            self._asked.pop(next(iter(self._asked)), None)
+        self._asked[key] = None
+        return False
+
+    def keep(self, question: Question, request: Request, response: Response, outcome: Outcome, line: LogEntry) -> None:
+        """Keeps the answer, unless it could be another one for reasons that nobody would see."""
+        call = outcome.call
+        if call is None or not isinstance(call.clock, WatchedClock) or not _is_settled(call, response, outcome):
+            return
+        id = request.headers.first.get(NAME)
+        echoes = _named(NAME, id, response) if id and not self._heeds_ids else ()
+        if id and not self._heeds_ids and _count(id, request, response) != 1 + len(echoes):
+            # Who can tell what repeats it?
+            return
+        began = call.clock.began
+        tomorrow = beginning(began.date() + timedelta(days=1)).timestamp()
+        clock, ends = Clock(call.clock.shift, call.clock.frozen), min(tomorrow, timeline.quiet_until(call.state))
+        reads, lists = call.state.looked_at
+        # Anew, so that the oldest go first.
+        self._forget(question)
+        self._size += len(response.body)
+        while len(self._kept) >= _COUNT or self._size > _BYTES:
+            self._forget(next(iter(self._kept)))
+        self._kept[question] = KeptAnswer(
+            response, line, id, echoes, call.session.id, clock, began.timestamp(), ends, reads, lists
+        )
+
+    def has_like(self, request: Request) -> bool:
+        """Says whether an answer is kept to a request for the same, with those headers and perhaps others."""
+        if request.method != "GET" or request.body:
+            return False
+        fields = {(name.lower(), value) for name, value in request.headers if name.lower() != NAME}
+        return any(
+            place[0] == request.target and fields <= {(name.lower(), value) for name, value in pairs}
+            for pairs, place in list(self._kept)
+            if self.find((pairs, place))
+        )
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._size = 0
+
+    def _forget(self, question: Question) -> None:
+        if kept := self._kept.pop(question, None):
+            self._size -= len(kept.response.body)
+
+
+def _is_settled(call: Call, response: Response, outcome: Outcome) -> bool:
+    """Says whether the cassettes alone said it, nothing was written or made up, and no time looked at but the day."""
+    return not (
+        call.state.is_changed
+        or call.drew
+        or (isinstance(call.clock, WatchedClock) and call.clock.looks)
+        or call.warnings
+        or call.objections
+        or outcome.source not in ("rule", "handler")
+        or outcome.bank.replays
+        or outcome.personal
+        or outcome.in_browser
+        or outcome.delay
+        or outcome.reason
+        or response.status >= 400
+        or response.fault
+        or response.rest
+        or len(response.body) > _LARGEST
+    )
+
+
+def _named(name: str, value: str, response: Response) -> tuple[int, ...]:
+    """The positions of headers with that name and value."""
+    return tuple([at for at, pair in enumerate(response.headers) if pair[0].lower() == name and pair[1] == value])
+
+
+def _count(id: str, request: Request, response: Response) -> int:
+    """The number of times that the id stands anywhere in the request and its answer."""
+    texts = [request.target, *(value for _, value in request.headers), *(value for _, value in response.headers)]
+    return sum(text.count(id) for text in texts) + response.body.count(id.encode())

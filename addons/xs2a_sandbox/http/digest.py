@@ -1,0 +1,31 @@
+"""The header Digest (RFC 3230) with the algorithms that Berlin Group has, held against the body as it was received."""
+
+import binascii
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+
+_ALGORITHMS = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
+_LONGEST = 88
+"""The characters of a SHA-512 in base64."""
+
+
+def mistake(values: Sequence[str], body: bytes) -> str | None:
+    """The mistake in what is sent as Digest, in words; None where every digest of a known algorithm is the body's."""
+    digests = [part.strip() for value in values for part in value.split(",")]
+    pairs = [(name.strip(), text.strip()) for name, equals, text in (one.partition("=") for one in digests) if equals]
+    judged = [(name, text) for name, text in pairs if name.lower() in _ALGORITHMS]
+    if not judged:
+        return "the header Digest must have SHA-256=… or SHA-512=…, with the digest of the body in base64"
+    return next((text for text in (_mistake(name, text, body) for name, text in judged) if text), None)
+
+
+def _mistake(name: str, text: str, body: bytes) -> str | None:
+    digest = _ALGORITHMS[name.lower()](body).digest()
+    try:
+        if b64decode(text, validate=True) == digest:
+            return None
+    except (binascii.Error, ValueError):
+        return f"the {name.upper()} of the header Digest is no base64"
+    of = f"the {len(body)} bytes of the body" if body else "an empty body"
+    return f"the {name.upper()} of {of} is {b64encode(digest).decode()}, not {text[:_LONGEST]}"

@@ -1,0 +1,139 @@
+"""Counts of what was answered, how fast, and what the state took, as Prometheus reads them.
+
+Counting is a look into a dictionary, as every request pays for it. It is made a text once somebody looks: then the
+counts of all processes that serve together are one.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from xs2a_sandbox.journal.log_line import LogEntry
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds: the upper bounds of the bins of a histogram. One more is for what took longer, and then comes the sum."""
+
+_PREFIX = "xs2a_sandbox"
+_REQUEST = ("operation", "status", "source", "door")
+
+METRICS = "metrics"
+"""The question to all processes that serve together, whose answers count on when one is gone."""
+
+NO_OPERATION = "none"
+"""Stands for the operation of a request that is for none, such as one for the sandbox's own pages."""
+
+_COUNTERS = {
+    "commits_retried": "Commits that were tried again, as others had changed what was read.",
+    "state_failures": "Requests that were refused as the state could not be used.",
+    "bank_calls": "Requests that were sent to a real bank.",
+    "comparisons": "Exchanges that were compared with a real bank's.",
+    "differences": "Differences that comparisons have found.",
+    "recorded": "Exchanges that were written into a recording.",
+    "recordings_lost": "Exchanges with a bank that could not be written into a recording.",
+}
+
+
+def _bins() -> list[float]:
+    return [0] * (len(BOUNDS) + 1) + [0.0]
+
+
+@dataclass(slots=True)
+class Metrics:
+    """Counts of one process, or the sums of several. `requests` are counted by operation, status, source and door."""
+
+    requests: dict[tuple[str, int, str, str], int] = field(default_factory=lambda: defaultdict(int))
+    seconds: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(_bins))
+    """The answers that took so long, by operation and door."""
+    commits: list[float] = field(default_factory=_bins)
+    """Seconds of commits."""
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def answered(self, exchange: "LogEntry", door: str) -> None:
+        operation, seconds = exchange.operation or NO_OPERATION, exchange.milliseconds / 1000
+        self.requests[operation, exchange.status, exchange.source, door] += 1
+        bins = self.seconds[operation, door]
+        bins[bisect_left(BOUNDS, seconds)] += 1
+        bins[-1] += seconds
+
+    def committed(self, seconds: float) -> None:
+        self.commits[bisect_left(BOUNDS, seconds)] += 1
+        self.commits[-1] += seconds
+
+    def include(self, other: "Metrics") -> None:
+        """Adds another process's."""
+        for key, count in other.requests.items():
+            self.requests[key] += count
+        for place, bins in other.seconds.items():
+            self.seconds[place] = _added(self.seconds[place], bins)
+        self.commits = _added(self.commits, other.commits)
+        self.counters.update(other.counters)
+
+    @staticmethod
+    def total(parts: Iterable["Metrics"]) -> "Metrics":
+        total = Metrics()
+        for part in parts:
+            total.include(part)
+        return total
+
+    def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
+        """All of it as Prometheus reads it, with `gauges` by name, each with its meaning and value."""
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Collected([*self._metrics(), *_gauges(gauges)]))
+        return generate_latest(registry)
+
+    def _metrics(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+
+        requests = CounterMetricFamily(f"{_PREFIX}_requests", "Requests answered.", labels=_REQUEST)
+        for (operation, status, source, door), count in sorted(self.requests.items()):
+            requests.add_metric([operation, str(status), source, door], count)
+        yield requests
+        seconds = HistogramMetricFamily(
+            f"{_PREFIX}_request_seconds", "From a request to its answer.", labels=("operation", "door")
+        )
+        for place, bins in sorted(self.seconds.items()):
+            seconds.add_metric(list(place), _buckets(bins), bins[-1])
+        yield seconds
+        commits = HistogramMetricFamily(f"{_PREFIX}_commit_seconds", "Of commits to the state.")
+        commits.add_metric([], _buckets(self.commits), self.commits[-1])
+        yield commits
+        for name, meaning in _COUNTERS.items():
+            yield CounterMetricFamily(f"{_PREFIX}_{name}", meaning, value=self.counters[name])
+
+
+class _Collected:
+    """Gives a registry the metrics that it asks for."""
+
+    def __init__(self, metrics: list["Metric"]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> list["Metric"]:
+        return self._metrics
+
+
+def _gauges(gauges: Mapping[str, tuple[str, float]]) -> Iterator["Metric"]:
+    from prometheus_client.metrics_core import GaugeMetricFamily
+
+    for name, (meaning, value) in gauges.items():
+        yield GaugeMetricFamily(f"{_PREFIX}_{name}", meaning, value=value)
+
+
+def _added(bins: list[float], others: list[float]) -> list[float]:
+    return [one + other for one, other in zip(bins, others, strict=True)]
+
+
+def _buckets(bins: list[float]) -> list[tuple[str, float]]:
+    counted, buckets = 0.0, []
+    for bound, count in zip((*map(str, BOUNDS), "+Inf"), bins[:-1], strict=True):
+        counted += count
+        buckets.append((bound, counted))
+    return buckets

@@ -1,0 +1,350 @@
+"""State in Redis or Valkey, for sandboxes on several machines: one round trip to read, one to commit."""
+
+import asyncio
+import json
+import logging
+import ssl
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from secrets import randbelow, token_hex
+from typing import Any, cast
+
+import redis.asyncio
+from redis import exceptions
+from redis.asyncio.retry import Retry as WaitingRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state import redis_scripts as scripts
+from xs2a_sandbox.state.redis_scripts import LuaScript
+from xs2a_sandbox.state.redis_url import RedisUrl
+from xs2a_sandbox.state.snapshot import Contents, DistantStore
+from xs2a_sandbox.state.store import Document, Key
+
+log = logging.getLogger("xs2a_sandbox")
+
+_OURS = "xs2a-sandbox:"
+"""Every key begins so."""
+_FORMAT = "1"
+"""The version of what is kept under a prefix. Another one is not touched."""
+_LOWEST = 7
+_OPENING_SECONDS = 3.0
+_CONNECTIONS = 32
+_AGAIN_SECONDS = 0.03
+_REMEMBERED = 20_000
+"""Sessions of which is known what was acknowledged."""
+WENT_BACK = ("_session", "wentBack")
+"""The document that marks a session of which Redis has lost something."""
+_LOST = "Redis has gone back to an earlier state: commits that it had acknowledged are lost; %s"
+
+
+class RedisStore(DistantStore):
+    """`redis://…`. A session that is used by nobody for `ttl` is forgotten.
+
+    Commands are sent again by nobody but this: redis-py would repeat a commit whose answer was lost, and then report
+    that others had been quicker.
+
+    Raises:
+        UserMistake: it cannot be reached, or is not ours.
+    """
+
+    def __init__(self, url: str, dialect: str, ttl: timedelta | None = None) -> None:
+        super().__init__()
+        try:
+            self.url = RedisUrl.read(url)
+        except ValueError as error:
+            raise UserMistake(f"the state {url.partition('@')[2] or url} cannot be used: {error}") from None
+        self._prefix = f"{_OURS}{self.url.prefix}:" if self.url.prefix else _OURS
+        self._dialect = dialect
+        self._ttl = int(ttl.total_seconds() * 1000) if ttl else 0
+        self._open()
+        self._offset: float | None = None
+        self._last = 0
+        self._acknowledged: dict[str, tuple[str, int]] = {}
+        self._suspected: dict[str, tuple[str, int]] = {}
+        pool: Any = redis.asyncio.BlockingConnectionPool.from_url(
+            self.url.url,
+            max_connections=_CONNECTIONS,
+            timeout=None,
+            socket_timeout=None,
+            socket_connect_timeout=None,
+            retry=WaitingRetry(NoBackoff(), 0),
+            **self._tls(),
+        )
+        self._client: redis.asyncio.Redis = redis.asyncio.Redis.from_pool(pool)
+
+    async def fetch(
+        self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
+    ) -> Contents:
+        keys, names = list(documents), list(lists)
+        arguments: list[str | int] = [session, self._ttl, len(keys)]
+        for key in keys:
+            arguments += (*key, documents[key])
+        for name in names:
+            arguments += (name, lists[name])
+        # Answers may overtake each other: what was acknowledged before it is sent has to be there.
+        before = self._last, self._acknowledged.get(session)
+        now, last, life, commits, found, found_lists = await self._run(scripts.FETCH, arguments, deadline)
+        self._keep_time(now)
+        if self._is_behind(before, int(last), session, (life.decode(), int(commits))):
+            await self._mark(session, deadline)
+            return await self.fetch(session, documents, lists, deadline)
+        return Contents(
+            {keys[number]: _read(value)[1:] for number, value in _groups(found, 2)},
+            {names[number]: (int(version), _listed(fields)) for number, version, fields in _groups(found_lists, 3)},
+        )
+
+    async def commit(
+        self,
+        session: str,
+        reads: Mapping[Key, int],
+        lists: Mapping[str, int],
+        writes: Mapping[Key, Document | None],
+        deadline: float,
+    ) -> bool:
+        arguments: list[str | int | bytes] = [session, self._ttl, f"{randbelow(10**9):09}"]
+        arguments += (len(reads), len(lists), len(writes))
+        for key, version in reads.items():
+            arguments += (*key, version)
+        for name, version in lists.items():
+            arguments += (name, version)
+        for key, document in writes.items():
+            arguments += (*key, b"-" if document is None else to_json(document))
+        result = await self._once(scripts.COMMIT, arguments, deadline)
+        if result == "changed":
+            return False
+        if writes:
+            _, last, life, commits = result.split(" ")
+            self._remember(int(last), session, life, int(commits))
+        return True
+
+    async def reset(self, session: str | None, deadline: float) -> None:
+        await self._once(scripts.RESET, [] if session is None else [session], deadline)
+
+    async def counts(self, session: str | None, deadline: float) -> dict[str, int]:
+        if session is not None:
+            (counts,) = await self._run(scripts.COUNT, [session], deadline)
+            return _counted(counts)
+        total: dict[str, int] = {}
+        for counts in (await self.sessions(deadline)).values():
+            for collection, count in counts.items():
+                total[collection] = total.get(collection, 0) + count
+        return total
+
+    async def sessions(self, deadline: float) -> dict[str, dict[str, int]]:
+        names = sorted(name.decode() for name in await self._tried("smembers", (f"{self._prefix}sessions",), deadline))
+        counted: dict[str, dict[str, int]] = {}
+        for start in range(0, len(names), 1000):
+            some = names[start : start + 1000]
+            counts = map(_counted, await self._run(scripts.COUNT, some, deadline))
+            counted |= {name: count for name, count in zip(some, counts, strict=True) if count}
+        return counted
+
+    async def check(self, deadline: float) -> None:
+        await self._run(scripts.CHECK, (), deadline)
+
+    async def close(self) -> None:
+        await self._client.aclose(close_connection_pool=True)
+
+    def reset_now(self) -> None:
+        """Forgets all sessions, before anybody is served."""
+        with self._opened() as client:
+            client.eval(scripts.RESET.text, 0, self._prefix, token_hex(8), 10**15)
+
+    async def _once(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> str:
+        """The answer of a script that is run once, however often it has to be sent until its answer arrives."""
+        if self._offset is None:
+            await self.fetch("default", {}, {}, deadline)
+        # After its time nobody waits for it any more: then it is not to happen.
+        latest = int((deadline + cast(float, self._offset)) * 1000)
+        result, now = await self._run(script, (token_hex(8), latest, *arguments), deadline)
+        if result == b"late":
+            self._keep_time(now)
+            raise StoreUnavailable(f"{self._name} was too slow, and nothing is written")
+        return cast(bytes, result).decode()
+
+    async def _run(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> Any:
+        return await self._tried("evalsha", (script.digest, 0, self._prefix, *arguments), deadline)
+
+    async def _tried(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
+        """The answer, sent for again while the connection breaks. Raises StoreUnavailable."""
+        clock, sends = asyncio.get_running_loop().time, getattr(self._client, command)
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    try:
+                        return await cast(Awaitable[Any], sends(*arguments))
+                    except exceptions.NoScriptError:
+                        await self._load()
+                        continue
+                    except exceptions.ResponseError as error:
+                        if not str(error).startswith("XS2AEMPTY"):
+                            raise
+                        await self._claim_anew()
+                        continue
+            except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
+                # A deadline that has passed is an OSError as well.
+                if clock() + _AGAIN_SECONDS >= deadline:
+                    what = (
+                        "does not answer" if isinstance(error, TimeoutError) else f"cannot be reached: {_words(error)}"
+                    )
+                    raise StoreUnavailable(f"{self._name} {what}") from None
+            except exceptions.RedisError as error:
+                if isinstance(error, exceptions.ReadOnlyError):
+                    # Somebody else is the primary by now, at the same name.
+                    await self._client.connection_pool.disconnect()
+                raise StoreUnavailable(f"{self._name} refuses: {_words(error)}") from None
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _load(self) -> None:
+        for script in scripts.ALL:
+            await self._client.script_load(script.text)
+
+    async def _claim_anew(self) -> None:
+        """Goes on with a Redis that has lost everything."""
+        arguments = (self._prefix, _FORMAT, self._dialect)
+        answer: Any = await self._client.eval(scripts.CLAIM.text, 0, *arguments)
+        if [value and value.decode() for value in answer] != [_FORMAT, self._dialect]:
+            raise exceptions.ResponseError("another sandbox has taken the prefix meanwhile")
+
+    # -- what has been acknowledged
+
+    def _is_behind(
+        self, before: tuple[int, tuple[str, int] | None], last: int, session: str, now: tuple[str, int]
+    ) -> bool:
+        """Tells if the session lacks what was acknowledged, in a Redis that has gone back."""
+        acknowledged, of_session = before
+        if last < acknowledged <= self._last:
+            self._suspected |= self._acknowledged
+            self._acknowledged, self._last = {}, last
+            log.warning(_LOST, "sessions that have lost something are marked when they are next used")
+        self._last = max(self._last, last)
+        if suspected := self._suspected.pop(session, None):
+            return suspected[0] != now[0] or now[1] < suspected[1]
+        return of_session is not None and of_session[0] == now[0] and now[1] < of_session[1]
+
+    async def _mark(self, session: str, deadline: float) -> None:
+        self._acknowledged.pop(session, None)
+        log.warning(_LOST, f"the session {session} is one of those that have lost something")
+        await self.commit(session, {}, {}, {WENT_BACK: {"noticed": REAL.now().isoformat()}}, deadline)
+
+    def _remember(self, last: int, session: str, life: str, commits: int) -> None:
+        self._last = max(self._last, last)
+        before = self._acknowledged.get(session)
+        if before is None or before[0] != life or before[1] < commits:
+            if len(self._acknowledged) >= _REMEMBERED:
+                self._acknowledged.clear()
+            self._acknowledged[session] = life, commits
+
+    def _keep_time(self, milliseconds: int) -> None:
+        self._offset = milliseconds / 1000 - asyncio.get_running_loop().time()
+
+    # -- the start
+
+    @property
+    def _name(self) -> str:
+        return f"the state {self.url.text}"
+
+    def _tls(self) -> dict[str, Any]:
+        if not self.url.url.startswith("rediss:"):
+            return {}
+        files = {"ssl_ca_certs": self.url.ca, "ssl_certfile": self.url.cert, "ssl_keyfile": self.url.key}
+        return {name: str(Path(file).expanduser()) for name, file in files.items() if file}
+
+    def _opened(self) -> "redis.Redis":
+        return redis.Redis.from_url(
+            self.url.url,
+            socket_timeout=_OPENING_SECONDS,
+            socket_connect_timeout=_OPENING_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+            **self._tls(),
+        )
+
+    def _open(self) -> None:
+        """Looks whose it is before anything is written. Raises UserMistake."""
+        try:
+            with self._opened() as client:
+                self._recognise(client, cast("dict[str, Any]", client.info()))
+                answer: Any = client.eval(scripts.CLAIM.text, 0, self._prefix, _FORMAT, self._dialect)
+                self._check_mark(answer)
+        except exceptions.AuthenticationError as error:
+            raise self._mistake(
+                f"does not let this user in: {_words(error)}; write redis://USER:PASSWORD@HOST"
+            ) from None
+        except (exceptions.RedisError, OSError, ValueError) as error:
+            if isinstance(_cause(error), ssl.SSLError) and "verify" in str(_cause(error)):
+                text = "has a certificate of a CA that nobody here trusts: name its file with ?ca=FILE"
+                raise self._mistake(text) from None
+            raise self._mistake(f"cannot be used: {_words(error)}") from None
+
+    def _recognise(self, client: "redis.Redis", info: Mapping[str, Any]) -> None:
+        version = str(info.get("redis_version", "0"))
+        if int(version.partition(".")[0]) < _LOWEST:
+            raise self._mistake(f"is Redis {version}, and {_LOWEST} or Valkey is needed")
+        if info.get("cluster_enabled"):
+            raise self._mistake("is a cluster, on which a commit could not be made whole: name a single primary")
+        if info.get("role") != "master":
+            raise self._mistake("is a replica, which is only read: name its primary")
+        policy = info.get("maxmemory_policy", "noeviction")
+        if info.get("maxmemory") and policy != "noeviction":
+            text = f"throws state away when it is full (maxmemory-policy {policy}): set that to noeviction"
+            raise self._mistake(text)
+        mark: Any = client.hmget(f"{self._prefix}format", ["format", "dialect"])
+        if any(mark):
+            self._check_mark(mark)
+        elif next(client.scan_iter(f"{self._prefix}*", 1000), None) and self.url.prefix:
+            raise self._mistake("has keys with that prefix that are not a sandbox's: name another prefix")
+        elif not self.url.prefix:
+            # Who names a prefix knows that there are others.
+            foreign = next((key for key in client.scan_iter(count=1000) if not key.startswith(_OURS.encode())), None)
+            if foreign is not None:
+                text = f"holds another application's data (such as the key {foreign[:40].decode(errors='replace')!r})"
+                raise self._mistake(f"{text}: name another database, or share this one with ?prefix=NAME")
+
+    def _check_mark(self, mark: Sequence[bytes | None]) -> None:
+        format, dialect = (value.decode(errors="replace") if value else "" for value in mark)
+        if format != _FORMAT:
+            text = f"has the format {format[:20]!r} of another xs2a-sandbox, and this one knows {_FORMAT}"
+            raise self._mistake(f"{text}: name another prefix with ?prefix=NAME")
+        if dialect != self._dialect:
+            text = f"is used by sandboxes of the dialect {dialect}, and this one speaks {self._dialect}"
+            raise self._mistake(f"{text}: name another prefix with ?prefix=NAME")
+
+    def _mistake(self, text: str) -> UserMistake:
+        return UserMistake(f"{self._name} {text}")
+
+
+def _groups(values: Sequence[Any], size: int) -> Iterator[tuple[Any, ...]]:
+    return zip(*(iter(values),) * size, strict=True)
+
+
+def _read(value: bytes) -> tuple[int, int, Document | None]:
+    """The position, the version and the document."""
+    version, _, rest = value.partition(b" ")
+    position, _, text = rest.partition(b" ")
+    document = None if text in (b"", b"-") else json.loads(text, parse_float=Decimal)
+    return int(position or 0), int(version), document
+
+
+def _listed(fields: Sequence[bytes]) -> dict[str, Document | None]:
+    """By id, in the order in which they were first written."""
+    entries = [(id.decode(), _read(value)) for id, value in _groups(fields, 2)]
+    entries.sort(key=lambda entry: (entry[1][0], entry[0]))
+    return {id: document for id, (_, _, document) in entries}
+
+
+def _counted(counts: Sequence[Any]) -> dict[str, int]:
+    return {name.decode(): count for name, count in _groups(counts, 2) if count}
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _cause(error: BaseException) -> BaseException:
+    return error.__cause__ or error.__context__ or error

@@ -1,0 +1,203 @@
+"""Scripts that Redis runs whole or not at all, in Lua: one script for each thing that the state is asked for.
+
+Every key begins with the prefix:
+
+- `format`, a hash: the format of what is kept, and the dialect
+- `version`, the last version that a document was given
+- `sessions`, the set of their names
+- `s:SESSION`, a hash: `life`, other after each reset and expiry; `commits`, counted; of each collection its version
+- `s:SESSION:LIFE:COLLECTION`, a hash of ids, each with version, position and JSON
+- `done:ID`, the result of a commit, for a minute: whoever lost the answer asks again
+
+A version is a number counted up, and nine digits of the commit's own: not even a Redis that has gone back to an earlier
+moment gives the same one twice.
+"""
+
+from hashlib import sha1
+
+_DONE_MILLISECONDS = 60_000
+
+_BEGIN = """
+local p = ARGV[1]
+if redis.call('EXISTS', p .. 'format') == 0 then return redis.error_reply('XS2AEMPTY nothing of ours is there') end
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function collections(meta)
+  local names = {}
+  for _, field in ipairs(redis.call('HKEYS', meta)) do
+    if string.sub(field, 1, 1) == ':' then names[#names + 1] = string.sub(field, 2) end
+  end
+  return names
+end
+local function live_on(meta, life, ttl)
+  if ttl > 0 and redis.call('PTTL', meta) < ttl * 0.99 then
+    for _, name in ipairs(collections(meta)) do
+      redis.call('PEXPIRE', meta .. ':' .. life .. ':' .. name, ttl * 2)
+    end
+    redis.call('PEXPIRE', meta, ttl)
+  end
+end
+"""
+
+_ONCE = f"""
+local id, deadline = ARGV[2], tonumber(ARGV[3])
+local done = redis.call('GET', p .. 'done:' .. id)
+if done then return {{done, now()}} end
+if now() > deadline then return {{'late', now()}} end
+local function is_done(result)
+  redis.call('SET', p .. 'done:' .. id, result, 'PX', {_DONE_MILLISECONDS})
+  return {{result, now()}}
+end
+"""
+
+
+class LuaScript:
+    """Lua that Redis knows by its digest."""
+
+    __slots__ = ("digest", "text")
+
+    def __init__(self, flags: str, *parts: str) -> None:
+        self.text = "".join([f"#!lua{flags}\n", *parts])
+        self.digest = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+CLAIM = LuaScript(
+    "",
+    """
+local p = ARGV[1]
+if redis.call('EXISTS', p .. 'format') == 0 then
+  redis.call('HSET', p .. 'format', 'format', ARGV[2], 'dialect', ARGV[3])
+end
+return redis.call('HMGET', p .. 'format', 'format', 'dialect')
+""",
+)
+"""Marks the prefix as ours where nobody has; gives the format and the dialect that are there."""
+
+# It reads while Redis is full. A replica, which may be behind, refuses it, as it might write.
+FETCH = LuaScript(
+    " flags=allow-oom",
+    _BEGIN,
+    """
+local meta, ttl, documents = p .. 's:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local life = redis.call('HGET', meta, 'life')
+local found, lists = {}, {}
+local at = 4
+for number = 1, documents do
+  local collection, id, known = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local value = life and redis.call('HGET', meta .. ':' .. life .. ':' .. collection, id) or '0'
+  if string.match(value, '^%d+') ~= known then
+    found[#found + 1] = number - 1
+    found[#found + 1] = value
+  end
+  at = at + 3
+end
+for number = 1, (#ARGV - at) / 2 do
+  local collection, known = ARGV[at + 1], ARGV[at + 2]
+  local version = life and redis.call('HGET', meta, ':' .. collection) or '0'
+  if version ~= known then
+    lists[#lists + 1] = number - 1
+    lists[#lists + 1] = version
+    lists[#lists + 1] = life and redis.call('HGETALL', meta .. ':' .. life .. ':' .. collection) or {}
+  end
+  at = at + 2
+end
+if life then live_on(meta, life, ttl) end
+return {now(), redis.call('GET', p .. 'version') or '0', life or '', redis.call('HGET', meta, 'commits') or '0',
+  found, lists}
+""",
+)
+
+COMMIT = LuaScript(
+    "",
+    _BEGIN,
+    _ONCE,
+    """
+local session, ttl, suffix = ARGV[4], tonumber(ARGV[5]), ARGV[6]
+local reads, lists, writes = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local meta = p .. 's:' .. session
+local life = redis.call('HGET', meta, 'life')
+local at = 9
+for _ = 1, reads do
+  local value = life and redis.call('HGET', meta .. ':' .. life .. ':' .. ARGV[at + 1], ARGV[at + 2]) or '0'
+  if string.match(value, '^%d+') ~= ARGV[at + 3] then return {'changed', now()} end
+  at = at + 3
+end
+for _ = 1, lists do
+  if (life and redis.call('HGET', meta, ':' .. ARGV[at + 1]) or '0') ~= ARGV[at + 2] then
+    return {'changed', now()}
+  end
+  at = at + 2
+end
+if writes == 0 then return {'kept', now()} end
+-- First, as it is refused where Redis is full: after it nothing is.
+local last = redis.call('INCRBY', p .. 'version', writes)
+if not life then
+  life = id
+  redis.call('HSET', meta, 'life', life)
+  redis.call('SADD', p .. 'sessions', session)
+end
+for number = 1, writes do
+  local collection, document = ARGV[at + 1], ARGV[at + 2]
+  local count = string.format('%d', last - writes + number)
+  local key = meta .. ':' .. life .. ':' .. collection
+  local before = redis.call('HGET', key, document)
+  local position = before and string.match(before, '^%d+ (%d+)') or count
+  redis.call('HSET', key, document, count .. suffix .. ' ' .. position .. ' ' .. ARGV[at + 3])
+  redis.call('HSET', meta, ':' .. collection, count .. suffix)
+  if ttl > 0 then redis.call('PEXPIRE', key, ttl * 2) end
+  at = at + 3
+end
+local commits = redis.call('HINCRBY', meta, 'commits', 1)
+live_on(meta, life, ttl)
+return is_done('kept ' .. string.format('%d', last) .. ' ' .. life .. ' ' .. string.format('%d', commits))
+""",
+)
+
+RESET = LuaScript(
+    "",
+    _BEGIN,
+    _ONCE,
+    """
+local sessions = ARGV[4] and {ARGV[4]} or redis.call('SMEMBERS', p .. 'sessions')
+redis.call('INCRBY', p .. 'version', 1)
+for _, session in ipairs(sessions) do
+  local meta = p .. 's:' .. session
+  local life = redis.call('HGET', meta, 'life')
+  if life then
+    for _, name in ipairs(collections(meta)) do redis.call('UNLINK', meta .. ':' .. life .. ':' .. name) end
+  end
+  redis.call('UNLINK', meta)
+  redis.call('SREM', p .. 'sessions', session)
+end
+return is_done('kept')
+""",
+)
+
+COUNT = LuaScript(
+    " flags=allow-oom",
+    _BEGIN,
+    """
+local counted = {}
+for number = 2, #ARGV do
+  local meta, counts = p .. 's:' .. ARGV[number], {}
+  local life = redis.call('HGET', meta, 'life')
+  if life then
+    for _, name in ipairs(collections(meta)) do
+      counts[#counts + 1] = name
+      counts[#counts + 1] = redis.call('HLEN', meta .. ':' .. life .. ':' .. name)
+    end
+  else
+    redis.call('SREM', p .. 'sessions', ARGV[number])
+  end
+  counted[#counted + 1] = counts
+end
+return counted
+""",
+)
+
+CHECK = LuaScript("", _BEGIN, "return redis.call('INCRBY', p .. 'version', 1)")
+"""Writes something, as a Redis that is full or only read shows itself no sooner."""
+
+ALL = (CLAIM, FETCH, COMMIT, RESET, COUNT, CHECK)

@@ -1,0 +1,80 @@
+"""The knee of each door: the highest rate of requests, arriving at random moments, that is answered in time."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from load import Load, Outcome
+from served import generator, server
+from table import Row
+from throughput import load
+
+from engine import engine, requests
+from xs2a_sandbox.http import Request
+
+IN_TIME = 20.0
+"""ms that p99 may take at a rate that is answered in time."""
+SHARE = 0.8
+"""The share of the knee at which the times of `DOORS` were promised."""
+CONNECTIONS = 64
+CORE, GENERATORS_CORE = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    what: str
+    port: str
+    load: str
+    most: float
+    """ms of p99 at `SHARE` of the knee."""
+
+
+DOORS = (
+    Door("direct door", "direct", "plain", 2.0),
+    Door("proxy door", "proxy", "forward", 5.0),
+    Door("proxy door, CONNECT and TLS", "proxy", "tunnel", 5.0),
+)
+
+
+def rows(confdir: Path, rounds: int, seconds: float) -> list[Row]:
+    with engine() as bank:
+        request = requests(bank)["consent status"]
+    with server("sandbox", str(confdir), directory=confdir, core=CORE) as running:
+        return [
+            row for door in DOORS for row in _door(door, running.ports[door.port], request, confdir, rounds, seconds)
+        ]
+
+
+def _door(door: Door, port: int, request: Request, confdir: Path, rounds: int, seconds: float) -> list[Row]:
+    def outcome(rate: float) -> Outcome:
+        made = load(request, door.load, port, confdir, seconds=seconds, connections=CONNECTIONS, rate=rate)
+        return _asked(made)
+
+    # What connections that wait for each answer get is about what can be answered at all.
+    most = _asked(load(request, door.load, port, confdir, seconds=seconds)).rate
+    least, rate = 0.0, most
+    for _ in range(5):
+        reached = outcome(rate)
+        if reached.p99 <= IN_TIME and reached.rate >= 0.98 * rate:
+            least, rate = rate, min(rate * 1.1, (rate + most * 1.2) / 2)
+        else:
+            most, rate = rate, (least + rate) / 2 if least else rate * 0.8
+    knee = least or rate
+    times = [outcome(SHARE * knee) for _ in range(rounds)]
+    p50, p99 = median(one.p50 for one in times), median(one.p99 for one in times)
+    name = f"{door.what}, requests that arrive at random"
+    return [
+        Row(f"{name}: the knee", f"{knee:,.0f}/s", f"p99 within {IN_TIME:.0f} ms"),
+        Row(
+            f"{name}: p99 at {SHARE:.0%} of the knee",
+            f"{p99:.2f} ms",
+            f"{door.most:.0f} ms; p50 {p50:.2f} ms",
+            p99 / door.most,
+            greatest=1.0,
+        ),
+    ]
+
+
+def _asked(load: Load) -> Outcome:
+    with generator(load, GENERATORS_CORE) as begin:
+        return begin()

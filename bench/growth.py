@@ -1,0 +1,177 @@
+"""What a request costs when there is much already, and what it takes of memory."""
+
+import asyncio
+import gc
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from time import process_time
+
+from machine import usage
+from table import Row
+
+from engine import HEADERS, answered, best, engine, requests
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.http import Headers, Request
+
+MOST_GROWTH = 1.1
+"""Of the time, with the most of what is counted."""
+MOST_BYTES = 1500.0
+"""Of memory that a kept payment or a session may take."""
+IBAN = "AT051988000099000011"
+CONSENT = "3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a10"
+_WARM = 2000
+"""Requests until the journal is full: what it takes is not what a payment does."""
+_PROBES = 300
+_PAGES = Path(__file__).resolve().parents[1] / "cassettes/scenarios/paging"
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    count: int
+    engine: Engine
+    request: Request
+
+
+def transactions(counts: Sequence[int], rounds: int, calls: int) -> list[Row]:
+    """A page of ten of an account that has ever more."""
+    with ExitStack() as stack:
+        accounts = [stack.enter_context(_account(count)) for count in counts]
+        gc.collect()
+        gc.freeze()
+        costs = dict.fromkeys(counts, float("inf"))
+        for _ in range(rounds):
+            for one in accounts:
+                costs[one.count] = min(costs[one.count], asyncio.run(best(one.engine, one.request, 1, calls)))
+        gc.unfreeze()
+    least = counts[0]
+    return [
+        Row(
+            f"a page of ten transactions of {count:,}",
+            f"{cost:.0f} µs",
+            "" if count == least else f"of {least:,}",
+            None if count == least else cost / costs[least],
+            greatest=MOST_GROWTH if count == counts[-1] else None,
+        )
+        for count, cost in costs.items()
+    ]
+
+
+@contextmanager
+def _account(count: int) -> Iterator[_Account]:
+    booked = [
+        {
+            "transactionId": f"G-{number}",
+            "bookingDate": "{{ today(-3) }}",
+            "valueDate": "{{ today(-3) }}",
+            "transactionAmount": {"amount": "-12.34", "currency": "EUR"},
+            "creditorName": "Bäckerei Morgenrot",
+            "creditorAccount": {"iban": "AT859828500040039595"},
+            "debtorName": "Greta Moser",
+            "debtorAccount": {"iban": IBAN},
+            "creditorId": "",
+            "remittanceInformationUnstructured": "Frühstück",
+        }
+        for number in range(count)
+    ]
+    amount = {"amount": "100.00", "currency": "EUR"}
+    data = {
+        "testdata": 1,
+        "psus": {"greta": {"name": "Greta Moser", "password": "zugspitze", "otp": "111111", "methods": []}},
+        "accounts": {
+            IBAN: {
+                "currency": "EUR",
+                "name": "Greta Moser",
+                "product": "Girokonto",
+                "bic": "SANDATWWXXX",
+                "psuId": "greta",
+                "balances": [
+                    {"balanceAmount": amount, "balanceType": "forwardAvailable", "referenceDate": "{{ today() }}"}
+                ],
+                "transactions": {"booked": booked},
+            }
+        },
+        "consents": {
+            CONSENT: {
+                "role": "valid",
+                "accounts": [IBAN],
+                "recurringIndicator": True,
+                "validUntil": "{{ today(30) }}",
+                "frequencyPerDay": 4,
+                "lastActionDate": "{{ today(0) }}",
+            }
+        },
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "testdata.yaml")
+        file.write_text(json.dumps(data, ensure_ascii=False))
+        with engine(cassettes=[_PAGES], testdata=file) as bank:
+            path = f"/v1/accounts/{IBAN}/transactions?bookingStatus=booked"
+            yield _Account(count, bank, Request("GET", path, Headers((*HEADERS, ("Consent-ID", CONSENT)))))
+
+
+def kept(counts: Sequence[int]) -> list[Row]:
+    """Payments in one session, and sessions of one payment each; in a process that has used no memory before."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
+        return [row for what in ("payments", "sessions") for row in processes.submit(_kept, what, counts).result()]
+
+
+def _kept(what: str, counts: Sequence[int]) -> list[Row]:
+    with engine() as bank:
+        initiation = requests(bank)["payment initiation"]
+
+        def in_session(number: int) -> Request:
+            headers = (*initiation.headers, ("X-Sandbox-Session", f"bench-{number}"))
+            return replace(initiation, headers=Headers(headers))
+
+        return asyncio.run(_filled(what, bank, in_session if what == "sessions" else lambda _: initiation, counts))
+
+
+async def _filled(what: str, bank: Engine, request: Callable[[int], Request], counts: Sequence[int]) -> list[Row]:
+    for number in range(_WARM):
+        await answered(bank, request(-number))
+    number = 0
+    gc.collect()
+    before = usage(os.getpid()).memory
+    costs = {}
+    for count in counts:
+        while number < count:
+            await answered(bank, request(number))
+            number += 1
+        quickest = float("inf")
+        for _ in range(3):
+            started = process_time()
+            for _ in range(_PROBES):
+                await bank.answer(request(number))
+                number += 1
+            quickest = min(quickest, (process_time() - started) / _PROBES * 1e6)
+        costs[count] = quickest
+    gc.collect()
+    bytes_each = (usage(os.getpid()).memory - before) / number
+    least, most = counts[0], counts[-1]
+    one = what.removesuffix("s")
+    return [
+        *(
+            Row(
+                f"a payment initiation, {count:,} {what} kept",
+                f"{cost:.0f} µs",
+                "" if count == least else f"{least:,} {what}",
+                None if count == least else cost / costs[least],
+                greatest=MOST_GROWTH if count == most else None,
+            )
+            for count, cost in costs.items()
+        ),
+        Row(
+            f"memory of a {one} that is kept",
+            f"{bytes_each:,.0f} bytes",
+            f"{MOST_BYTES:,.0f} bytes",
+            bytes_each / MOST_BYTES,
+            greatest=1.0,
+        ),
+    ]

@@ -1,0 +1,96 @@
+"""A dialect derived from one recording of a bank, asked what a second recording of the same bank asks."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.authoring.test_derived_dialect import learn
+from tests.support import differing_bank
+from tests.support.differing_bank import App, states
+from xs2a_sandbox.authoring import derived_dialect as derived_dialects
+
+NEW_IDS = {
+    "consents.create": {"ids": "{digits:10}"},
+    "payments.initiate": {"ids": "PAY-{hex:16}"},
+    "authorisations.start": {"authorisation_ids": "{base64url:22}"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How a bank differs from the differing bank."""
+
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    quirks: tuple[str, ...] = ()
+
+
+BANKS = {
+    "the differing bank": Habits(),
+    "ids of other forms": Habits(NEW_IDS),
+    "executed is ACSP": Habits({"payments.initiate": {"executed": "ACSP"}}),
+    "deleted consents stay": Habits({"consents.delete": {"keeps": True}}),
+    "ids of entries are null": Habits(quirks=("ids-null",)),
+    "ids of entries are 0": Habits(quirks=("ids-zero",)),
+    "holds are booked": Habits(quirks=("holds-as-booked",)),
+    "three decimals": Habits(quirks=("three-decimals",)),
+    "a wrong code is final": Habits(quirks=("wrong-tan-final",)),
+    "validUntil is shortened": Habits(quirks=("valid-until-shortened",)),
+}
+
+
+def first(app: App) -> None:
+    app.reads_accounts()
+    app.pays()
+    app.errs()
+
+
+def second(app: App) -> None:
+    """Other amounts, days and orders, and two payments."""
+    app.pays("1999.95")
+    app.reads_accounts(until="2027-03-31")
+    app.pays("0.07", "sepa-credit-transfers")
+    app.errs()
+
+
+def chains(app: App) -> list[tuple[str, str]]:
+    """Every state that was told, and every status, in their order."""
+    told = [(name, state) for name, chain in states(app.entries).items() for state in chain]
+    return told + [("status", str(entry.status)) for entry in app.entries]
+
+
+def asked(name: str, directory: Path) -> tuple[App, App]:
+    """The second journey at the bank, and at the dialect that was derived from the first."""
+    folder = differing_bank.varied(directory / "bank", BANKS[name].options)
+    recorded = App(differing_bank.engine(folder, *BANKS[name].quirks))
+    first(recorded)
+    made = derived_dialects.write(learn(directory, recorded.entries), directory / "cassettes")
+    bank, derived = App(differing_bank.engine(folder, *BANKS[name].quirks)), App(differing_bank.engine(made))
+    for one in (bank, derived):
+        second(one)
+    return bank, derived
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BANKS)
+def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path: Path) -> None:
+    bank, derived = asked(name, tmp_path)
+    told, alike = chains(bank), chains(derived)
+    same = sum(one == other for one, other in zip(told, alike, strict=True))
+    assert same >= 0.95 * len(told), [pair for pair in zip(told, alike, strict=True) if pair[0] != pair[1]]
+
+
+@pytest.mark.slow
+def test_its_ids_are_new_and_have_the_banks_form(tmp_path: Path) -> None:
+    bank, derived = asked("ids of other forms", tmp_path)
+    forms = {"consents": r"[0-9]{10}", "payments/[a-z-]+": r"PAY-[0-9a-f]{16}", "authorisations": r"[\w-]{22}"}
+    for place, form in forms.items():
+        ids = [
+            {match[1] for entry in one.entries if (match := re.search(rf"/{place}/({form})(/|$)", entry.target))}
+            for one in (bank, derived)
+        ]
+        assert len(ids[0]) == len(ids[1]) > 0
+        assert not ids[0] & ids[1]

@@ -1,0 +1,93 @@
+"""The authorisation endpoint, in process: where it leads, and what the app's own registration says of that."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+
+from tests.support.engine_client import Answer, Client, an_engine, speaking
+from tests.support.visitor import change
+from xs2a_sandbox.bank import testdata
+
+REGISTERED = "https://mine.example/back"
+QUERY = {
+    "response_type": "code",
+    "client_id": "demo-tpp",
+    "redirect_uri": REGISTERED,
+    "state": "1",
+    "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    "code_challenge_method": "S256",
+}
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(speaking("berlin-group-1.3"))
+
+
+def consent(client: Client, psu: str = "selma") -> str:
+    body: dict[str, Any] = {
+        "access": {"allPsd2": "allAccounts"},
+        "recurringIndicator": True,
+        "validUntil": "9999-12-31",
+        "frequencyPerDay": 4,
+        "combinedServiceIndicator": False,
+    }
+    return str(client.post("/v1/consents", json=body, headers={"PSU-ID": psu}).json()["consentId"])
+
+
+def asked(client: Client, scope: str, more: str = "", **other: str) -> Answer:
+    return client.get(f"/sca/authorize?{urlencode({**QUERY, 'scope': scope, **other})}{more}", headers={})
+
+
+def brought(answer: Answer) -> dict[str, str]:
+    assert answer.status == 303
+    return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
+
+
+def test_it_leads_to_the_page_of_what_the_scope_names(client: Client) -> None:
+    id = consent(client)
+    lead = asked(client, f"AIS:{id}")
+    assert (lead.status, lead.headers["location"]) == (303, f"consents?consent_id={id}")
+    page = client.get(f"/sca/{lead.headers['location']}", headers={})
+    assert (page.status, "Selma Brandt" in page.body.decode()) == (200, True)
+    assert "form-action 'self' http: https:" in page.headers["content-security-policy"]
+
+
+def test_capitals_and_a_space_in_the_scope_name_the_same(client: Client) -> None:
+    id = consent(client)
+    assert asked(client, f"AIS: {id.upper()}").headers["location"] == f"consents?consent_id={id}"
+
+
+@pytest.mark.parametrize("name", ["scope", "state", "code_challenge"])
+def test_a_parameter_that_is_there_twice_is_told_to_the_app(client: Client, name: str) -> None:
+    told = brought(asked(client, f"AIS:{consent(client)}", more=f"&{name}=x"))
+    assert (told["error"], told["error_description"]) == ("invalid_request", f"{name} is sent twice")
+
+
+def test_a_scope_names_its_own_kind_alone(client: Client) -> None:
+    assert brought(asked(client, f"PIS:{consent(client)}"))["error"] == "invalid_scope"
+
+
+def test_only_addresses_that_a_client_has_registered_are_gone_to(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "testdata: 1\nclients:\n  demo-tpp: {secret: x, name: Mine, redirectUris: ['https://mine.example/back']}\n"
+    )
+    client = Client(an_engine(testdata=testdata.load([file])))
+    refused = asked(client, "AIS:none", redirect_uri="https://evil.example/back")
+    assert (refused.status, "location" in refused.headers) == (400, False)
+    assert "has registered" in refused.body.decode()
+    assert brought(asked(client, "AIS:none"))["error"] == "invalid_scope"
+
+
+def test_what_is_no_longer_to_be_approved_is_access_denied(client: Client) -> None:
+    id = consent(client)
+    change(client, "consents", id, consentStatus="rejected")
+    assert brought(asked(client, f"AIS:{id}"))["error"] == "access_denied"
+
+
+def test_other_methods_are_not_offered(client: Client) -> None:
+    answer = client.delete("/sca/authorize", headers={})
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, POST")

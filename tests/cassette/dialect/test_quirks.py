@@ -1,0 +1,68 @@
+"""What layers tell the handlers of those below them."""
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from tests.support.writing import SCHEMAS, write
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.dialect import layers
+
+PAGED = """\
+    cassette: 1
+    rules:
+      - id: {id}
+        match: {{operation: account-transactions, query: {{dateFrom: "{id}"}}}}
+        handler: accounts.transactions
+        with: {{lists: {{booked: [booked]}}, page_size: 5}}
+    """
+CHANGE = """\
+    cassette: 1
+    changes: {options: {accounts.transactions: {page_size: 7, lists: {both: [pending]}}}}
+    """
+
+
+def read(directory: Path, *texts: str) -> Interface:
+    folders = [write(directory / str(number), {"a.yaml": text}) for number, text in enumerate(texts)]
+    dialect = bundled("cassettes") / "xs2a-1.84"
+    return layers.read([[dialect], *([folder] for folder in folders)], SCHEMAS, NAMED)
+
+
+def options(interface: Interface, id: str) -> Any:
+    by = interface.named(id)
+    assert by is not None
+    return by.behaviour.options
+
+
+def test_operations_are_told_and_keep_the_rest(tmp_path: Path) -> None:
+    told = options(read(tmp_path, CHANGE), "account-transactions")
+    assert told == {
+        "lists": {"both": ["pending"], "booked": ["booked"], "pending": ["pending"], "information": ["information"]},
+        "page_size": 7,
+    }
+    assert options(read(tmp_path), "account-transactions")["page_size"] is None
+
+
+def test_rules_of_the_layer_and_below_are_told_and_later_ones_are_not(tmp_path: Path) -> None:
+    own = dedent(CHANGE) + dedent(PAGED).format(id="same").partition("cassette: 1\n")[2]
+    interface = read(tmp_path, PAGED.format(id="below"), own, PAGED.format(id="above"))
+    assert [options(interface, id)["page_size"] for id in ("below", "same", "above")] == [7, 7, 5]
+
+
+def test_a_rule_without_options_has_those_of_its_operation(tmp_path: Path) -> None:
+    rule = (
+        "cassette: 1\nrules: [{id: mine, match: {operation: account-transactions}, handler: accounts.transactions}]\n"
+    )
+    assert options(read(tmp_path, rule, CHANGE), "mine") is None
+
+
+def test_null_takes_an_option_out(tmp_path: Path) -> None:
+    interface = read(tmp_path, CHANGE.replace("page_size: 7", "page_size: null"))
+    assert "page_size" not in options(interface, "account-transactions")
+
+
+def test_other_layers_than_quirks_have_no_name_among_them(tmp_path: Path) -> None:
+    assert read(tmp_path, CHANGE).quirks == ()
+    assert read(tmp_path, CHANGE.replace("changes", "quirk: true\n    changes")).quirks == ("a",)

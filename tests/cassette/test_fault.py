@@ -1,0 +1,66 @@
+"""Faults on demand: what can be wished for, and what is wrong with a wish."""
+
+import pytest
+
+from xs2a_sandbox.cassette.fault import compiled, prefer
+
+
+def test_a_header_says_several_things() -> None:
+    fault = prefer(" status=503 ; delay=2s,fault = truncate ")
+
+    assert fault.answering
+    answer = fault.answering.behaviour.respond[0]
+    assert (answer.status, answer.fault, answer.delay and answer.delay.seconds()) == (503, "truncate", 2.0)
+    assert fault.amending is None
+
+
+@pytest.mark.parametrize(
+    "text", ["delay=2s", "fault=reset, after=true", "fault=truncate", "delay=1s,fault=drop,after=true"]
+)
+def test_what_needs_the_banks_own_answer_amends_it(text: str) -> None:
+    fault = prefer(text)
+
+    assert fault.answering is None
+    assert fault.amending
+    assert fault.amending.behaviour.amend
+
+
+def test_a_rule_of_the_bank_may_come_late() -> None:
+    fault = prefer("rule=outage, delay=1s")
+
+    assert (fault.rule, fault.answering) == ("outage", None)
+    assert fault.amending
+    assert fault.amending.behaviour.amend
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "it must be like status=503"),
+        ("status", "it must be like status=503"),
+        ("status=503,", "it must be like status=503"),
+        ("status=503, status=504", "status is there twice"),
+        ("stauts=503", "there is no 'stauts'; did you mean status?"),
+        ("colour=blue", "it knows status, error, rule, delay, fault, after"),
+        ("status=503, error=busy", "status and error exclude each other"),
+        ("status=abc", "'abc' is no status"),
+        ("status=99", "must be at least 200, not 99"),
+        ("status=600", "600"),
+        ("delay=1y", "a duration such as 250ms"),
+        ("delay=100h", "duration such as"),
+        ("fault=resett", "did you mean reset?"),
+        ("after=true", "it says nothing that could go wrong"),
+        ("status=503, after=true", "after goes with a fault alone"),
+        ("fault=reset, after=yes", "after must be true or false"),
+        ("error=" + "x" * 600, "it must be like"),
+    ],
+)
+def test_a_mistake_is_told(text: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        prefer(text)
+
+
+@pytest.mark.parametrize("wish", [{"error": 1}, {"rule": []}, {"status": "503"}, {"delay": 5}, {"fault": None}, {}])
+def test_what_is_of_the_wrong_kind_is_told(wish: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"must be|no status|says nothing"):
+        compiled("fault-1", wish)

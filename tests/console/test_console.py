@@ -1,0 +1,303 @@
+"""The console's pages, asked as a browser asks."""
+
+import asyncio
+import re
+import uuid
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.support.engine_client import Answer, Client, an_engine
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.console import sign_in
+from xs2a_sandbox.console.console import Console
+from xs2a_sandbox.control.front_page import Addresses, FrontPage
+from xs2a_sandbox.http import Headers, Request
+
+TOKEN = "the-token-of-this-sandbox"
+ACCOUNT = "AT459880000010204711"
+BASE = "http://127.0.0.1:8081"
+
+
+class Browser:
+    """Keeps the cookie; asks at the direct door."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.engine = an_engine()
+        self.engine.admin_token = TOKEN
+        self.settings = Settings(confdir=tmp_path)
+        addresses = Addresses("http://127.0.0.1:1", BASE, None, tmp_path / "ca.pem")
+        self.engine.introduce(FrontPage(addresses, None), Console(self.engine, self.settings, BASE))
+        self.app = Client(self.engine)
+        self.cookie = ""
+
+    def ask(self, method: str, target: str, form: dict[str, str] | None = None, **headers: str) -> Answer:
+        pairs = [("Host", "127.0.0.1:8081"), ("Accept", "text/html"), ("Cookie", self.cookie)]
+        pairs += [(name.replace("_", "-"), value) for name, value in headers.items()]
+        request = Request(
+            method, target, Headers(pairs), urlencode(form or {}).encode(), host="127.0.0.1", door="direct"
+        )
+
+        async def asked() -> Answer:
+            response = await self.engine.answer(request)
+            body = response.body
+            if response.rest is not None:
+                body += b"".join([part async for part in response.rest])
+            return Answer(response.status, {n.lower(): v for n, v in response.headers}, body)
+
+        return asyncio.run(asked())
+
+    def sign_in(self) -> "Browser":
+        answer = self.ask("GET", sign_in.link("", TOKEN))
+        assert (answer.status, answer.headers["location"]) == (303, "/_sandbox/")
+        self.cookie = answer.headers["set-cookie"].partition(";")[0]
+        return self
+
+    def page(self, target: str, form: dict[str, str] | None = None, status: int = 200) -> str:
+        answer = self.ask("GET" if form is None else "POST", target, form)
+        assert answer.status == status, answer.body.decode()
+        return answer.body.decode()
+
+    def app_asks(self, method: str, target: str, **more: Any) -> Answer:
+        return asyncio.run(self.app.send(method, target, **more))
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Browser:
+    return Browser(tmp_path).sign_in()
+
+
+def payment(browser: Browser, creditor: str = "Nahversorger Talblick") -> str:
+    body = {
+        "debtorAccount": {"iban": ACCOUNT, "currency": "EUR"},
+        "instructedAmount": {"amount": "12.50", "currency": "EUR"},
+        "creditorAccount": {"iban": "AT379821100040023757"},
+        "creditorName": creditor,
+    }
+    created = browser.app_asks("POST", "/v1/payments/sepa-credit-transfers", json=body)
+    return str(created.json()["paymentId"])
+
+
+# --- who may
+
+
+@pytest.mark.parametrize("page", ["bank", "time", "rules", "sessions", "events", "exchanges/1", "bank/consents/x"])
+def test_nobody_sees_a_page_who_has_not_signed_in(tmp_path: Path, page: str) -> None:
+    answer = Browser(tmp_path).ask("GET", f"/_sandbox/console/{page}")
+    assert answer.status == 401
+    assert b"xs2a-sandbox console" in answer.body
+
+
+def test_without_a_cookie_the_first_page_stays_what_it_was(tmp_path: Path) -> None:
+    answer = Browser(tmp_path).ask("GET", "/_sandbox/")
+    assert (answer.status, b"A bank to test with" in answer.body) == (200, True)
+
+
+def test_a_link_works_once(tmp_path: Path) -> None:
+    browser, link = Browser(tmp_path), sign_in.link("", TOKEN)
+    assert browser.ask("GET", link).status == 303
+    assert browser.ask("GET", link).status == 403
+
+
+def test_it_is_at_the_direct_door_alone(browser: Browser) -> None:
+    request = Request("GET", "/_sandbox/console/bank", Headers([("Cookie", browser.cookie)]), door="proxy")
+    assert asyncio.run(browser.engine.answer(request)).status == 404
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Sec_Fetch_Site": "cross-site"}, {"Origin": "null"}]
+)
+def test_forms_of_other_sites_change_nothing(browser: Browser, headers: dict[str, str]) -> None:
+    answer = browser.ask("POST", "/_sandbox/console/time", {"move": "90d"}, **headers)
+    assert answer.status == 403
+    assert "The real time." in browser.page("/_sandbox/console/time")
+
+
+def test_a_borrowed_name_opens_nothing(browser: Browser) -> None:
+    request = Request(
+        "GET", "/_sandbox/console/bank", Headers([("Cookie", browser.cookie)]), host="evil.example", door="direct"
+    )
+    assert asyncio.run(browser.engine.answer(request)).status == 403
+
+
+def test_it_leaves_no_line_in_the_log_and_no_exchange_in_the_journal(browser: Browser) -> None:
+    told: list[Any] = []
+    browser.engine.on_exchange = told.append
+    browser.page("/_sandbox/")
+    browser.page("/_sandbox/console/bank")
+    assert (told, len(browser.engine.journal)) == ([], 0)
+
+
+def test_pages_that_there_are_not(browser: Browser) -> None:
+    browser.page("/_sandbox/console/nothing", status=404)
+    browser.page("/_sandbox/console/exchanges/1", status=404)
+    browser.page("/_sandbox/console/exchanges/one", status=400)
+    browser.page("/_sandbox/console/bank/consents/nothing", status=404)
+    assert browser.ask("DELETE", "/_sandbox/console/bank").status == 405
+
+
+# --- traffic
+
+
+def test_what_was_asked_is_listed_newest_first_with_the_reason(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    browser.app_asks("GET", "/v1/nothing")
+    page = browser.page("/_sandbox/")
+    assert re.findall(r"exchanges/(\d+)", page) == ["2", "1"]
+    assert "CONSENT_UNKNOWN" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [("status=404", ["2"]), ("text=NOTHING", ["2"]), ("method=post", []), ("path=/v1/acc*", ["1"])],
+)
+def test_it_is_filtered(browser: Browser, query: str, numbers: list[str]) -> None:
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    browser.app_asks("GET", "/v1/nothing")
+    assert re.findall(r"exchanges/(\d+)", browser.page(f"/_sandbox/?{query}")) == numbers
+
+
+def test_a_filter_that_is_none_is_said_beside_the_form(browser: Browser) -> None:
+    assert "status must be a whole number" in browser.page("/_sandbox/?status=many", status=400)
+
+
+def test_what_comes_is_sent_as_rows(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xs2a_sandbox.console.console._STREAM", 0.05)
+    browser.app_asks("GET", "/v1/nothing")
+    browser.app_asks("GET", "/v1/nothing/more")
+    text = browser.page("/_sandbox/console/events?since=1")
+    assert "event: rows\nid: 2\n" in text
+    assert "/v1/nothing/more" in text
+    assert text.endswith("event: again\nid: 2\ndata:\n\n")
+    assert "exchanges/1" not in text
+
+
+def test_where_too_much_has_passed_the_page_is_read_again(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xs2a_sandbox.console.console._SHOWN", 1)
+    for _ in range(2):
+        browser.app_asks("GET", "/v1/nothing")
+    assert "event: reload" in browser.page("/_sandbox/console/events?since=0")
+    browser.page("/_sandbox/console/events?since=x", status=400)
+
+
+# --- one exchange
+
+
+def test_an_exchange_is_explained_and_can_be_asked_again(browser: Browser) -> None:
+    id = str(uuid.uuid4())
+    browser.app_asks("GET", "/v1/accounts", consent=id)
+    page = browser.page("/_sandbox/console/exchanges/1")
+    assert "a consent is known only in the session that created it" in page
+    assert "curl -i -X GET" in page
+    assert "operation: account-list" in page
+
+
+def test_secrets_are_shown_on_demand(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts", headers={"Authorization": "Bearer sesame-open"})
+    assert "sesame-open" not in browser.page("/_sandbox/console/exchanges/1").partition("The same request")[0]
+    assert "sesame-open" in browser.page("/_sandbox/console/exchanges/1?plain=true")
+
+
+def test_a_case_is_written_among_the_cassettes(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    page = browser.page("/_sandbox/console/exchanges/1", {})
+    (file,) = tmp_path.rglob("*.yaml")
+    assert file.name in page
+    assert "account-list-1" in file.read_text()
+
+
+# --- the bank
+
+
+def test_an_authorisation_is_approved_and_the_payment_goes_on(browser: Browser) -> None:
+    id = payment(browser)
+    started = browser.app_asks("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={})
+    authorisation = started.json()["authorisationId"]
+    assert authorisation in browser.page(f"/_sandbox/console/bank/payments/{id}")
+    browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}", {"event": "approve"}, 303)
+    page = browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}")
+    assert re.search(r'aria-current="step">finalised', page)
+    assert "ACSP" in browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status").body.decode()
+
+
+def test_something_happens_to_a_payment_and_its_requests_are_listed(browser: Browser) -> None:
+    id = payment(browser)
+    browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status")
+    browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
+    page = browser.page(f"/_sandbox/console/bank/payments/{id}")
+    assert re.search(r'aria-current="step">RJCT', page)
+    assert re.findall(r"exchanges/(\d+)", page) == ["1", "2"]
+    assert "can happen to it" in browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "cancel"}, 409)
+
+
+def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
+    payment(browser)
+    browser.page("/_sandbox/console/time", {"move": "1d"}, 303)
+    browser.page("/_sandbox/console/bank", {}, 303)
+    assert "The real time." in browser.page("/_sandbox/console/time")
+    asyncio.run(Client(browser.engine, "ci").send("POST", "/v1/consents", json={}))
+    browser.page("/s/ci/_sandbox/console/time", {"move": "1d"}, 303)
+    assert "/s/ci/_sandbox/console/bank" in browser.page("/_sandbox/console/sessions")
+    browser.page("/_sandbox/console/sessions", {"forget": "ci"}, 303)
+    assert "/s/ci/" not in browser.page("/_sandbox/console/sessions")
+    assert (
+        browser.ask("GET", "/_sandbox/console/sessions?open=new").headers["location"] == "/s/new/_sandbox/console/bank"
+    )
+    browser.page("/_sandbox/console/sessions?open=%2F..", status=400)
+
+
+# --- time, rules
+
+
+def test_the_clock_is_frozen_moved_and_let_go(browser: Browser) -> None:
+    assert "consents" in browser.page("/_sandbox/console/time").partition("What falls due next")[2]
+    browser.page("/_sandbox/console/time", {"frozen": "2027-01-02T09:00"}, 303)
+    browser.page("/_sandbox/console/time", {"move": "1d"}, 303)
+    assert "2027-01-03 09:00:00+01:00" in browser.page("/_sandbox/console/time")
+    browser.page("/_sandbox/console/time", {"real": "true"}, 303)
+    assert "The real time." in browser.page("/_sandbox/console/time")
+    assert 'role="alert"' in browser.page("/_sandbox/console/time", {"frozen": "soon"}, 400)
+
+
+def test_rules_say_where_they_stand_and_who_answers(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    page = browser.page("/_sandbox/console/rules?url=/v1/accounts")
+    assert "cassettes/xs2a-1.84/accounts.yaml:7" in page
+    assert "the header X-Request-ID is missing" in page
+    assert '?rule=account-list">1<' in page
+    assert 'role="alert"' in browser.page("/_sandbox/console/rules?url=nonsense:", status=400)
+
+
+# --- what others have written is text
+
+MARKS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'-alert(1)-'",
+    "{{7*7}}",
+    "</pre><svg onload=alert(1)>",
+]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_what_is_shown_is_never_markup(browser: Browser, mark: str) -> None:
+    id = payment(browser, mark[:70])
+    browser.app_asks("GET", f"/v1/{mark}?q={mark}".replace(" ", "%20"), headers={"X-App": mark})
+    pages = [
+        "/_sandbox/",
+        "/_sandbox/console/bank",
+        f"/_sandbox/console/bank/payments/{id}",
+        "/_sandbox/?" + urlencode({"text": mark}),
+    ]
+    pages += [f"/_sandbox/console/exchanges/{number}?plain=true" for number in (1, 2)]
+    for target in pages:
+        page = re.sub(r"<(script|style)>.*?</\1>", "", browser.page(target), flags=re.DOTALL)
+        assert "<script" not in page
+        assert "<img" not in page
+        assert "<svg" not in page
+        assert "49" not in page or "{{7*7}}" not in mark or "{{7*7}}" in page

@@ -1,0 +1,212 @@
+"""What the checks of real banks refuse, each in a session that asks for it, and what they say where they only warn."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.contract.control import Control
+from tests.contract.doors import Answer, Bank
+
+spec = pytest.mark.spec
+
+HEADER = "x-sandbox-strict"
+
+
+def checked(control: Control, *names: str, profile: str = "documented") -> None:
+    control.ask("PUT", "checks", {"profile": profile, "checks": list(names)})
+
+
+def authorised(bank: Bank, control: Control, **changes: Any) -> str:
+    """A consent for an account that is valid; what the test is about is changed."""
+    body = bodies.consent(facts.untied()[0], **changes)
+    created = bank.post("/v1/consents", json=body, headers=a_token(bank)).json()
+    control.change("consents", created["consentId"], consentStatus="valid")
+    return str(created["consentId"])
+
+
+def refusal(answer: Answer) -> tuple[int, str]:
+    return answer.status, answer.json()["tppMessages"][0]["code"]
+
+
+@spec("reading-strict-frequency")
+def test_frequency(bank: Bank, control: Control) -> None:
+    checked(control, "frequency")
+    consent = authorised(bank, control, frequencyPerDay=1)
+    alone = {"PSU-IP-Address": None}
+    assert bank.get("/v1/accounts", consent=consent, headers=alone).status == 200
+    refused = bank.get("/v1/accounts", consent=consent, headers=alone)
+    assert refusal(refused) == (429, "ACCESS_EXCEEDED")
+    assert bank.get("/v1/accounts", consent=consent).status == 200, "the customer is there"
+
+
+@spec("reading-strict-one-off")
+def test_a_one_off_consent_ends_with_its_use(bank: Bank, control: Control) -> None:
+    checked(control, "one-off")
+    consent = authorised(bank, control, recurringIndicator=False)
+    assert bank.get("/v1/accounts", consent=consent).status == 200
+    assert refusal(bank.get("/v1/accounts", consent=consent)) == (401, "CONSENT_EXPIRED")
+    assert bank.get(f"/v1/consents/{consent}/status").json()["consentStatus"] == "expired"
+
+
+@spec("reading-strict-rights")
+@pytest.mark.parametrize(("right", "other"), [("balances", "transactions"), ("transactions", "balances")])
+def test_rights(bank: Bank, control: Control, right: str, other: str) -> None:
+    checked(control, "rights")
+    iban = facts.untied()[0]
+    consent = authorised(bank, control, access={right: [{"iban": iban}]})
+    query = {"bookingStatus": "booked"}
+    answers = {name: bank.get(f"/v1/accounts/{iban}/{name}", consent=consent, query=query) for name in (right, other)}
+    assert answers[right].status == 200
+    assert refusal(answers[other]) == (401, "CONSENT_INVALID")
+
+
+@spec("reading-strict-rights")
+def test_balances_are_left_out_without_the_right_to_them(bank: Bank, control: Control) -> None:
+    checked(control, "rights")
+    consent = authorised(bank, control, access={"transactions": [{"iban": facts.untied()[0]}]})
+    (account,) = bank.get("/v1/accounts", consent=consent, query={"withBalance": "true"}).json()["accounts"]
+    assert not account.get("balances")
+
+
+@spec("reading-strict-rights")
+def test_consents_for_all_accounts_and_preconfigured_ones_are_for_everything(bank: Bank, control: Control) -> None:
+    checked(control, "rights")
+    everything = bank.post("/v1/consents", json=bodies.consent()).json()["consentId"]
+    for consent in (everything, facts.consent("valid")):
+        for name in ("balances", "transactions?bookingStatus=both"):
+            assert bank.get(f"/v1/accounts/{facts.covered()}/{name}", consent=consent).status == 200
+
+
+def digest(algorithm: str, body: bytes) -> str:
+    digest = hashlib.new(algorithm.replace("-", ""), body).digest()
+    return f"{algorithm.upper()}={base64.b64encode(digest).decode()}"
+
+
+@spec("reading-strict-digest")
+@pytest.mark.parametrize("algorithm", ["sha-256", "sha-512"])
+def test_digest(bank: Bank, control: Control, algorithm: str) -> None:
+    checked(control, "digest")
+    valid = facts.consent("valid")
+    body = b'{ "access": {"availableAccounts": "allAccounts"}, "recurringIndicator": true,'
+    body += f'"validUntil": "{facts.today(9)}", "frequencyPerDay": 4}}'.encode()
+    right, wrong = digest(algorithm, body), digest(algorithm, body + b" ")
+    assert bank.post("/v1/consents", content=body, headers={"Digest": right}).status == 200
+    assert bank.post("/v1/consents", content=body).status == 200, "none is asked for"
+    for header in (wrong, f"{right}, {digest('sha-512', b'')}", "MD5=abc", "nonsense", f"{algorithm}=???"):
+        refused = bank.post("/v1/consents", content=body, headers={"Digest": header})
+        assert refusal(refused) == (400, "FORMAT_ERROR"), header
+    refused = bank.post("/v1/consents", content=body, headers={"Digest": wrong})
+    assert right.partition("=")[2] in refused.json()["tppMessages"][0]["text"]
+    assert bank.get("/v1/accounts", consent=valid, headers={"Digest": digest(algorithm, b"")}).status == 200
+    assert refusal(bank.get("/v1/accounts", consent=valid, headers={"Digest": right})) == (400, "FORMAT_ERROR")
+
+
+def a_token(bank: Bank) -> dict[str, str]:
+    """The header of a token that the token endpoint gives."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    body = b"grant_type=client_credentials&client_id=demo-tpp&client_secret=kletterrose"
+    given = bank.post("/as/token.oauth2", content=body, headers=form, check=False).json()
+    return {"Authorization": f"Bearer {given['access_token']}"}
+
+
+@spec("reading-strict-token")
+def test_token(bank: Bank, control: Control) -> None:
+    checked(control, "token")
+    consent = facts.consent("valid")
+    assert bank.get("/v1/accounts", consent=consent, headers=a_token(bank)).status == 200
+    for wrong in (None, "Bearer", "Bearer none-of-ours", "Basic ZGVtbzp4", "Bearer " + "x" * 5000):
+        refused = bank.get("/v1/accounts", consent=consent, headers={"Authorization": wrong})
+        assert refusal(refused) == (401, "TOKEN_UNKNOWN"), wrong
+    assert refusal(bank.post("/v1/consents", json={})) == (401, "TOKEN_UNKNOWN"), "before anything else is looked at"
+    assert bank.post("/v1/consents", json=bodies.consent(), headers=a_token(bank)).status == 200
+
+
+@spec("reading-strict-token-expired")
+def test_a_token_expires_by_the_clock_of_the_session(bank: Bank, control: Control) -> None:
+    checked(control, "token")
+    consent, token = facts.consent("valid"), a_token(bank)
+    control.move("500s")
+    assert bank.get("/v1/accounts", consent=consent, headers=token).status == 200
+    control.move("99s")
+    assert refusal(bank.get("/v1/accounts", consent=consent, headers=token)) == (401, "TOKEN_EXPIRED")
+
+
+@spec("reading-strict-new-consent")
+def test_a_consent_that_is_asked_for_is_a_new_one(bank: Bank, control: Control) -> None:
+    checked(control, profile="strict")
+    token = a_token(bank)
+    created = bank.post("/v1/consents", json=bodies.consent(facts.covered()), headers=token).json()
+    assert created["consentId"] not in facts.testdata()["consents"]
+    assert bank.get(f"/v1/consents/{created['consentId']}/status", headers=token).json()["consentStatus"] == "received"
+
+
+@spec("reading-strict-profile")
+def test_strict_makes_every_check(bank: Bank, control: Control) -> None:
+    checked(control, profile="strict")
+    iban = facts.untied()[0]
+    access = {"balances": [{"iban": iban}]}
+    consent = authorised(bank, control, access=access, recurringIndicator=False, frequencyPerDay=1)
+    path, token = f"/v1/accounts/{iban}", a_token(bank)
+    assert refusal(bank.get(f"{path}/balances", consent=consent)) == (401, "TOKEN_UNKNOWN")
+    refused = bank.get(f"{path}/transactions?bookingStatus=booked", consent=consent, headers=token)
+    assert refusal(refused) == (401, "CONSENT_INVALID")
+    refused = bank.get(path, consent=consent, headers={**token, "Digest": "SHA-256=AAAA"})
+    assert refusal(refused) == (400, "FORMAT_ERROR")
+    alone = {**token, "PSU-IP-Address": None}
+    assert [bank.get("/v1/accounts", consent=consent, headers=alone).status for _ in range(2)] == [200, 429]
+    statuses = [bank.get(f"{path}/balances", consent=consent, headers=token).status for _ in range(2)]
+    assert statuses == [200, 401]
+
+
+@spec("reading-strict-warn")
+def test_warnings(bank: Bank, control: Control, warned: Callable[[], Sequence[str]]) -> None:
+    checked(control, "warn")
+    iban = facts.untied()[0]
+    consent = authorised(bank, control, access={"balances": [{"iban": iban}]}, recurringIndicator=False)
+    token = a_token(bank)
+    first = bank.get("/v1/accounts", consent=consent, headers=token)
+    assert first.status == 200
+    assert HEADER not in first.headers
+    again = bank.get("/v1/accounts", consent=consent, headers=token)
+    assert again.status == 200
+    assert again.headers[HEADER].startswith("401 CONSENT_EXPIRED: ")
+    transactions = bank.get(f"/v1/accounts/{iban}/transactions?bookingStatus=booked", consent=consent, headers=token)
+    assert transactions.status == 200
+    assert transactions.headers[HEADER].startswith("401 CONSENT_INVALID: ")
+    assert "transactions" in transactions.headers[HEADER]
+    assert warned() == (f"strict would refuse this: {transactions.headers[HEADER]}",)
+    consent = authorised(bank, control, access={"transactions": [{"iban": iban}]})
+    listed = bank.get("/v1/accounts?withBalance=true", consent=consent, headers={"Digest": "SHA-256=AAAA"})
+    assert listed.json()["accounts"][0]["balances"]
+    told = [text.partition(":")[0] for text in listed.headers[HEADER].split("; ")]
+    assert told[:2] == ["400 FORMAT_ERROR", "401 TOKEN_UNKNOWN"]
+    assert "the balances of" in listed.headers[HEADER]
+
+
+@spec("reading-strict-warn")
+def test_named_checks_refuse_while_the_others_warn(bank: Bank, control: Control) -> None:
+    checked(control, "warn", "rights")
+    iban = facts.untied()[0]
+    consent = authorised(bank, control, access={"balances": [{"iban": iban}]}, frequencyPerDay=1)
+    assert bank.get(f"/v1/accounts/{iban}/transactions?bookingStatus=booked", consent=consent).status == 401
+    alone = {**a_token(bank), "PSU-IP-Address": None}
+    answers = [bank.get("/v1/accounts", consent=consent, headers=alone) for _ in range(2)]
+    assert [answer.status for answer in answers] == [200, 200]
+    assert [answer.headers.get(HEADER, "")[:19] for answer in answers] == ["", "429 ACCESS_EXCEEDED"]
+
+
+@spec("reading-strict-documented")
+def test_nothing_of_it_by_default(bank: Bank, control: Control) -> None:
+    iban = facts.untied()[0]
+    consent = authorised(
+        bank, control, access={"balances": [{"iban": iban}]}, frequencyPerDay=1, recurringIndicator=False
+    )
+    for _ in range(2):
+        answer = bank.get(
+            f"/v1/accounts/{iban}/transactions?bookingStatus=booked", consent=consent, headers={"PSU-IP-Address": None}
+        )
+        assert (answer.status, answer.headers.get(HEADER)) == (200, None)

@@ -1,0 +1,255 @@
+"""Kept answers: who asks the same again is told the same, and never what has changed since."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract import bodies, facts
+from tests.support.engine_client import Answer, Client, an_engine, cassette
+from xs2a_sandbox.engine.engine import Engine
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.state import Transaction
+from xs2a_sandbox.state.attempts import keep
+
+CONSENT = facts.consent()
+STATUS = f"/v1/consents/{CONSENT}/status"
+ACCOUNT = facts.covered(CONSENT)
+READS = (
+    STATUS,
+    f"/v1/consents/{CONSENT}",
+    "/v1/accounts?withBalance=true",
+    f"/v1/accounts/{ACCOUNT}/balances",
+    f"/v1/accounts/{ACCOUNT}/transactions?bookingStatus=booked",
+)
+
+
+def is_kept(client: Client, target: str, **options: Any) -> bool:
+    """Asks three times, and looks who made the last answer."""
+    for _ in range(2):
+        client.get(target, **options)
+    made: list[object] = []
+    engine = client.engine
+    begin = engine.begin
+    engine.begin = lambda *parts: (made.append(parts), begin(*parts))[1]  # type: ignore[method-assign]
+    try:
+        client.get(target, **options)
+    finally:
+        engine.begin = begin  # type: ignore[method-assign]
+    return not made
+
+
+def afresh(client: Client, target: str, **options: Any) -> Answer:
+    client.engine._kept.clear()
+    return client.get(target, **options)
+
+
+def told(answer: Answer) -> tuple[object, ...]:
+    return answer.status, {name: value for name, value in answer.headers.items() if name != "x-request-id"}, answer.body
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(an_engine())
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Callable[[str], Client]:
+    return lambda text: Client(an_engine(layers=cassette(tmp_path, text)))
+
+
+@pytest.mark.parametrize("target", READS)
+def test_a_read_is_kept_from_the_second_on(client: Client, target: str) -> None:
+    assert is_kept(client, target, consent=CONSENT)
+
+
+def test_each_request_has_its_own_id_back(client: Client) -> None:
+    for id in (str(uuid4()) for _ in range(4)):
+        assert client.get(STATUS, headers={"X-Request-ID": id}).headers["x-request-id"] == id
+
+
+def test_an_id_that_is_none_is_refused_all_the_same(client: Client) -> None:
+    assert is_kept(client, STATUS)
+    assert client.get(STATUS, headers={"X-Request-ID": "no-uuid"}).status == 400
+    assert client.get(STATUS, headers={"X-Request-ID": None}).status == 400
+
+
+@pytest.mark.parametrize("header", ["PSU-IP-Address", "TPP-Redirect-URI", "Accept-Language", "X-Sandbox-Session"])
+def test_every_other_header_counts(client: Client, header: str) -> None:
+    assert is_kept(client, STATUS)
+    client.delete(f"/v1/consents/{CONSENT}", headers={"X-Sandbox-Session": "other"})
+
+    answer = client.get(STATUS, headers={header: "other"})
+
+    assert told(answer) == told(afresh(client, STATUS, headers={header: "other"}))
+
+
+def test_what_is_written_is_seen_at_once(client: Client) -> None:
+    before = client.get(STATUS)
+    assert is_kept(client, STATUS)
+
+    client.delete(f"/v1/consents/{CONSENT}")
+
+    assert told(client.get(STATUS)) != told(before)
+
+
+def test_a_reset_is_seen_at_once(client: Client) -> None:
+    client.delete(f"/v1/consents/{CONSENT}")
+    gone = client.get(STATUS)
+    assert gone.json() != {"consentStatus": "valid"}
+
+    client.engine.store.reset()
+    client.engine.begin_anew(None)
+
+    assert client.get(STATUS).json() == {"consentStatus": "valid"}
+
+
+def test_the_session_s_clock_is_heeded(client: Client) -> None:
+    created = client.post("/v1/consents", json=bodies.consent(validUntil=facts.today(30))).json()["consentId"]
+    status = f"/v1/consents/{created}/status"
+    assert client.get(status).json() == {"consentStatus": "valid"}
+    assert is_kept(client, status)
+
+    state = Transaction(client.engine.store, "default", lambda _: {})
+    state.put("_session", "time", {"shift": 40 * 86400})
+    keep(state)
+
+    assert client.get(status).json() == {"consentStatus": "expired"}
+
+
+@pytest.mark.parametrize(
+    ("respond", "more"),
+    [
+        ('body: {id: "{{ uuid() }}"}', ""),
+        ('body: {at: "{{ now() }}"}', ""),
+        ('body: {at: "{{ clock.now }}"}', ""),
+        ("{status: 404, body: {}}", ""),
+        ("{body: {}, delay: 1ms}", ""),
+        ("{body: {}}", "effects: [{set: \"state.notes['x']\", to: {seen: 1}}]"),
+    ],
+)
+def test_what_is_new_each_time_is_not_kept(cases: Callable[[str], Client], respond: str, more: str) -> None:
+    respond = respond if respond.startswith("{") else "{" + respond + "}"
+    client = cases(
+        f"""
+        rules:
+          - id: mine
+            match: {{method: GET, path: /mine}}
+            respond: {respond}
+            {more}
+        """
+    )
+
+    assert not is_kept(client, "/mine")
+
+
+def test_a_sequence_goes_on(cases: Callable[[str], Client]) -> None:
+    client = cases(
+        """
+        rules:
+          - id: mine
+            match: {method: GET, path: /mine}
+            sequence: [{body: 1}, {body: 2}, {body: 3}, {body: 4}]
+        """
+    )
+
+    assert [client.get("/mine").json() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_ids_count_where_a_rule_looks_at_them(cases: Callable[[str], Client]) -> None:
+    one = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+    client = cases(
+        f"""
+        rules:
+          - id: mine
+            match: {{method: GET, path: /mine, headers: {{X-Request-ID: {one}}}}}
+            respond: {{body: mine}}
+          - id: others
+            match: {{method: GET, path: /mine}}
+            respond: {{body: others}}
+        """
+    )
+    for _ in range(3):
+        assert client.get("/mine").json() == "others"
+
+    assert client.get("/mine", headers={"X-Request-ID": one}).json() == "mine"
+
+
+def test_every_request_is_journaled_as_it_was_sent(client: Client) -> None:
+    ids = [str(uuid4()) for _ in range(4)]
+    for id in ids:
+        client.get(STATUS, headers={"X-Request-ID": id})
+
+    entries = client.engine.journal.entries()
+
+    assert [entry.headers.get("X-Request-ID") for entry in entries] == ids
+    assert [entry.answer_headers.get("X-Request-ID") for entry in entries] == ids
+    assert {(entry.source, entry.rule, entry.status, entry.answer_body) for entry in entries} == {
+        ("handler", "consent-status", 200, b'{"consentStatus":"valid"}')
+    }
+
+
+def test_explain_says_that_one_is_kept(client: Client) -> None:
+    request = Request("GET", STATUS, Headers([("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.7")]))
+    assert "kept" not in client.engine.explain(request).message
+
+    assert is_kept(client, STATUS)
+
+    assert "kept" in client.engine.explain(request).message
+    client.delete(f"/v1/consents/{CONSENT}")
+    assert "kept" not in client.engine.explain(request).message
+
+
+def test_no_more_are_kept_than_there_is_room_for(client: Client) -> None:
+    for number in range(600):
+        for _ in range(2):
+            client.get(STATUS, headers={"User-Agent": str(number)})
+
+    assert len(client.engine._kept._kept) == 512
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("read"), st.sampled_from(READS)),
+    st.tuples(st.just("pay"), st.sampled_from(["1.00", "20.50"])),
+    st.tuples(st.just("consent"), st.just("")),
+    st.tuples(st.just("delete"), st.just("")),
+    st.tuples(st.just("reset"), st.just("")),
+    st.tuples(st.just("clock"), st.sampled_from(["0", "3600", "86400", "8640000"])),
+)
+
+
+def step(engine: Engine, client: Client, what: str, how: str) -> None:
+    match what:
+        case "read":
+            client.get(how, consent=CONSENT)
+        case "pay":
+            client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA, debtor=ACCOUNT, amount=how))
+        case "consent":
+            client.post("/v1/consents", json=bodies.consent())
+        case "delete":
+            client.delete(f"/v1/consents/{CONSENT}")
+        case "reset":
+            engine.store.reset(client.session)
+            engine.begin_anew(client.session)
+        case "clock":
+            state = Transaction(engine.store, client.session or "default", lambda _: {})
+            state.put("_session", "time", {"shift": int(how)})
+            keep(state)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(STEPS, max_size=8))
+def test_kept_and_fresh_answers_are_the_same_after_any_history(history: list[tuple[str, str]]) -> None:
+    engine = an_engine()
+    client = Client(engine).named("mine")
+    for what, how in [*history, ("read", STATUS)]:
+        step(engine, client, what, how)
+        answers = [client.get(target, consent=CONSENT) for target in READS]
+        kept = [client.get(target, consent=CONSENT) for target in READS]
+        again = [client.get(target, consent=CONSENT) for target in READS]
+        fresh = [afresh(client, target, consent=CONSENT) for target in READS]
+        assert list(map(told, answers)) == list(map(told, kept)) == list(map(told, again)) == list(map(told, fresh))

@@ -1,0 +1,434 @@
+"""State in Redis: what becomes of requests while it cannot be used, and whose it may be."""
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.support.cutting import Cutting
+from tests.support.engine_client import Client, an_engine
+from tests.support.redis_server import RedisServer, a_redis, needs_redis, the_redis
+from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.state import redis_scripts as scripts
+from xs2a_sandbox.state.redis import WENT_BACK, RedisStore
+
+pytestmark = needs_redis
+
+KEY = ("payments", "p1")
+DIALECT = "xs2a-1.84"
+BUSY_SECOND = 1.5
+"""A second, on a machine that has much else to do."""
+LASTING = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+def run[R](work: Callable[[], Coroutine[Any, Any, R]]) -> R:
+    return asyncio.run(work())
+
+
+def soon(seconds: float = 20) -> float:
+    return asyncio.get_running_loop().time() + seconds
+
+
+@asynccontextmanager
+async def opened(url: str, ttl: timedelta | None = None, dialect: str = DIALECT) -> Any:
+    # In a thread, as what stands between may run in this loop.
+    store = await asyncio.to_thread(RedisStore, url, dialect, ttl)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def fresh() -> str:
+    return f"{the_redis().url}?prefix={uuid4()}"
+
+
+async def read(store: RedisStore, key: tuple[str, str] = KEY, session: str = "a") -> Any:
+    return (await store.fetch(session, {key: -1}, {}, soon())).documents[key]
+
+
+async def put(store: RedisStore, number: int, session: str = "a", key: tuple[str, str] = KEY) -> bool:
+    return await store.commit(session, {}, {}, {key: {"n": number}}, soon())
+
+
+# -- a commit is made once
+
+
+def test_a_commit_whose_answer_is_lost_is_no_conflict_and_made_once() -> None:
+    async def work() -> None:
+        commits = 0
+
+        def cuts(request: bytes) -> bool:
+            nonlocal commits
+            commits += scripts.COMMIT.digest.encode() in request
+            return scripts.COMMIT.digest.encode() in request and commits == 1
+
+        async with (
+            Cutting(the_redis().port, cuts) as between,
+            opened(f"redis://127.0.0.1:{between.port}/0?prefix={uuid4()}") as store,
+        ):
+            version, _ = await read(store)
+            assert await store.commit("a", {KEY: version}, {}, {KEY: {"n": 1}}, soon())
+            assert (between.lost, commits) == (1, 2)
+            version, document = await read(store)
+            assert document == {"n": 1}
+            assert not await store.commit("a", {KEY: 0}, {}, {KEY: {"n": 2}}, soon())
+            assert await read(store) == (version, {"n": 1})
+
+    run(work)
+
+
+def test_a_reset_whose_answer_is_lost_does_not_forget_what_came_after_it() -> None:
+    async def work() -> None:
+        url, resets = fresh(), 0
+        async with opened(url) as other, Cutting(the_redis().port) as between:
+            await put(other, 1)
+            async with opened(url.replace(str(the_redis().port), str(between.port))) as store:
+                await read(store)
+
+                def cuts(request: bytes) -> bool:
+                    nonlocal resets
+                    is_reset = scripts.RESET.digest.encode() in request
+                    resets += is_reset
+                    return is_reset and resets == 1
+
+                between.cuts = cuts
+                await store.reset("a", soon())
+                assert resets == 2
+                assert await read(store) == (0, None)
+
+    run(work)
+
+
+def test_scripts_that_redis_has_forgotten_are_loaded_again() -> None:
+    async def work() -> None:
+        async with opened(fresh()) as store:
+            assert await put(store, 1)
+            the_redis().client.script_flush()
+            assert await put(store, 2)
+            the_redis().client.script_flush()
+            assert (await read(store))[1] == {"n": 2}
+
+    run(work)
+
+
+def test_one_round_trip_reads_and_one_commits() -> None:
+    """Once the habits of such a request are known."""
+
+    async def work() -> None:
+        async with opened(fresh()) as store:
+            client = Client(an_engine(store))
+            made = await client.send("POST", "/v1/consents", json=bodies.consent())
+            path = f"/v1/consents/{made.json()['consentId']}"
+            for _ in range(3):
+                await client.send("GET", path)
+            await client.send("POST", "/v1/consents", json=bodies.consent())
+            counted = the_redis().client
+
+            async def round_trips(method: str, target: str, **more: Any) -> int:
+                before = counted.info("commandstats")["cmdstat_evalsha"]["calls"]
+                assert (await client.send(method, target, **more)).status < 300
+                return int(counted.info("commandstats")["cmdstat_evalsha"]["calls"] - before)
+
+            assert await round_trips("GET", path) == 1
+            # The note of when it expires is read before it is written, and has a name that nobody knows before.
+            assert await round_trips("POST", "/v1/consents", json=bodies.consent()) == 3
+            await client.send("DELETE", f"/v1/consents/{facts.consent()}")
+            await client.send("DELETE", f"/v1/consents/{facts.consent('expired')}")
+            assert await round_trips("DELETE", path) == 2
+
+    run(work)
+
+
+def test_a_slow_redis_does_not_hold_up_the_loop() -> None:
+    async def work() -> None:
+        with a_redis() as server:
+            async with opened(server.url) as store:
+                engine = an_engine(store)
+                client = Client(engine)
+                path = f"/v1/consents/{facts.consent()}/status"
+                assert (await client.send("GET", path)).status == 200
+                server.signal(signal.SIGSTOP)
+                started, longest, last = monotonic(), 0.0, monotonic()
+                task = asyncio.ensure_future(client.send("GET", path))
+                while not task.done():
+                    await asyncio.sleep(0.01)
+                    longest, last = max(longest, monotonic() - last), monotonic()
+                server.signal(signal.SIGCONT)
+                assert (await task).status == 503
+                assert monotonic() - started < BUSY_SECOND
+                assert longest < 0.5
+
+    run(work)
+
+
+# -- gone, full, read-only, empty, and back
+
+
+class Outage:
+    """`begin` takes the server away, or what it can do; `end` gives it back."""
+
+    def __init__(self, begin: Callable[[RedisServer], Any], end: Callable[[RedisServer], Any], text: str) -> None:
+        self.begin, self.end, self.text = begin, end, text
+
+
+OUTAGES = {
+    "gone": Outage(RedisServer.kill, RedisServer.start, "cannot be reached"),
+    "read-only": Outage(
+        lambda server: server.client.replicaof("127.0.0.1", 1),
+        lambda server: server.client.replicaof("NO", "ONE"),
+        "refuses",
+    ),
+    "full": Outage(
+        lambda server: server.client.config_set("maxmemory", "1"),
+        lambda server: server.client.config_set("maxmemory", "0"),
+        "refuses",
+    ),
+    "slow": Outage(
+        lambda server: server.signal(signal.SIGSTOP),
+        lambda server: server.signal(signal.SIGCONT),
+        "does not answer",
+    ),
+    "restarted without replicas": Outage(
+        lambda server: server.client.config_set("min-replicas-to-write", "1"),
+        lambda server: server.client.config_set("min-replicas-to-write", "0"),
+        "refuses",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[RedisServer]:
+    with a_redis(*LASTING) as server:
+        yield server
+
+
+@pytest.mark.parametrize("name", OUTAGES)
+def test_nobody_is_served_while_it_cannot_be_used_and_all_are_afterwards(name: str, lasting: RedisServer) -> None:
+    outage = OUTAGES[name]
+
+    async def work() -> None:
+        async with opened(f"{lasting.url}?prefix={uuid4()}") as store:
+            client = Client(an_engine(store))
+            made = (await client.send("POST", "/v1/consents", json=bodies.consent())).json()["consentId"]
+            path = f"/v1/consents/{made}"
+            assert (await client.send("GET", "/_sandbox/ready")).status == 200
+            outage.begin(lasting)
+            try:
+                started = monotonic()
+                refused = await client.send("DELETE", path)
+                assert monotonic() - started < BUSY_SECOND
+                assert (refused.status, refused.error["code"]) == (503, "SERVICE_UNAVAILABLE")
+                assert (await client.send("POST", "/v1/consents", json=bodies.consent())).status == 503
+                ready = await client.send("GET", "/_sandbox/ready")
+                assert ready.status == 503
+                assert ready.json()["error"] == "state-unusable"
+                assert outage.text in ready.json()["message"]
+                assert (await client.send("GET", "/_sandbox/health")).status == 200
+            finally:
+                outage.end(lasting)
+            until = monotonic() + 20
+            while (await client.send("GET", "/_sandbox/ready")).status != 200:
+                assert monotonic() < until
+                await asyncio.sleep(0.02)
+            assert (await client.send("GET", path)).status == 200
+            assert (await store.counts(None, soon()))["consents"] == 1
+            assert (await client.send("DELETE", path)).status in (200, 204)
+
+    run(work)
+
+
+def test_a_commit_that_nobody_waits_for_any_more_is_not_made_later(lasting: RedisServer) -> None:
+    async def work() -> None:
+        async with opened(f"{lasting.url}?prefix={uuid4()}") as store:
+            await read(store)
+            lasting.signal(signal.SIGSTOP)
+            with pytest.raises(StoreUnavailable, match="does not answer"):
+                await store.commit("a", {}, {}, {KEY: {"n": 1}}, soon(0.5))
+            await asyncio.sleep(0.2)
+            lasting.signal(signal.SIGCONT)
+            await asyncio.sleep(0.1)
+            assert await read(store) == (0, None)
+            assert await put(store, 2)
+
+    run(work)
+
+
+def test_a_redis_that_is_empty_again_is_gone_on_with_and_sessions_are_marked(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        with a_redis() as server:
+            async with opened(server.url) as store:
+                assert await put(store, 1)
+                assert await put(store, 1, session="quiet")
+                server.client.flushall()
+                assert await read(store) == (0, None)
+                assert (await read(store, WENT_BACK))[1].keys() == {"noticed"}
+                assert await read(store, WENT_BACK, "new") == (0, None)
+                assert (await read(store, WENT_BACK, "quiet"))[0]
+                assert await put(store, 2)
+                assert (await read(store))[1] == {"n": 2}
+
+    run(work)
+    assert "gone back" in caplog.text
+
+
+def test_what_was_read_before_a_failover_is_not_committed_after_it() -> None:
+    """Versions that are counted only would come again."""
+
+    async def work() -> None:
+        with a_redis() as server:
+            async with opened(server.url) as one, opened(server.url) as other:
+                assert await put(one, 1)
+                kept = {key: server.client.dump(key) for key in list(server.client.scan_iter())}
+                assert await put(one, 2)
+                version, _ = await read(one)
+                server.client.flushall()
+                for key, value in kept.items():
+                    server.client.restore(key, 0, value)
+                assert await put(other, 3)
+                assert not await one.commit("a", {KEY: version}, {}, {KEY: {"n": 4}}, soon())
+                assert (await read(one))[1] == {"n": 3}
+
+    run(work)
+
+
+def test_a_session_that_lost_a_commit_is_marked() -> None:
+    async def work() -> None:
+        with a_redis() as server:
+            async with opened(server.url) as store:
+                assert await put(store, 1)
+                assert await put(store, 1, session="other")
+                kept = {key: server.client.dump(key) for key in list(server.client.scan_iter())}
+                assert await put(store, 2)
+                server.client.flushall()
+                for key, value in kept.items():
+                    server.client.restore(key, 0, value)
+                assert (await read(store))[1] == {"n": 1}
+                assert (await read(store, WENT_BACK))[0]
+                assert await read(store, WENT_BACK, "other") == (0, None)
+
+    run(work)
+
+
+# -- sessions that expire
+
+
+def test_a_session_that_nobody_uses_is_forgotten_whole() -> None:
+    async def work() -> None:
+        url = fresh()
+        async with opened(url, timedelta(milliseconds=400)) as store:
+            assert await put(store, 1)
+            assert await put(store, 1, "b")
+            for _ in range(6):
+                await asyncio.sleep(0.1)
+                assert (await read(store))[1] == {"n": 1}
+            assert await read(store, session="b") == (0, None)
+            assert await store.sessions(soon()) == {"a": {"payments": 1}}
+            await asyncio.sleep(0.5)
+            assert await read(store) == (0, None)
+            assert await put(store, 2, key=("consents", "c"))
+            assert (await store.fetch("a", {}, {"payments": -1}, soon())).lists == {"payments": (0, {})}
+
+    run(work)
+
+
+def test_without_a_span_sessions_stay() -> None:
+    async def work() -> None:
+        async with opened(url := fresh()) as store:
+            assert await put(store, 1)
+            prefix = f"xs2a-sandbox:{url.partition('=')[2]}:s:"
+            keys = the_redis().client.keys(f"{prefix}*")
+            assert [the_redis().client.ttl(key) for key in keys] == [-1, -1]
+
+    run(work)
+
+
+# -- whose it is
+
+
+def mistake(url: str, dialect: str = DIALECT) -> str:
+    with pytest.raises(UserMistake) as raised:
+        RedisStore(url, dialect)
+    text = str(raised.value)
+    assert "\n" not in text
+    assert "secret" not in text
+    return text
+
+
+def test_nobody_answers() -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        assert "cannot be used" in mistake(f"redis://127.0.0.1:{one.getsockname()[1]}/0")
+
+
+def test_somebody_else_answers() -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+
+        def answer() -> None:
+            connection, _ = one.accept()
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            connection.close()
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert "cannot be used" in mistake(f"redis://127.0.0.1:{one.getsockname()[1]}/0")
+        thread.join()
+
+
+def test_a_wrong_password() -> None:
+    with a_redis("--requirepass", "right") as server:
+        assert "does not let this user in" in mistake(f"redis://:secret@127.0.0.1:{server.port}/0")
+        assert "does not let this user in" in mistake(f"redis://127.0.0.1:{server.port}/0")
+        RedisStore(f"redis://:right@127.0.0.1:{server.port}/0", DIALECT)
+
+
+def test_a_database_that_there_is_not() -> None:
+    assert "cannot be used" in mistake(f"redis://127.0.0.1:{the_redis().port}/99")
+
+
+def test_a_cluster() -> None:
+    with a_redis("--cluster-enabled", "yes") as server:
+        assert "is a cluster" in mistake(server.url)
+
+
+def test_a_replica_and_one_that_throws_state_away() -> None:
+    with a_redis() as server:
+        server.client.config_set("maxmemory", "100mb")
+        server.client.config_set("maxmemory-policy", "allkeys-lru")
+        assert "throws state away when it is full (maxmemory-policy allkeys-lru)" in mistake(server.url)
+        server.client.config_set("maxmemory", "0")
+        server.client.replicaof("127.0.0.1", 1)
+        assert "is a replica" in mistake(server.url)
+
+
+def test_another_applications_data() -> None:
+    with a_redis() as server:
+        server.client.set("orders:1", "x")
+        assert "'orders:1'" in mistake(server.url)
+        assert server.client.keys() == [b"orders:1"]
+        RedisStore(f"{server.url}?prefix=team", DIALECT)
+        server.client.set("xs2a-sandbox:other:x", "y")
+        assert "with that prefix that are not a sandbox's" in mistake(f"{server.url}?prefix=other")
+        assert server.client.keys("xs2a-sandbox:other:*") == [b"xs2a-sandbox:other:x"]
+
+
+def test_another_format_and_another_dialect() -> None:
+    url = fresh()
+    RedisStore(url, DIALECT)
+    assert "is used by sandboxes of the dialect xs2a-1.84, and this one speaks berlin" in mistake(url, "berlin")
+    key = f"xs2a-sandbox:{url.partition('=')[2]}:format"
+    the_redis().client.hset(key, "format", "2")
+    assert "has the format '2' of another xs2a-sandbox" in mistake(url)
+    assert the_redis().client.hgetall(key) == {b"format": b"2", b"dialect": b"xs2a-1.84"}

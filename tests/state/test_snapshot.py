@@ -1,0 +1,275 @@
+"""What one request sees of a store that has to be waited for."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from xs2a_sandbox.errors import BankError, StoreUnavailable
+from xs2a_sandbox.state import DistantStore, Document, Documents, MemoryStore, Transaction
+from xs2a_sandbox.state.attempts import TRIES, keep, kept
+from xs2a_sandbox.state.snapshot import Contents, Reader, wait, waiting
+from xs2a_sandbox.state.store import Key
+
+
+class Far(DistantStore):
+    """Memory that is waited for; `meanwhile` happens before each time it is asked."""
+
+    def __init__(self, meanwhile: Callable[[int], None] = lambda asked: None) -> None:
+        super().__init__()
+        self.near = MemoryStore()
+        self.meanwhile = meanwhile
+        self.fetched = self.committed = 0
+
+    async def fetch(
+        self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
+    ) -> Contents:
+        self.fetched += 1
+        self.meanwhile(self.fetched)
+        await asyncio.sleep(0)
+        now = {key: self.near.read(session, *key) for key in documents}
+        all_now = {name: self.near.list(session, name) for name in lists}
+        return Contents(
+            {key: value for key, value in now.items() if value[0] != documents[key]},
+            {name: value for name, value in all_now.items() if value[0] != lists[name]},
+        )
+
+    async def commit(
+        self,
+        session: str,
+        reads: Mapping[Key, int],
+        lists: Mapping[str, int],
+        writes: Mapping[Key, Document | None],
+        deadline: float,
+    ) -> bool:
+        self.committed += 1
+        await asyncio.sleep(0)
+        return self.near.commit(session, reads, lists, writes)
+
+    async def reset(self, session: str | None, deadline: float) -> None:
+        self.near.reset(session)
+
+    async def counts(self, session: str | None, deadline: float) -> dict[str, int]:
+        return self.near.counts(session)
+
+    async def sessions(self, deadline: float) -> dict[str, dict[str, int]]:
+        return self.near.sessions()
+
+    async def check(self, deadline: float) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def begun(documents: Documents) -> Transaction:
+    return Transaction(documents, "s", lambda _: {})
+
+
+def put(store: MemoryStore, id: str, number: int) -> None:
+    assert store.commit("s", {}, {}, {("things", id): {"n": number}})
+
+
+def test_work_that_reads_is_waited_for() -> None:
+    far = Far()
+    put(far.near, "a", 1)
+    put(far.near, "b", 2)
+
+    def work(documents: Documents) -> list[Document | None]:
+        state = begun(documents)
+        return [state.get("things", "a"), state.get("things", "b"), state.get("things", "c")]
+
+    assert asyncio.run(kept(far, work)) == [{"n": 1}, {"n": 2}, None]
+    assert (far.fetched, far.committed) == (3, 0)
+
+
+def test_all_that_work_sees_is_of_one_moment() -> None:
+    """What was read first has changed when the second is read: the work begins anew."""
+    far = Far(lambda asked: [put(far.near, id, 9) for id in "ab"] and None if asked == 2 else None)
+    put(far.near, "a", 1)
+    put(far.near, "b", 1)
+
+    def work(documents: Documents) -> list[Document | None]:
+        state = begun(documents)
+        return [state.get("things", "a"), state.get("things", "b")]
+
+    assert asyncio.run(kept(far, work)) == [{"n": 9}, {"n": 9}]
+
+
+def test_a_list_that_grows_meanwhile_is_seen_whole() -> None:
+    far = Far(lambda asked: put(far.near, "b", 2) if asked == 2 else None)
+    put(far.near, "a", 1)
+
+    def work(documents: Documents) -> tuple[list[str], Document | None]:
+        state = begun(documents)
+        return list(state.all("things")), state.get("things", "b")
+
+    assert asyncio.run(kept(far, work)) == (["a", "b"], {"n": 2})
+
+
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_others_are_not_overwritten(others: int) -> None:
+    left = others
+
+    class Contended(Far):
+        async def commit(self, *arguments: object) -> bool:  # type: ignore[override]
+            nonlocal left
+            if left:
+                left -= 1
+                _, document = self.near.read("s", "things", "a")
+                put(self.near, "a", (document or {"n": 0})["n"] + 100)
+            return await super().commit(*arguments)  # type: ignore[arg-type]
+
+    far = Contended()
+
+    def work(documents: Documents) -> None:
+        state = begun(documents)
+        state.put("things", "a", {"n": (state.get("things", "a") or {"n": 0})["n"] + 1})
+        keep(state)
+
+    asyncio.run(kept(far, work))
+    assert far.near.read("s", "things", "a")[1] == {"n": 100 * others + 1}
+
+
+def test_after_eight_it_is_given_up() -> None:
+    class Refusing(Far):
+        async def commit(self, *arguments: object) -> bool:  # type: ignore[override]
+            self.committed += 1
+            return False
+
+    far = Refusing()
+
+    def work(documents: Documents) -> None:
+        state = begun(documents)
+        state.put("things", "a", {})
+        keep(state)
+
+    with pytest.raises(StoreUnavailable, match="others changed it each of 8 times"):
+        asyncio.run(kept(far, work))
+    assert far.committed == TRIES
+
+
+def test_what_was_kept_before_an_error_is_sent() -> None:
+    far = Far()
+
+    def work(documents: Documents) -> None:
+        state = begun(documents)
+        state.put("things", "a", {"n": 1})
+        keep(state)
+        after = begun(documents)
+        assert after.get("things", "a") == {"n": 1}
+        assert list(after.all("things")) == ["a"]
+        after.put("things", "b", {"n": 2})
+        raise BankError("consent-unknown")
+
+    with pytest.raises(BankError):
+        asyncio.run(kept(far, work))
+    assert far.near.list("s", "things")[1] == {"a": {"n": 1}}
+
+
+def test_two_commits_of_one_request_are_sent_as_one() -> None:
+    far = Far()
+    put(far.near, "a", 1)
+
+    def work(documents: Documents) -> None:
+        for _ in range(2):
+            state = begun(documents)
+            state.put("things", "a", {"n": (state.get("things", "a") or {"n": 0})["n"] + 1})
+            keep(state)
+
+    asyncio.run(kept(far, work))
+    assert far.near.read("s", "things", "a")[1] == {"n": 3}
+    assert far.committed == 1
+
+
+def test_what_is_written_unread_does_not_undo_what_is_there() -> None:
+    """It is taken to be new, and read where it is not."""
+    far = Far()
+    put(far.near, "a", 1)
+    tried = []
+
+    def work(documents: Documents) -> None:
+        state = begun(documents)
+        state.put("things", "a", {"n": 2})
+        tried.append(1)
+        keep(state)
+
+    asyncio.run(kept(far, work))
+    assert far.near.read("s", "things", "a")[1] == {"n": 2}
+    assert (len(tried), far.committed) == (2, 2)
+
+
+def test_resets_counts_and_sessions() -> None:
+    far = Far()
+    put(far.near, "a", 1)
+
+    def work(documents: Documents) -> tuple[object, object, object]:
+        seen = documents.sessions(), documents.counts("s"), documents.counts()
+        documents.reset("s")
+        return seen
+
+    assert asyncio.run(kept(far, work)) == ({"s": {"things": 1}}, {"things": 1}, {"things": 1})
+    assert far.near.sessions() == {}
+
+
+def test_what_such_requests_read_is_fetched_at_once() -> None:
+    far = Far()
+
+    def work(id: str, documents: Documents) -> None:
+        state = begun(documents)
+        state.get("things", id)
+        state.get("_session", "time")
+        state.get("others", "always")
+        state.all("lists")
+
+    def ask(id: str) -> int:
+        before = far.fetched
+        asyncio.run(kept(far, lambda documents: work(id, documents), Reader("s", "kind", (id,))))
+        return far.fetched - before
+
+    assert ask("1") == 4
+    assert ask("2") <= 3
+    assert ask("3") == 1
+    assert ask("4") == 1
+
+
+def test_an_error_while_waiting_reaches_the_work() -> None:
+    async def fails() -> None:
+        raise StoreUnavailable("gone")
+
+    def work() -> str:
+        try:
+            wait(fails())
+        except StoreUnavailable as error:
+            return str(error)
+        return "nothing"
+
+    assert asyncio.run(waiting(work)) == "gone"
+
+
+def test_work_that_is_cancelled_ends() -> None:
+    ended: list[str] = []
+
+    async def long() -> None:
+        await asyncio.sleep(60)
+
+    def work() -> None:
+        try:
+            wait(long())
+        finally:
+            ended.append("ended")
+
+    async def cancel() -> None:
+        task = asyncio.ensure_future(waiting(work))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    assert ended == ["ended"]
+
+
+def test_nobody_waits_where_no_loop_is() -> None:
+    async def nothing() -> None: ...
+
+    with pytest.raises(RuntimeError, match="nobody waits here"):
+        wait(nothing())

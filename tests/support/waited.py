@@ -1,0 +1,59 @@
+"""A store that has to be waited for, as one that need not be: for tests that ask every store the same."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.state import DistantStore, Document, attempts
+from xs2a_sandbox.state.attempts import checked, kept
+from xs2a_sandbox.state.store import Key
+
+
+class Waited:
+    def __init__(self, make: Any) -> None:
+        self._runner = asyncio.Runner()
+
+        async def made() -> DistantStore:
+            return make()
+
+        self.store: DistantStore = self._runner.run(made())
+
+    def _do(self, work: Any) -> Any:
+        # However busy the machine is: the contract is about what is answered, not when.
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(attempts, "_PATIENCE", 60)
+            return self._runner.run(kept(self.store, work))
+
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        return self._do(lambda documents: documents.read(session, collection, id))
+
+    expect = read
+
+    def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
+        return self._do(lambda documents: documents.list(session, collection))
+
+    def commit(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        async def commit() -> bool:
+            return await self.store.commit(session, reads, lists, writes, asyncio.get_running_loop().time() + 60)
+
+        return self._runner.run(commit())
+
+    def reset(self, session: str | None = None) -> None:
+        self._do(lambda documents: documents.reset(session))
+
+    def counts(self, session: str | None = None) -> dict[str, int]:
+        return self._do(lambda documents: documents.counts(session))
+
+    def sessions(self) -> dict[str, dict[str, int]]:
+        return self._do(lambda documents: documents.sessions())
+
+    def check(self) -> None:
+        self._runner.run(checked(self.store))
+
+    def close(self) -> None:
+        self._runner.run(self.store.close())
+        self._runner.close()
