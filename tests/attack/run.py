@@ -30,7 +30,9 @@ MODES = ("simulate", "spy", "record", "compare")
 ROADS = ("plain", "tunnel", "tls", "direct")
 CANARY = "canary-7f3a"
 PATIENCE = 1.5
-"""Seconds for an answer: some of what is sent is the beginning of something longer, and is waited for in vain."""
+"""Seconds for an answer where none is expected, too: the beginning of something longer is waited for in vain."""
+LIMIT = 60.0
+"""Seconds for an answer that has to come; only a sandbox that does not answer takes so long."""
 AT_ONCE = 8
 
 _PLACEHOLDER = re.compile(r"\$\{(\w+)((?: [^${}]*)?)\}")
@@ -97,7 +99,7 @@ class Target:
         bank = f"127.0.0.1:{self.bank.port}"
         sent = self.written(case, road, bank, f"127.0.0.1:{url.port}").encode("latin-1")
         with ExitStack() as stack:
-            raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", url.port), timeout=10 * PATIENCE))
+            raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", url.port), timeout=LIMIT))
             if road == "tunnel":
                 host = re.search(r"\r\nHost: ([^\r\n]*)", sent.decode("latin-1"))
                 there = case.value if case.family in ("other-hosts", "nearly-the-bank") and host else bank
@@ -108,7 +110,7 @@ class Target:
                     return "4"
             if road == "tls":
                 raw = stack.enter_context(_trusting(self.serving.ca_file).wrap_socket(raw, server_hostname="127.0.0.1"))
-            raw.settimeout(PATIENCE)
+            raw.settimeout(PATIENCE if "none" in case.answers else LIMIT)
             try:
                 raw.sendall(sent)
                 answer = _read(raw)
@@ -154,7 +156,7 @@ class Target:
 
     def is_healthy(self) -> bool:
         port = urlsplit(self.serving.direct).port
-        with socket.create_connection(("127.0.0.1", port), timeout=10 * PATIENCE) as raw:
+        with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as raw:
             raw.sendall(b"GET /_sandbox/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             return _read(raw).startswith(b"HTTP/1.1 200")
 
