@@ -18,6 +18,7 @@ def test_the_cases_are_many_and_each_has_its_expectation() -> None:
     assert sum(not case.may_reach_bank for case in every) >= 300
 
 
+@pytest.mark.by_turns("engine")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mode", ["spy"])
 def test_one_case_of_each_family(mode: str, engine: str, tmp_path: Path) -> None:

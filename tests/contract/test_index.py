@@ -35,18 +35,22 @@ def proofs(collected: list[conformance_page.Proofs]) -> conformance_page.Proofs:
     return collected[0]
 
 
+@pytest.mark.slow
 def test_marks_name_statements_of_the_index(proofs: conformance_page.Proofs) -> None:
     assert not conformance_page.unknown(proofs)
 
 
+@pytest.mark.slow
 def test_every_statement_has_a_test_that_always_runs(proofs: conformance_page.Proofs) -> None:
     assert not conformance_page.unproven(proofs)
 
 
+@pytest.mark.slow
 def test_no_test_proves_what_cannot_be_checked(proofs: conformance_page.Proofs) -> None:
     assert proofs.keys() <= set(conformance_page.checked())
 
 
+@pytest.mark.slow
 def test_the_page_is_up_to_date(proofs: conformance_page.Proofs) -> None:
     page = conformance_page.PAGE.read_text()
 

@@ -15,6 +15,8 @@ import pytest
 from tests.support.doors import DEADLINE, START, wait_until
 from xs2a_sandbox.config.kinds import PREFIX
 
+pytestmark = pytest.mark.slow
+
 CASE = """\
 cassette: 1
 rules:

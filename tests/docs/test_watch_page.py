@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.cli.test_compare import a_tape
@@ -41,6 +42,7 @@ def test_the_history_is_kept_where_watch_writes_it_even_if_it_fails() -> None:
     assert restored["with"]["key"].startswith(restored["with"]["restore-keys"])
 
 
+@pytest.mark.slow
 def test_its_command_fails_on_new_drift_and_writes_what_is_kept(tmp_path: Path) -> None:
     (step,) = [step for step in steps() if "watch" in step.get("run", "")]
     tape = a_tape(tmp_path, "/own", 200, '{"name": "old"}')

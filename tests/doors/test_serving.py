@@ -201,6 +201,15 @@ def test_an_engine_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch, confdir
         asyncio.run(serve(settings(confdir)))
 
 
+@pytest.fixture
+def _no_nohup() -> Iterator[None]:
+    """Whoever runs the tests may have started them with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_no_nohup")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_drains(engine: FakeEngine, confdir: Path, number: signal.Signals) -> None:
     results: list[str] = []
