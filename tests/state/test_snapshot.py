@@ -10,6 +10,7 @@ from xs2a_sandbox.state import DistantStore, Document, Documents, MemoryStore, T
 from xs2a_sandbox.state.attempts import TRIES, keep, kept
 from xs2a_sandbox.state.snapshot import Contents, Reader, wait, waiting
 from xs2a_sandbox.state.store import Key
+from xs2a_sandbox.state.stream import Stream
 
 
 class Far(DistantStore):
@@ -56,6 +57,9 @@ class Far(DistantStore):
         return self.near.sessions()
 
     async def check(self, deadline: float) -> None: ...
+
+    def stream(self, name: str, count: int, bytes: int) -> Stream:
+        raise NotImplementedError
 
     async def close(self) -> None: ...
 

@@ -26,6 +26,8 @@ from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.engine.live_comparison import LiveComparison
 from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable
 from xs2a_sandbox.journal.display import Display, TypedRedactor
+from xs2a_sandbox.journal.journal import BYTES, COUNT
+from xs2a_sandbox.journal.shared import SharedJournal
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.recording.replay import Replay
@@ -97,6 +99,9 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         debug_headers=settings.debug_headers,
         prefer=settings.prefer,
         ca_file=settings.confdir / CA_FILE,
+        journal=SharedJournal(stream=store.stream("journal", COUNT, BYTES))
+        if isinstance(store, DistantStore)
+        else None,
         allow_origin=settings.allow_origin,
     )
 

@@ -192,6 +192,7 @@ class Engine:
     async def close(self) -> None:
         """Ends what leads out of the sandbox, recordings included."""
         await self.passage.close()
+        await self.journal.close()
         if isinstance(self.store, DistantStore):
             await self.store.close()
 

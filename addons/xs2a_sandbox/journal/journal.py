@@ -31,7 +31,7 @@ class Journaled(Exchange):
     """One exchange with the app.
 
     `source` and `rule` are those of the answer's X-Sandbox-… headers. `personal`: real people's data may be in it.
-    `reason` is why it failed, as it may be shown.
+    `reason` is why it failed, as it may be shown. `is_shown`: it holds no more of a bank's than may be shown.
     """
 
     number: int
@@ -42,6 +42,7 @@ class Journaled(Exchange):
     fault: str | None = None
     personal: bool = True
     reason: str | None = None
+    is_shown: bool = False
 
     @property
     def origin(self) -> str:
@@ -96,7 +97,7 @@ def without_content[E: Exchange](entry: E, personal: bool) -> E:
     )
 
 
-class _Kept(NamedTuple):
+class KeptExchange(NamedTuple):
     """Makes an entry once somebody looks: most never are, and requests wait for what is done before.
 
     Few objects, and none of them shared with the request: what hundreds of requests are made of would be hundreds of
@@ -110,16 +111,17 @@ class _Kept(NamedTuple):
     host: str
     method: str
     target: str
-    headers: "str | _Pairs"
+    headers: "str | Pairs"
     body: bytes
-    answer_headers: "str | _Pairs"
+    answer_headers: "str | Pairs"
     answer_body: bytes
     fault: str | None
     cut: bool
     size: int
+    is_shown: bool = False
 
 
-_Pairs = tuple[tuple[str, str], ...]
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -133,12 +135,12 @@ class Journal:
     count: int = COUNT
     bytes: int = BYTES
     show: Show = without_content
-    _kept: deque[_Kept] = field(default_factory=deque)
+    _kept: deque[KeptExchange] = field(default_factory=deque)
     _size: int = 0
     _last: int = 0
     _lock: Lock = field(default_factory=Lock)
     _peers: Peers | None = None
-    _cleared: list[str | None] = field(default_factory=list)
+    cleared: list[str | None] = field(default_factory=list)
 
     def share(self, peers: Peers) -> None:
         """Makes this a part of the journal of several processes."""
@@ -156,18 +158,21 @@ class Journal:
     async def settle(self, whole: "Journal") -> None:
         """Forgets everywhere what was cleared from the whole."""
         if self._peers:
-            for session in whole._cleared:
+            for session in whole.cleared:
                 await self._peers.gather("forget", session)
+
+    async def close(self) -> None:
+        """Leaves nothing to be done."""
 
     def add(self, request: Request, response: Response, exchange: LogEntry) -> None:
         body, answer_body = request.body, response.body
         if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
             body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
-        (headers, length), (answer_headers, answer_length) = _packed(request.headers.pairs), _packed(response.headers)
+        (headers, length), (answer_headers, answer_length) = packed(request.headers.pairs), packed(response.headers)
         size = _OVERHEAD + len(request.target) + length + len(body) + answer_length + len(answer_body)
         with self._lock:
             self._last = self._next()
-            kept = _Kept(
+            kept = KeptExchange(
                 number=self._last,
                 ended=instant(),
                 exchange=exchange,
@@ -185,19 +190,18 @@ class Journal:
             )
             self._kept.append(kept)
             self._size += size
-            while len(self._kept) > self.count or self._size > self.bytes:
-                self._size -= self._kept.popleft().size
+            self._drop_oldest()
 
     def entries(self) -> list[Journaled]:
         """Oldest first."""
         with self._lock:
             kept = list(self._kept)
-        return [_entry(one) for one in kept]
+        return [entry_of(one) for one in kept]
 
     def get(self, number: int) -> Journaled | None:
         with self._lock:
             kept = next((one for one in self._kept if one.number == number), None)
-        return _entry(kept) if kept else None
+        return entry_of(kept) if kept else None
 
     def clear(self, session: str | None = None) -> int:
         """Forgets one session's, or all; says how many. Numbers go on from where they were."""
@@ -205,8 +209,12 @@ class Journal:
             kept = [one for one in self._kept if session is not None and one.exchange.session != session]
             gone = len(self._kept) - len(kept)
             self._kept, self._size = deque(kept), sum(one.size for one in kept)
-            self._cleared = [session]
+            self.cleared = [session]
         return gone
+
+    def _drop_oldest(self) -> None:
+        while len(self._kept) > self.count or self._size > self.bytes:
+            self._size -= self._kept.popleft().size
 
     def _next(self) -> int:
         """A greater number than any before, in all processes."""
@@ -217,6 +225,8 @@ class Journal:
         return max(self._last + count, int(monotonic() * 1e6) * count + number)
 
     def shown(self, entry: Journaled) -> Journaled:
+        if entry.is_shown:
+            return entry
         # The method and where it was sent are in the log as well.
         return replace(self.show(entry, entry.personal), method=entry.method, bank=entry.bank)
 
@@ -227,7 +237,7 @@ class Journal:
         return iter(self.entries())
 
 
-def _entry(kept: _Kept) -> Journaled:
+def entry_of(kept: KeptExchange) -> Journaled:
     exchange = kept.exchange
     return Journaled(
         number=kept.number,
@@ -249,16 +259,17 @@ def _entry(kept: _Kept) -> Journaled:
         cut=kept.cut,
         personal=exchange.personal,
         reason=exchange.reason,
+        is_shown=kept.is_shown,
     )
 
 
-def _packed(pairs: _Pairs) -> tuple[str | _Pairs, int]:
+def packed(pairs: Pairs) -> tuple[str | Pairs, int]:
     """One text of the pairs, unless a refused one holds the character that would part it; and how long it is."""
     text = _BETWEEN.join(chain.from_iterable(pairs))
     return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs, len(text)
 
 
-def _unpacked(packed: str | _Pairs) -> _Pairs:
+def _unpacked(packed: str | Pairs) -> Pairs:
     if not isinstance(packed, str):
         return packed
     texts = iter(packed.split(_BETWEEN) if packed else ())

@@ -22,9 +22,11 @@ from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state import redis_scripts as scripts
 from xs2a_sandbox.state.redis_scripts import LuaScript
+from xs2a_sandbox.state.redis_stream import RedisStream
 from xs2a_sandbox.state.redis_url import RedisUrl
 from xs2a_sandbox.state.snapshot import Contents, DistantStore
 from xs2a_sandbox.state.store import Document, Key
+from xs2a_sandbox.state.stream import Stream
 
 log = logging.getLogger("xs2a_sandbox")
 
@@ -89,7 +91,7 @@ class RedisStore(DistantStore):
             arguments += (name, lists[name])
         # Answers may overtake each other: what was acknowledged before it is sent has to be there.
         before = self._last, self._acknowledged.get(session)
-        now, last, life, commits, found, found_lists = await self._run(scripts.FETCH, arguments, deadline)
+        now, last, life, commits, found, found_lists = await self.run(scripts.FETCH, arguments, deadline)
         self._keep_time(now)
         if self._is_behind(before, int(last), session, (life.decode(), int(commits))):
             await self._mark(session, deadline)
@@ -115,7 +117,7 @@ class RedisStore(DistantStore):
             arguments += (name, version)
         for key, document in writes.items():
             arguments += (*key, b"-" if document is None else to_json(document))
-        result = await self._once(scripts.COMMIT, arguments, deadline)
+        result = await self.once(scripts.COMMIT, arguments, deadline)
         if result == "changed":
             return False
         if writes:
@@ -124,11 +126,11 @@ class RedisStore(DistantStore):
         return True
 
     async def reset(self, session: str | None, deadline: float) -> None:
-        await self._once(scripts.RESET, [] if session is None else [session], deadline)
+        await self.once(scripts.RESET, [] if session is None else [session], deadline)
 
     async def counts(self, session: str | None, deadline: float) -> dict[str, int]:
         if session is not None:
-            (counts,) = await self._run(scripts.COUNT, [session], deadline)
+            (counts,) = await self.run(scripts.COUNT, [session], deadline)
             return _counted(counts)
         total: dict[str, int] = {}
         for counts in (await self.sessions(deadline)).values():
@@ -141,12 +143,12 @@ class RedisStore(DistantStore):
         counted: dict[str, dict[str, int]] = {}
         for start in range(0, len(names), 1000):
             some = names[start : start + 1000]
-            counts = map(_counted, await self._run(scripts.COUNT, some, deadline))
+            counts = map(_counted, await self.run(scripts.COUNT, some, deadline))
             counted |= {name: count for name, count in zip(some, counts, strict=True) if count}
         return counted
 
     async def check(self, deadline: float) -> None:
-        await self._run(scripts.CHECK, (), deadline)
+        await self.run(scripts.CHECK, (), deadline)
 
     async def close(self) -> None:
         await self._client.aclose(close_connection_pool=True)
@@ -156,19 +158,28 @@ class RedisStore(DistantStore):
         with self._opened() as client:
             client.eval(scripts.RESET.text, 0, self._prefix, token_hex(8), 10**15)
 
-    async def _once(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> str:
-        """The answer of a script that is run once, however often it has to be sent until its answer arrives."""
+    def stream(self, name: str, count: int, bytes: int) -> Stream:
+        return RedisStream(self, name, count, bytes)
+
+    async def once(
+        self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float, id: str | None = None
+    ) -> str:
+        """The answer of a script that is run once, however often it has to be sent until its answer arrives.
+
+        Whoever gives it an `id` may send the same again within a minute.
+        """
         if self._offset is None:
             await self.fetch("default", {}, {}, deadline)
         # After its time nobody waits for it any more: then it is not to happen.
         latest = int((deadline + cast(float, self._offset)) * 1000)
-        result, now = await self._run(script, (token_hex(8), latest, *arguments), deadline)
+        result, now = await self.run(script, (id or token_hex(8), latest, *arguments), deadline)
         if result == b"late":
             self._keep_time(now)
             raise StoreUnavailable(f"{self._name} was too slow, and nothing is written")
         return cast(bytes, result).decode()
 
-    async def _run(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> Any:
+    async def run(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> Any:
+        """The answer of a script that may be run again. Raises StoreUnavailable."""
         return await self._tried("evalsha", (script.digest, 0, self._prefix, *arguments), deadline)
 
     async def _tried(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:

@@ -8,6 +8,8 @@ Every key begins with the prefix:
 - `s:SESSION`, a hash: `life`, other after each reset and expiry; `commits`, counted; of each collection its version
 - `s:SESSION:LIFE:COLLECTION`, a hash of ids, each with version, position and JSON
 - `done:ID`, the result of a commit, for a minute: whoever lost the answer asks again
+- `NAME`, a stream of items, each with session, size and content, and `NAME:info`, a hash: `life`, other after each
+  removal; `last`, the number of the last item; `size`, of all items together
 
 A version is a number counted up, and nine digits of the commit's own: not even a Redis that has gone back to an earlier
 moment gives the same one twice.
@@ -200,4 +202,68 @@ return counted
 CHECK = LuaScript("", _BEGIN, "return redis.call('INCRBY', p .. 'version', 1)")
 """Writes something, as a Redis that is full or only read shows itself no sooner."""
 
-ALL = (CLAIM, FETCH, COMMIT, RESET, COUNT, CHECK)
+_STREAM = """
+local key = p .. ARGV[%d]
+local info = key .. ':info'
+"""
+
+APPEND = LuaScript(
+    "",
+    _BEGIN,
+    _ONCE,
+    _STREAM % 4,
+    """
+local most_items, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
+redis.call('HSETNX', info, 'life', id)
+local size = 0
+for at = 7, #ARGV, 3 do
+  local number = string.format('%d', redis.call('HINCRBY', info, 'last', 1))
+  redis.call('XADD', key, number .. '-0', 'session', ARGV[at], 'size', ARGV[at + 1], 'content', ARGV[at + 2])
+  size = size + tonumber(ARGV[at + 1])
+end
+size = redis.call('HINCRBY', info, 'size', size)
+local count = redis.call('XLEN', key)
+while count > most_items or (size > most_bytes and count > 0) do
+  local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+  redis.call('XDEL', key, first[1])
+  size = redis.call('HINCRBY', info, 'size', -tonumber(first[2][4]))
+  count = count - 1
+end
+return is_done('kept')
+""",
+)
+
+TAIL = LuaScript(
+    " flags=allow-oom",
+    _BEGIN,
+    _STREAM % 2,
+    """
+local life = redis.call('HGET', info, 'life') or ''
+local number = life == ARGV[3] and tonumber(ARGV[4]) or 0
+local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+local from = string.format('%d-0', number + 1)
+return {life, first and string.match(first[1], '^%d+') or '0', redis.call('XRANGE', key, from, '+')}
+""",
+)
+
+REMOVE = LuaScript(
+    "",
+    _BEGIN,
+    _ONCE,
+    _STREAM % 4,
+    """
+if redis.call('EXISTS', info) == 0 then return is_done('kept') end
+local size = 0
+for _, item in ipairs(redis.call('XRANGE', key, '-', '+')) do
+  if not ARGV[5] or item[2][2] == ARGV[5] then
+    redis.call('XDEL', key, item[1])
+    size = size + tonumber(item[2][4])
+  end
+end
+redis.call('HINCRBY', info, 'size', -size)
+redis.call('HSET', info, 'life', id)
+return is_done('kept')
+""",
+)
+
+ALL = (CLAIM, FETCH, COMMIT, RESET, COUNT, CHECK, APPEND, TAIL, REMOVE)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from xs2a_sandbox.state.store import Document, Key
+from xs2a_sandbox.state.stream import Stream
 
 
 class Contents(NamedTuple):
@@ -62,6 +63,10 @@ class DistantStore(ABC):
     @abstractmethod
     async def check(self, deadline: float) -> None:
         """Raises StoreUnavailable where nothing could be written that lasts."""
+
+    @abstractmethod
+    def stream(self, name: str, count: int, bytes: int) -> Stream:
+        """The stream of that name, bounded so, which all have that use this store."""
 
     @abstractmethod
     async def close(self) -> None:

@@ -1,0 +1,171 @@
+"""The journal of several sandboxes: each sends what it has answered to a stream, and all read it there.
+
+No answer waits for that. What a real bank had a part in is redacted before it leaves the process, as for a recording.
+"""
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from secrets import token_hex
+
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.journal.journal import Journal, KeptExchange, Peers, entry_of, packed, without_content
+from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.state.stream import Item, Stream, Tail
+
+log = logging.getLogger("xs2a_sandbox")
+
+_PAUSE = 0.25
+"""Seconds for which exchanges are gathered before they are sent."""
+_PATIENCE = 0.7
+"""Seconds in which the stream has to answer."""
+_TAKE = "journal"
+_FORMAT = 1
+
+
+@dataclass(slots=True)
+class SharedJournal(Journal):
+    """What it keeps itself is what has not been sent yet: as much as any journal keeps, while the stream is away."""
+
+    stream: Stream = field(kw_only=True)
+    _sending: "asyncio.Task[None] | None" = None
+    _batch: tuple[str, list[KeptExchange]] | None = None
+    """What was sent, until that is confirmed, with a name of its own."""
+    _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _seen: deque[KeptExchange] = field(default_factory=deque)
+    _life: str = ""
+    _number: int = 0
+
+    def share(self, peers: Peers) -> None:
+        """Lets who looks have what the other processes of this sandbox have not sent yet."""
+        self._peers = peers
+        peers.answers[_TAKE] = lambda _: self._take()
+
+    def add(self, request: Request, response: Response, exchange: LogEntry) -> None:
+        Journal.add(self, request, response, exchange)
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.get_running_loop().create_task(self._send_soon())
+
+    async def whole(self) -> Journal:
+        """All that is in the stream, once what was answered here is. Raises StoreUnavailable."""
+        for part in await self._peers.gather(_TAKE) if self._peers else ():
+            self._adopt(part or ())
+        async with self._in_turn:
+            await self._send()
+            self._follow(await self.stream.after(self._life, self._number, _deadline()))
+            return Journal(self.count, self.bytes, self.show, deque(self._seen), sum(one.size for one in self._seen))
+
+    async def settle(self, whole: Journal) -> None:
+        for session in whole.cleared:
+            await self.stream.remove(session, _deadline())
+
+    async def close(self) -> None:
+        """Sends what is left, if the stream is there."""
+        if self._sending:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+        with suppress(StoreUnavailable):
+            await self._send()
+
+    async def _send_soon(self) -> None:
+        while self._kept or self._batch:
+            await asyncio.sleep(_PAUSE)
+            # Whoever asks for the state meanwhile hears why there is none.
+            with suppress(StoreUnavailable):
+                async with self._in_turn:
+                    await self._send()
+
+    async def _send(self) -> None:
+        while self._batch or self._kept:
+            if self._batch is None:
+                self._batch = token_hex(8), self._take()
+            name, kept = self._batch
+            if any(one.exchange.personal for one in kept):
+                # A large answer takes its time.
+                items = await asyncio.to_thread(self._items, kept)
+            else:
+                items = self._items(kept)
+            await self.stream.append(name, items, _deadline())
+            self._batch = None
+
+    def _items(self, kept: Iterable[KeptExchange]) -> list[Item]:
+        shown = (self._without_people(one) if one.exchange.personal else one for one in kept)
+        return [Item(one.exchange.session, one.size, _written(one)) for one in shown]
+
+    def _without_people(self, kept: KeptExchange) -> KeptExchange:
+        entry = entry_of(kept)
+        try:
+            shown = self.shown(entry)
+        except Exception as error:
+            # Its text, or a traceback, could quote what must not be seen.
+            log.error("an exchange of the journal could not be redacted (%s)", type(error).__name__)
+            shown = without_content(entry, personal=True)
+        return kept._replace(
+            target=shown.target,
+            headers=packed(shown.headers.pairs)[0],
+            body=shown.body,
+            answer_headers=packed(shown.answer_headers.pairs)[0],
+            answer_body=shown.answer_body,
+            is_shown=True,
+        )
+
+    def _take(self) -> list[KeptExchange]:
+        with self._lock:
+            taken = list(self._kept)
+            self._kept.clear()
+            self._size = 0
+        return taken
+
+    def _adopt(self, kept: Iterable[KeptExchange]) -> None:
+        with self._lock:
+            self._kept = deque(sorted((*self._kept, *kept), key=lambda one: one.ended))
+            self._size = sum(one.size for one in self._kept)
+            self._drop_oldest()
+
+    def _follow(self, tail: Tail) -> None:
+        if tail.life != self._life:
+            self._seen.clear()
+            self._life, self._number = tail.life, 0
+        for number, written in tail.items:
+            self._number = number
+            if kept := _read(number, written):
+                self._seen.append(kept)
+        while self._seen and self._seen[0].number < tail.first:
+            self._seen.popleft()
+
+
+def _deadline() -> float:
+    return asyncio.get_running_loop().time() + _PATIENCE
+
+
+def _written(kept: KeptExchange) -> bytes:
+    """A line of JSON, and the two bodies."""
+    head = {
+        name: value
+        for name, value in kept._asdict().items()
+        if name not in ("number", "exchange", "body", "answer_body")
+    }
+    line = {"format": _FORMAT, "exchange": kept.exchange._asdict(), "body": len(kept.body), "kept": head}
+    return b"".join((json.dumps(line).encode(), b"\n", kept.body, kept.answer_body))
+
+
+def _read(number: int, written: bytes) -> KeptExchange | None:
+    """None for what a sandbox of another version has written in a form that is not known here."""
+    text, _, bodies = written.partition(b"\n")
+    line = json.loads(text)
+    if line["format"] != _FORMAT:
+        return None
+    exchange, head, length = line["exchange"], line["kept"], line["body"]
+    for name in ("warnings", "amended"):
+        exchange[name] = tuple(exchange[name])
+    for name in ("headers", "answer_headers"):
+        if not isinstance(head[name], str):
+            head[name] = tuple((field, value) for field, value in head[name])
+    return KeptExchange(
+        number=number, exchange=LogEntry(**exchange), body=bodies[:length], answer_body=bodies[length:], **head
+    )

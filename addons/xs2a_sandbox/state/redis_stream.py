@@ -1,0 +1,36 @@
+"""A stream in Redis or Valkey, beside the documents and under the same prefix."""
+
+from collections.abc import Sequence
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from xs2a_sandbox.state import redis_scripts as scripts
+from xs2a_sandbox.state.stream import Item, Stream, Tail
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.state.redis import RedisStore
+
+
+class RedisStream(Stream):
+    """At most `count` items, of `bytes` together, in the stream of that name."""
+
+    def __init__(self, store: "RedisStore", name: str, count: int, bytes: int) -> None:
+        self._store = store
+        self._name = name
+        self._bounds = count, bytes
+
+    async def append(self, batch: str, items: Sequence[Item], deadline: float) -> None:
+        arguments: list[str | int | bytes] = [self._name, *self._bounds]
+        for item in items:
+            arguments += item
+        await self._store.once(scripts.APPEND, arguments, deadline, batch)
+
+    async def after(self, life: str, number: int, deadline: float) -> Tail:
+        now, first, found = await self._store.run(scripts.TAIL, (self._name, life, number), deadline)
+        numbers = (int(id.partition(b"-")[0]) for id, _ in found)
+        contents = (fields[-1] for _, fields in found)
+        return Tail(now.decode(), int(first), list(zip(numbers, contents, strict=True)))
+
+    async def remove(self, session: str | None, deadline: float) -> None:
+        arguments = [self._name] if session is None else [self._name, session]
+        await self._store.once(scripts.REMOVE, arguments, deadline, token_hex(8))

@@ -1,0 +1,258 @@
+"""The journal that several sandboxes share: sent beside the answers, once, and read by each as a whole."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import fields, replace
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.journal.journal import Journal, Journaled
+from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.journal.shared import SharedJournal
+from xs2a_sandbox.state.stream import Item, Stream, Tail
+
+
+class PlayedStream(Stream):
+    """In memory; while `is_away` nothing is added, and `loses` is how many answers are lost after it was."""
+
+    def __init__(self, count: int = 100) -> None:
+        self.items: list[tuple[int, Item]] = []
+        self.batches: dict[str, int] = {}
+        self.count = count
+        self.number = self.loses = self.lives = 0
+        self.is_away = False
+
+    async def append(self, batch: str, items: Sequence[Item], deadline: float) -> None:
+        await self._ask()
+        self.batches[batch] = self.batches.get(batch, 0) + 1
+        if self.batches[batch] == 1:
+            for item in items:
+                self.number += 1
+                self.items = [*self.items, (self.number, item)][-self.count :]
+        if self.loses:
+            self.loses -= 1
+            raise StoreUnavailable("the answer is lost")
+
+    async def after(self, life: str, number: int, deadline: float) -> Tail:
+        await self._ask()
+        since = number if life == str(self.lives) else 0
+        later = [(number, item.content) for number, item in self.items if number > since]
+        return Tail(str(self.lives), self.items[0][0] if self.items else 0, later)
+
+    async def remove(self, session: str | None, deadline: float) -> None:
+        await self._ask()
+        self.lives += 1
+        self.items = [one for one in self.items if session not in (None, one[1].session)]
+
+    async def _ask(self) -> None:
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise StoreUnavailable("away")
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(work())
+
+
+def exchange(session: str = "default", personal: bool = False) -> LogEntry:
+    return LogEntry(
+        session, "GET", "/v1/x", 200, 1.5, "handler", "a-rule", ("odd",), personal=personal, amended=("other",)
+    )
+
+
+def add(journal: Journal, *targets: str, **more: Any) -> None:
+    for target in targets:
+        journal.add(Request("GET", target), Response(), exchange(**more))
+
+
+async def targets(journal: Journal) -> list[str]:
+    return [entry.target for entry in await journal.whole()]
+
+
+def told(entry: Journaled) -> list[Any]:
+    values = (getattr(entry, one.name) for one in fields(entry))
+    return [value.pairs if isinstance(value, Headers) else value for value in values]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    end = monotonic() + 20
+    while not holds():
+        assert monotonic() < end
+        await asyncio.sleep(0.01)
+
+
+def test_whoever_looks_sees_what_all_have_answered() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
+        add(one, "/a", "/b")
+        assert await targets(one) == ["/a", "/b"]
+        add(other, "/c")
+        await until(lambda: stream.number == 3)
+        assert await targets(one) == await targets(other) == ["/a", "/b", "/c"]
+        assert [entry.number for entry in await one.whole()] == [1, 2, 3]
+
+    run(work)
+
+
+def test_an_entry_is_the_same_elsewhere() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        alone, one, other = Journal(), SharedJournal(stream=stream), SharedJournal(stream=stream)
+        odd = Headers([("X-Odd", "a\0b"), ("X-Other", "ü")])
+        request = Request("POST", "/v1/x?a=b", odd, b'{"n": 1.10}\n\xff', "bank.example", "https")
+        for journal in (alone, one):
+            journal.add(request, Response(201, (("X-B", "2"),), b"ok\n", "truncate"), exchange("me"))
+        (expected,), (mine,), (theirs,) = alone, await one.whole(), await other.whole()
+        assert told(mine) == told(theirs)
+        assert told(replace(theirs, time=expected.time)) == told(expected)
+
+    run(work)
+
+
+def test_what_real_people_have_a_part_in_leaves_no_process_unredacted() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        shown = 0
+
+        def show[E: Exchange](entry: E, personal: bool) -> E:
+            nonlocal shown
+            shown += 1
+            assert personal
+            return replace(entry, body=entry.body.replace(b"Anna", b"Xxxx"))
+
+        journal = SharedJournal(stream=stream, show=show)
+        journal.add(Request("POST", "/v1/x", body=b"Anna"), Response(), exchange(personal=True))
+        whole = await journal.whole()
+        (entry,) = whole
+        assert (entry.body, whole.shown(entry).body, shown) == (b"Xxxx", b"Xxxx", 1)
+        assert b"Anna" not in stream.items[0][1].content
+
+        def broken[E: Exchange](entry: E, personal: bool) -> E:
+            raise ValueError("Anna")
+
+        journal.show = broken
+        journal.add(Request("POST", "/v1/y?q=Anna", body=b"Anna"), Response(), exchange(personal=True))
+        _, entry = await journal.whole()
+        assert (entry.target, entry.body) == ("/v1/y", b"")
+
+    run(work)
+
+
+def test_nothing_is_lost_while_the_stream_is_away() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        journal = SharedJournal(stream=stream)
+        stream.is_away = True
+        add(journal, "/a")
+        with pytest.raises(StoreUnavailable):
+            await journal.whole()
+        add(journal, "/b")
+        stream.is_away = False
+        await until(lambda: stream.number == 2)
+        assert await targets(journal) == ["/a", "/b"]
+
+    run(work)
+
+
+def test_what_was_sent_and_not_confirmed_is_there_once() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        journal = SharedJournal(stream=stream)
+        stream.loses = 1
+        add(journal, "/a")
+        with pytest.raises(StoreUnavailable):
+            await journal.whole()
+        add(journal, "/b")
+        assert await targets(journal) == ["/a", "/b"]
+        assert max(stream.batches.values()) == 2
+
+    run(work)
+
+
+def test_what_is_cleared_is_gone_everywhere() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
+        add(one, "/a", session="mine")
+        add(one, "/b")
+        whole = await one.whole()
+        assert whole.clear("mine") == 1
+        await one.settle(whole)
+        assert await targets(one) == await targets(other) == ["/b"]
+        (await other.whole()).clear()
+        whole = await other.whole()
+        whole.clear()
+        await other.settle(whole)
+        assert await targets(one) == []
+
+    run(work)
+
+
+def test_what_the_stream_has_dropped_is_dropped() -> None:
+    async def work() -> None:
+        stream = PlayedStream(count=3)
+        one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
+        add(one, "/a", "/b")
+        assert await targets(one) == ["/a", "/b"]
+        add(other, "/c", "/d")
+        await other.close()
+        assert await targets(one) == ["/b", "/c", "/d"]
+
+    run(work)
+
+
+def test_it_ends_with_all_sent() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        journal = SharedJournal(stream=stream)
+        add(journal, "/a")
+        await journal.close()
+        assert stream.number == 1
+        stream.is_away = True
+        add(journal, "/b")
+        await journal.close()
+
+    run(work)
+
+
+def test_the_other_processes_of_a_sandbox_hand_over_what_they_have() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        journals = [SharedJournal(stream=stream) for _ in range(2)]
+
+        class Played:
+            workers = 2
+
+            def __init__(self, number: int) -> None:
+                self.number = number
+                self.answers: dict[str, Callable[[Any], Any]] = {}
+
+            async def gather(self, question: str, argument: Any = None) -> list[Any]:
+                return [one.answers[question](argument) for one in peers]
+
+        peers = [Played(number) for number in range(2)]
+        for journal, peer in zip(journals, peers, strict=True):
+            journal.share(peer)
+        add(journals[0], "/a")
+        await asyncio.sleep(0.002)
+        add(journals[1], "/b")
+        assert await targets(journals[0]) == ["/a", "/b"]
+
+    run(work)
+
+
+def test_what_another_version_has_written_is_passed_over() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        journal = SharedJournal(stream=stream)
+        await stream.append("x", [Item("default", 1, b'{"format": 99}\nwhatever')], 0)
+        add(journal, "/a")
+        assert await targets(journal) == ["/a"]
+
+    run(work)
