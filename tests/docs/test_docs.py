@@ -422,8 +422,11 @@ def test_the_bundled_bank_is_the_one_described() -> None:
 
 
 def flags_of(command: str) -> set[str]:
-    shown = CliRunner().invoke(cli, [command, "--help"] if command else ["--help"], prog_name="xs2a-sandbox")
-    return flags_in(shown.output)
+    """The flags of a command and of those that it is a group of."""
+    words = [command] if command else []
+    inner = getattr(cli.commands[command], "commands", {}) if command else {}
+    calls = [[*words, "--help"], *([*words, name, "--help"] for name in inner)]
+    return set().union(*(flags_in(CliRunner().invoke(cli, call, prog_name="xs2a-sandbox").output) for call in calls))
 
 
 def flags_in(text: str) -> set[str]:
@@ -447,7 +450,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_mentions_a_flag_that_there_is_not(page: str) -> None:
-    known = {flag for command in ("", *COMMANDS) for flag in flags_of(command)}
+    known = {flag for command in ("", *cli.commands) for flag in flags_of(command)}
     assert flags_in(PAGES[page]) - known - set(OTHERS) == set()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve, vault
+from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve, tpp, vault
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
 from xs2a_sandbox.upstream import tls
@@ -60,6 +60,7 @@ for _command in (
     recordings.import_,
     recordings.export_,
     vault.vault,
+    tpp.tpp,
     control.reset,
     control.state,
     control.clock,

@@ -1,0 +1,194 @@
+"""The commands of the test trust service: certificates for a TPP that there is not."""
+
+import re
+import shlex
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xs2a_sandbox.cli.flags import near, setting_flags
+from xs2a_sandbox.config import Settings, load_settings
+from xs2a_sandbox.errors import ConfigError
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.tpp.organisation_identifier import OrganisationIdentifier
+
+ROLES = ("AISP", "PISP", "PIISP")
+_REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+
+
+@click.group()
+def tpp() -> None:
+    """Issue test certificates (QWAC and QSEAL), as a trust service does for payment services."""
+
+
+def _roles(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    roles = tuple(dict.fromkeys(role.strip().upper() for role in value.split(",")))
+    if unknown := [role for role in roles if role not in ROLES]:
+        raise click.BadParameter(f"{unknown[0]!r} is no role; there are {', '.join(ROLES)}")
+    return roles
+
+
+def _identifier(context: click.Context, parameter: click.Parameter, value: str | None) -> "OrganisationIdentifier":
+    from xs2a_sandbox.tpp import organisation_identifier
+
+    identifier = organisation_identifier.parse(value or organisation_identifier.invented(context.params["name"]))
+    if identifier is None:
+        raise click.BadParameter("write it as PSDAT-FMA-123456: PSD and the country, the authority, the number there")
+    return identifier
+
+
+def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not (value.strip() and value.isprintable() and len(value) <= 64):
+        raise click.BadParameter("a name is 1 to 64 characters that can be printed")
+    return value.strip()
+
+
+def _domain(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not re.fullmatch(r"(?=.{1,64}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", value, re.IGNORECASE):
+        raise click.BadParameter(f"{value!r} is no host name such as tpp.example.org")
+    return value
+
+
+def _some_text(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not value or len(value) > 200:
+        raise click.BadParameter("it must not be empty, nor longer than 200 characters")
+    return value
+
+
+@tpp.command()
+@click.option("--name", required=True, is_eager=True, callback=_name, help="The TPP's name.")
+@click.option(
+    "--roles",
+    default=",".join(ROLES),
+    show_default=True,
+    metavar="ROLE,…",
+    callback=_roles,
+    help="What it may do: AISP reads accounts, PISP initiates payments, PIISP asks for funds.",
+)
+@click.option(
+    "--id",
+    "identifier",
+    metavar="PSDAT-FMA-123456",
+    callback=_identifier,
+    help="Its organisation identifier; one that follows from the name when left out.",
+)
+@click.option(
+    "--authority",
+    default="Financial Market Authority",
+    show_default=True,
+    callback=_some_text,
+    help="The name of the competent authority that the identifier is of.",
+)
+@click.option(
+    "--domain",
+    default="tpp.example.org",
+    show_default=True,
+    callback=_domain,
+    help="The name that the QWAC is for.",
+)
+@click.option(
+    "--from",
+    "begin",
+    type=click.DateTime(("%Y-%m-%d",)),
+    help="The first day that the certificates are good for. [yesterday]",
+)
+@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How many days they are.")
+@click.option("--key", type=click.Choice(("rsa", "ec")), default="rsa", show_default=True, help="The kind of the keys.")
+@click.option(
+    "--password",
+    default="changeit",
+    show_default=True,
+    callback=_some_text,
+    help="The password of the PKCS#12 files.",
+)
+@click.option(
+    "--to",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to write into. [one called as the TPP]",
+)
+@setting_flags("host", "proxy_port", "tls_port", "confdir")
+def new(
+    name: str,
+    roles: tuple[str, ...],
+    identifier: "OrganisationIdentifier",
+    authority: str,
+    domain: str,
+    begin: Any,
+    days: int,
+    key: Any,
+    password: str,
+    to: Path | None,
+    **flags: Any,
+) -> None:
+    """Issue a QWAC and a QSEAL for a TPP, and print how curl shows them.
+
+    The CA is kept in --confdir. Run it again before the certificates end: the new ones are taken beside the old ones.
+    """
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    from xs2a_sandbox.clock import BANK_ZONE, REAL
+    from xs2a_sandbox.documents.files import replace_file
+    from xs2a_sandbox.tpp import issuing, key_files
+    from xs2a_sandbox.tpp.qc_statements import ROLES as WRITTEN
+    from xs2a_sandbox.tpp.trust_service import Provider, TrustService
+
+    settings = load_settings(flags)
+    folder = Path.cwd() / (to or _folder(name))
+    if there := [file for file in ("qwac.pem", "qseal.pem") if (folder / file).exists()]:
+        raise ConfigError(f"{folder / there[0]} is there already: name another folder, --to DIR, or remove it")
+    now = REAL.now()
+    first = begin.replace(tzinfo=BANK_ZONE) if begin else now - timedelta(days=1)
+    service = TrustService(settings.confdir)
+    ca = service.ca(now)
+    for kind in ("QWAC", "QSEAL"):
+        particulars = issuing.Particulars(
+            name=name,
+            organisation_identifier=str(identifier),
+            roles=tuple(WRITTEN[role] for role in roles),
+            authority=identifier.authority_id,
+            authority_name=authority,
+            country=identifier.country,
+            kind=kind,
+            not_before=first,
+            not_after=first + timedelta(days=days),
+            host=domain,
+        )
+        made = issuing.new_key(key)
+        issued = issuing.Issued(issuing.issue(particulars, made, ca), made)
+        key_files.write(folder, kind.lower(), issued, ca.certificate, password)
+    replace_file(folder / "ca.pem", ca.certificate.public_bytes(Encoding.PEM))
+    service.register(str(identifier), Provider(name))
+    for line in _announcement(settings, folder, f"{name}, {identifier}, {', '.join(roles)}", password):
+        click.echo(line)
+
+
+def _announcement(settings: Settings, folder: Path, who: str, password: str) -> list[str]:
+    from xs2a_sandbox.cli.serve import valid_consent
+    from xs2a_sandbox.engine.build import CA_FILE, load_testdata
+
+    shown, consent = near(folder), valid_consent(load_testdata(settings).at(settings.clock.today()))
+    path = f"/v1/consents/{consent}/status"
+    shows = ["--cacert", str(settings.confdir / CA_FILE), "--cert", str(shown / "qwac.pem")]
+    asks = ["-H", f"X-Request-ID: {_REQUEST_ID}"]
+    proxy = ["-x", f"http://{settings.host}:{settings.proxy_port}"]
+    lines = [
+        f"wrote a QWAC and a QSEAL for {who}",
+        f"  {shown / 'qwac.pem'}, {shown / 'qseal.pem'}     certificate and key",
+        f"  {shown / 'qwac.p12'}, {shown / 'qseal.p12'}     the same as PKCS#12, with the password {password}",
+        f"  {shown / 'ca.pem'}     the CA that has issued them",
+        "",
+    ]
+    if settings.tls_port is not None:
+        base = f"https://{settings.host}:{settings.tls_port}"
+        lines.append(shlex.join(["curl", *shows, *asks, base + path]))
+    lines.append(shlex.join(["curl", *shows, *proxy, *asks, f"https://bank.example{path}"]))
+    jks = ["-srckeystore", str(shown / "qwac.p12"), "-srcstorepass", password, "-destkeystore", str(shown / "qwac.jks")]
+    lines.append(shlex.join(["keytool", "-importkeystore", *jks, "-deststoretype", "JKS", "-deststorepass", password]))
+    return lines
+
+
+def _folder(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "tpp"

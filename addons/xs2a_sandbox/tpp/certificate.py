@@ -1,0 +1,148 @@
+"""A TPP's certificate as the bank reads it: QWACs for TLS, QSEALs for signatures."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Literal
+
+from asn1crypto import pem
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.utils import CryptographyDeprecationWarning
+from cryptography.x509.oid import NameOID, ObjectIdentifier
+
+from xs2a_sandbox.tpp import qc_statements
+from xs2a_sandbox.tpp.qc_statements import QcStatements
+
+LARGEST = 16 * 1024
+"""Bytes of a certificate: those that trust services issue have two or three thousand."""
+
+_KEPT = 256
+
+Kind = Literal["QWAC", "QSEAL"]
+
+_KINDS: dict[str, Kind] = {qc_statements.WEB: "QWAC", qc_statements.SEAL: "QSEAL"}
+_STATEMENTS = ObjectIdentifier(qc_statements.EXTENSION)
+
+
+class CertificateUnreadable(ValueError):
+    """Its text says what is wrong, as the end of a sentence that begins with the certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class TppCertificate:
+    """All that counts of a certificate.
+
+    `name` is the organisation's, `kind` and `roles` are what the statements of a qualified certificate say; texts that
+    it lacks are empty. `mistake` is why these statements cannot be read.
+    """
+
+    name: str
+    organisation_identifier: str
+    kind: Kind | None
+    roles: tuple[str, ...]
+    country: str
+    authority: str
+    authority_name: str
+    issuer: str
+    serial: str
+    fingerprint: str
+    not_before: datetime
+    not_after: datetime
+    mistake: str | None
+    statements: QcStatements | None = field(repr=False)
+    parsed: x509.Certificate = field(repr=False, compare=False)
+
+    def is_signed_by(self, issuer: x509.Certificate) -> bool:
+        """Says whether it names the issuer, and has a signature of its key."""
+        try:
+            self.parsed.verify_directly_issued_by(issuer)
+        except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+            return False
+        return True
+
+    def members(self) -> dict[str, object]:
+        """The certificate as cassettes and expressions see it."""
+        return {
+            "name": self.name,
+            "organisation": self.organisation_identifier,
+            "kind": self.kind,
+            "roles": list(self.roles),
+            "country": self.country,
+            "authority": self.authority,
+            "issuer": self.issuer,
+            "serial": self.serial,
+            "fingerprint": self.fingerprint,
+            "validFrom": self.not_before.isoformat(),
+            "validUntil": self.not_after.isoformat(),
+        }
+
+
+@lru_cache(_KEPT)
+def read(der: bytes) -> TppCertificate:
+    """Reads a certificate in DER, whoever has issued it. Raises CertificateUnreadable."""
+    if len(der) > LARGEST:
+        raise CertificateUnreadable(f"has {len(der)} bytes, more than {LARGEST}")
+    try:
+        with warnings.catch_warnings():
+            # Of serial numbers that later versions refuse.
+            warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+            parsed = x509.load_der_x509_certificate(der)
+            subject = parsed.subject
+            statements, mistake = _statements(parsed)
+            return TppCertificate(
+                name=_text(subject, NameOID.ORGANIZATION_NAME) or _text(subject, NameOID.COMMON_NAME),
+                organisation_identifier=_text(subject, NameOID.ORGANIZATION_IDENTIFIER),
+                kind=_kind(statements),
+                roles=(statements.roles or ()) if statements else (),
+                country=_text(subject, NameOID.COUNTRY_NAME),
+                authority=statements.authority if statements else "",
+                authority_name=statements.authority_name if statements else "",
+                issuer=parsed.issuer.rfc4514_string(),
+                serial=f"{parsed.serial_number:x}",
+                fingerprint=parsed.fingerprint(hashes.SHA256()).hex(),
+                not_before=parsed.not_valid_before_utc,
+                not_after=parsed.not_valid_after_utc,
+                mistake=mistake,
+                statements=statements,
+                parsed=parsed,
+            )
+    except (ValueError, TypeError, KeyError, OverflowError, x509.InvalidVersion, UnsupportedAlgorithm):
+        raise CertificateUnreadable("is no X.509 certificate that can be read") from None
+
+
+def from_pem(text: bytes) -> Sequence[bytes]:
+    """The certificates of a PEM file, in DER, in their order. Raises ValueError where there is none."""
+    armoured = [der for kind, _, der in pem.unarmor(text, multiple=True) if kind == "CERTIFICATE"]
+    if not armoured:
+        raise ValueError("there is no certificate in PEM")
+    return armoured
+
+
+def _statements(parsed: x509.Certificate) -> tuple[QcStatements | None, str | None]:
+    try:
+        extension = parsed.extensions.get_extension_for_oid(_STATEMENTS)
+    except x509.ExtensionNotFound:
+        return None, "it has no QcStatements, so it is no qualified certificate"
+    except (x509.DuplicateExtension, ValueError):
+        return None, "its extensions cannot be read"
+    content = extension.value
+    if not isinstance(content, x509.UnrecognizedExtension):
+        return None, "its QcStatements cannot be read"
+    try:
+        return qc_statements.read(content.value), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def _kind(statements: QcStatements | None) -> Kind | None:
+    kinds = [_KINDS[type] for type in statements.types if type in _KINDS] if statements else []
+    return kinds[0] if len(kinds) == 1 else None
+
+
+def _text(name: x509.Name, attribute: ObjectIdentifier) -> str:
+    values = name.get_attributes_for_oid(attribute)
+    return str(values[0].value) if values else ""

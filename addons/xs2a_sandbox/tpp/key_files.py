@@ -1,0 +1,35 @@
+"""Certificates with their keys in files, for curl and Python (PEM), for Java and .NET (PKCS#12)."""
+
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    pkcs12,
+)
+
+from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.tpp.issuing import Issued
+
+
+def write(folder: Path, name: str, issued: Issued, ca: x509.Certificate, password: str) -> tuple[Path, Path]:
+    """Writes NAME.pem and NAME.p12, readable by their owner only. Raises ConfigError.
+
+    `password` is that of the PKCS#12 file, in which the key has the alias `name`.
+    """
+    as_pem, as_pkcs12 = folder / f"{name}.pem", folder / f"{name}.p12"
+    replace_file(as_pem, pem(issued))
+    archive = pkcs12.serialize_key_and_certificates(
+        name.encode(), issued.key, issued.certificate, [ca], BestAvailableEncryption(password.encode())
+    )
+    replace_file(as_pkcs12, archive)
+    return as_pem, as_pkcs12
+
+
+def pem(issued: Issued) -> bytes:
+    """The certificate, then its key without a passphrase."""
+    key = issued.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return issued.certificate.public_bytes(Encoding.PEM) + key

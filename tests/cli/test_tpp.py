@@ -1,0 +1,96 @@
+"""Test certificates from the command line."""
+
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.tpp import certificate
+from xs2a_sandbox.tpp.certificate import TppCertificate
+
+KEY = ("--key", "ec")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def tpp(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["tpp", *arguments, "--confdir", "conf"], prog_name="xs2a-sandbox")
+
+
+def read(file: str) -> TppCertificate:
+    (der,) = certificate.from_pem(Path(file).read_bytes())
+    return certificate.read(der)
+
+
+def test_new_certificates_are_written_with_the_lines_that_show_them() -> None:
+    done = tpp("new", "--name", "My TPP", "--roles", "AISP,pisp", "--id", "PSDDE-BAFIN-4711", *KEY)
+    qwac, qseal = read("my-tpp/qwac.pem"), read("my-tpp/qseal.pem")
+
+    assert done.exit_code == 0, done.output
+    assert (qwac.kind, qwac.roles, qwac.organisation_identifier) == ("QWAC", ("AISP", "PISP"), "PSDDE-BAFIN-4711")
+    assert (qseal.kind, qseal.name, qseal.authority, qseal.country) == ("QSEAL", "My TPP", "DE-BAFIN", "DE")
+    assert qwac.not_before <= datetime.now(UTC) < qwac.not_after
+    lines = done.output.splitlines()
+    assert len([line for line in lines if line.startswith("curl ") and "--cert my-tpp/qwac.pem" in line]) == 2
+    assert "PRIVATE KEY" not in done.output
+    assert all(file.stat().st_mode & 0o077 == 0 for file in Path().rglob("*") if file.is_file())
+
+
+def test_the_same_tpp_gets_a_second_pair_in_another_folder() -> None:
+    first = tpp("new", "--name", "My TPP", *KEY)
+    again = tpp("new", "--name", "My TPP", *KEY)
+    second = tpp("new", "--name", "My TPP", *KEY, "--to", "next", "--from", "2027-01-01", "--days", "47")
+
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert again.exit_code == 2
+    assert "is there already" in again.output
+    old, new = read("my-tpp/qwac.pem"), read("next/qwac.pem")
+    assert (old.organisation_identifier, old.issuer) == (new.organisation_identifier, new.issuer)
+    assert new.not_before.astimezone(UTC) == datetime(2026, 12, 31, 23, tzinfo=UTC)
+    assert new.not_after - new.not_before == timedelta(days=47)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--roles", "AISP,CEO"], "'CEO' is no role; there are AISP, PISP, PIISP"),
+        (["--id", "AT-123"], "write it as PSDAT-FMA-123456"),
+        (["--name", "x" * 65], "1 to 64 characters"),
+        (["--name", "a\nb"], "1 to 64 characters"),
+        (["--domain", "tpp example"], "is no host name"),
+        (["--password", ""], "must not be empty"),
+        (["--from", "tomorrow"], "does not match the format"),
+        (["--days", "0"], "not in the range"),
+    ],
+)
+def test_what_cannot_be_is_told(arguments: list[str], text: str) -> None:
+    done = tpp("new", "--name", "My TPP", *arguments)
+
+    assert done.exit_code == 2
+    assert text in done.output
+    assert not Path("my-tpp").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("keytool") is None, reason="there is no Java")
+def test_keytool_makes_a_jks_with_the_line_that_is_printed() -> None:
+    done = tpp("new", "--name", "My TPP", *KEY)
+    line = next(line for line in done.output.splitlines() if line.startswith("keytool "))
+    subprocess.run(line, shell=True, check=True, capture_output=True, timeout=120)
+    listed = subprocess.run(
+        ["keytool", "-list", "-keystore", "my-tpp/qwac.jks", "-storepass", "changeit"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert "qwac" in listed.stdout
+    assert "PrivateKeyEntry" in listed.stdout
