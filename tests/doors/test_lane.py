@@ -11,8 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from OpenSSL import SSL
 
 from tests.support.doors import (
@@ -351,18 +349,3 @@ def test_no_bank_is_connected_to(confdir: Path) -> None:
         ):
             assert b"REAL BANK" not in talk(doors.proxy_port, said.encode("latin-1"))
         assert bank.connections == 0
-
-
-@pytest.mark.parametrize(
-    ("ciphers", "kind"), [("DEFAULT", ec.EllipticCurvePublicKey), ("ECDHE-RSA-AES128-GCM-SHA256", rsa.RSAPublicKey)]
-)
-def test_the_certificate_has_a_small_key_for_all_who_can_read_one(
-    doors: ProxyDoors, confdir: Path, ciphers: str, kind: type
-) -> None:
-    context = trusting(confdir / "mitmproxy-ca-cert.pem")
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(ciphers)
-    with tunnelled(doors) as raw, context.wrap_socket(raw, server_hostname=HOST) as way:
-        certificate = way.getpeercert(binary_form=True)
-    assert certificate
-    assert isinstance(x509.load_der_x509_certificate(certificate).public_key(), kind)
