@@ -44,7 +44,10 @@ EXAMPLES = "test_examples.py"
 TESTS = ROOT / "tests" / "contract"
 WORKERS = os.cpu_count() or 1
 PATIENCE = 180
-"""Seconds for the tests of one mutant, after which it counts as noticed: it made something hang."""
+"""The least seconds for the tests of one mutant, after which it counts as noticed: it made something hang. On a slow
+machine it has three times what the tests take without it."""
+LONGEST = 1800
+"""Seconds for the tests without any change."""
 
 type Pointer = tuple[str | int, ...]
 REMOVED = "(removed)"
@@ -269,6 +272,7 @@ class Hunt:
         self.known = Known()
         self.results: dict[Mutant, str] = {}
         self.failed = False
+        self.patience = LONGEST
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if self.wanted(item)]
@@ -292,6 +296,7 @@ class Hunt:
             print("These must pass first:", *failing, sep="\n", file=sys.stderr)
             pytest.exit("tests fail without any change", returncode=2)
         self.known.seconds = learnt["seconds"]
+        self.patience = max(PATIENCE, 3 * round(sum(learnt["seconds"].values())))
         self.known.touches.update({name: set(touched) for name, touched in learnt["touches"].items()})
         print(f"{len(items)} tests in {sum(learnt['seconds'].values()):.1f} s; {len(self.mutants)} mutants", flush=True)
         self.work(items, directory)
@@ -343,7 +348,7 @@ class Hunt:
             nothing = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(nothing, descriptor)
-            signal.alarm(PATIENCE)
+            signal.alarm(self.patience)
             answer = json.dumps(work())
             with open(write, "w") as pipe:
                 pipe.write(answer)
