@@ -99,8 +99,8 @@ class Outcome:
         if self.call is None or not self.call.objections:
             return ()
         table, operation = self.bank.interface.errors, self.call.operation
-        told = (f"{table[e.name].status(operation)} {self.bank.reason(e, operation)}" for e in self.call.objections)
-        return tuple(dict.fromkeys(told))
+        refusals = (f"{table[e.name].status(operation)} {self.bank.reason(e, operation)}" for e in self.call.objections)
+        return tuple(dict.fromkeys(refusals))
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -349,8 +349,8 @@ class Bank:
 
     def say_refusal(self, refusal: OwnRefusal, call: Call) -> Response:
         """The refusal of something before any bank is asked, in the form that errors have here."""
-        said = {"code": refusal.code, "number": refusal.number, "text": refusal.text}
-        scope = call.scope() | {"error": {"name": None, "status": refusal.status, "path": None, **said}}
+        words = {"code": refusal.code, "number": refusal.number, "text": refusal.text}
+        scope = call.scope() | {"error": {"name": None, "status": refusal.status, "path": None, **words}}
         return Response(refusal.status, refusal.headers, to_json(self._error_body(None, scope)))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
@@ -422,11 +422,11 @@ class Banks:
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
 
     def meant(self, request: Request) -> Bank:
-        """By the host that the request names; at the proxy that may be the one of the bank's own URL."""
+        """Finds the bank by the host that the request names; at the proxy that may be the one of the bank's own URL."""
         return self._by_host.get(request.host.lower()) or self._at(request) or self.default
 
     def choose(self, request: Request) -> Bank:
-        """The one that is meant. Raises BankError, at the proxy, for a host that is no bank's."""
+        """Finds the bank that is meant. Raises BankError, at the proxy, for a host that is no bank's."""
         bank = self.meant(request)
         if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
             # Where everything is to be recorded, nothing is made up for hosts that nobody has named.

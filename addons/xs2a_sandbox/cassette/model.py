@@ -240,7 +240,7 @@ class Cassette:
 
     @property
     def place(self) -> SourcePlace:
-        """Where it was written. Raises ValueError for one that could not be read."""
+        """Returns the place where it was written. Raises ValueError for one that could not be read."""
         if self.origin is None:
             raise ValueError(f"{self.file} could not be read as a cassette")
         return self.origin

@@ -166,7 +166,7 @@ ACTED_ON = frozenset("allow aspsp-sca-approach content-type link location retry-
 
 
 def compared(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """By lower-case name: the name as written, and all its values in one."""
+    """Returns by lower-case name the name as written, and all its values in one."""
     fields: dict[str, tuple[str, str]] = {}
     for written, value in headers:
         if not counts(written):

@@ -248,7 +248,7 @@ def nearest(
 def _alignments(
     entries: Sequence[Operation | Rule], interface: Interface, segments: Sequence[str]
 ) -> dict[str, PathAlignment]:
-    """By the text of the path."""
+    """Aligns the paths of the entries with the segments, by the text of the path."""
     patterns = {pattern.text: pattern for pattern, _ in (path_and_methods(entry, interface) for entry in entries)}
     words = frozenset(segments)
 

@@ -182,9 +182,9 @@ def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Looku
     every: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
     entries = [entry for entry in every if entry.id not in interface.silent]
     near = nearest(entries, interface, call, _NEAREST, lookup)
-    told = [Shown(one, _lacks_of(one, interface, call, schemas)) for one in near]
+    shown = [Shown(candidate, _lacks_of(candidate, interface, call, schemas)) for candidate in near]
     # A rule may say of its own that a path is unknown; of what `lookup` leads to it is decided that nobody answers.
-    by = told.pop(0) if lookup is None and near and near[0].fits else None
+    by = shown.pop(0) if lookup is None and near and near[0].fits else None
     meant = near[0] if near and near[0].distance < _UNLIKE else None
     return Explanation(
         call.request.method,
@@ -193,7 +193,7 @@ def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Looku
         ("rule" if isinstance(by.candidate.entry, Rule) else "operation") if by else "nothing",
         f"{by.candidate.entry.id} itself answers so" if by else _nobody(near[0] if near else None, interface),
         by,
-        tuple(told),
+        tuple(shown),
         tuple(hints(call, interface, meant)),
         None if by else suggest(interface, call),
         quirks=interface.quirks,

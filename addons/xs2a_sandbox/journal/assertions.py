@@ -173,8 +173,8 @@ def candidates(entry: Journaled) -> list[str]:
 
 def messages(answer: Any) -> list[str]:
     """The texts of an error's messages; nothing of what is no error in the dialect's shape."""
-    told = answer.get("tppMessages") if isinstance(answer, dict) else None
-    texts = [m["text"] for m in told if isinstance(m, dict) and "text" in m] if isinstance(told, list) else []
+    listed = answer.get("tppMessages") if isinstance(answer, dict) else None
+    texts = [m["text"] for m in listed if isinstance(m, dict) and "text" in m] if isinstance(listed, list) else []
     return [_short(str(text).removeprefix("{sensitive} ")) for text in texts]
 
 

@@ -285,7 +285,7 @@ def _days(values: Sequence[str], day: date) -> tuple[int, ...]:
 
 
 def _kinds(place: RequestPart, requests: Sequence[RecordedRequest]) -> Kinds:
-    """By value, all that count as the same: those that one request repeats, since a rule cannot ask for several."""
+    """Returns for each value all that count as the same: a rule cannot ask for several that a request repeats."""
     kinds: dict[Hashable, list[Any]] = {}
     for request in requests:
         values = request.places.get(place, ())

@@ -267,7 +267,7 @@ def _alphabet(character: str, hexadecimal: bool) -> str:
 
 
 def _quoted(text: str) -> Iterator[tuple[str, int, int]]:
-    """Whole words of a text that may be one: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
+    """Finds words that may be pseudonyms: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
     done = 0
     for uuid in _UUID.finditer(text):
         yield from _quoted_between(text, done, uuid.start())

@@ -130,7 +130,7 @@ class Redactor:
         return self._unruled(name, text)
 
     def _unruled(self, name: str, text: str) -> str | None:
-        """By what is known of the field, as no rule of the user's is about it."""
+        """Redacts a field that no rule of the user is about, by what is known of it."""
         censor = self._censor
         if name == "host":
             return censor.host(text)

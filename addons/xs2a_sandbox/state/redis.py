@@ -343,7 +343,7 @@ def _read(value: bytes) -> tuple[int, int, Document | None]:
 
 
 def _listed(fields: Sequence[bytes]) -> dict[str, Document | None]:
-    """By id, in the order in which they were first written."""
+    """Reads documents by id, in the order in which they were first written."""
     entries = [(id.decode(), _read(value)) for id, value in _groups(fields, 2)]
     entries.sort(key=lambda entry: (entry[1][0], entry[0]))
     return {id: document for id, (_, _, document) in entries}

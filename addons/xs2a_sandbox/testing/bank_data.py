@@ -18,12 +18,12 @@ class BankData:
 
     @property
     def consents(self) -> Mapping[str, Mapping[str, Any]]:
-        """By id; those that the bank does not know are left out."""
+        """Consents by id, without those that the bank does not know."""
         return self._all("consents")
 
     @property
     def accounts(self) -> Mapping[str, Mapping[str, Any]]:
-        """By IBAN."""
+        """Accounts by IBAN."""
         return self._all("accounts")
 
     @property

@@ -109,7 +109,7 @@ def covering(balances: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def converted(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
-    """By the test data's fixed rates; None where the bank has none."""
+    """Converts an amount at the fixed rates of the test data; None where they have no such rate."""
     if currency == to:
         return amount
     rates: dict[str, Any] = {"EUR": "1", **call.state.testdata().get("rates", {})}
