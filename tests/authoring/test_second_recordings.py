@@ -1,5 +1,6 @@
 """A dialect derived from one recording of a bank, asked what a second recording of the same bank asks."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import pytest
 
 from tests.authoring.test_derived_dialect import learn
 from tests.support import differing_bank
-from tests.support.differing_bank import App, states
+from tests.support.differing_bank import IBAN, App, states
 from xs2a_sandbox.authoring import derived_dialect as derived_dialects
 
 NEW_IDS = {
@@ -28,29 +29,43 @@ class Habits:
     quirks: tuple[str, ...] = ()
 
 
+EVERYTHING = {name: dict(options) for name, options in NEW_IDS.items()}
+EVERYTHING["payments.initiate"]["executed"] = "ACSP"
+EVERYTHING["consents.delete"] = {"keeps": True}
+OF_ENTRIES = ("ids-null", "dates-null", "holds-as-booked", "three-decimals")
+
 BANKS = {
     "the differing bank": Habits(),
     "ids of other forms": Habits(NEW_IDS),
     "executed is ACSP": Habits({"payments.initiate": {"executed": "ACSP"}}),
+    "executed is ACCC": Habits({"payments.initiate": {"executed": "ACCC"}}),
     "deleted consents stay": Habits({"consents.delete": {"keeps": True}}),
     "ids of entries are null": Habits(quirks=("ids-null",)),
     "ids of entries are 0": Habits(quirks=("ids-zero",)),
+    "dates of entries are null": Habits(quirks=("dates-null",)),
     "holds are booked": Habits(quirks=("holds-as-booked",)),
     "three decimals": Habits(quirks=("three-decimals",)),
     "a wrong code is final": Habits(quirks=("wrong-tan-final",)),
     "validUntil is shortened": Habits(quirks=("valid-until-shortened",)),
+    "all at once": Habits(EVERYTHING, (*OF_ENTRIES, "wrong-tan-final", "valid-until-shortened")),
 }
 
 
 def first(app: App) -> None:
     app.reads_accounts()
     app.pays()
+    app.mistypes()
+    app.cancels()
     app.errs()
 
 
 def second(app: App) -> None:
-    """Other amounts, days and orders, and two payments."""
+    """Other amounts, days and orders, two payments, and endings that the first recording has not."""
+    app.cancels()
     app.pays("1999.95")
+    app.declines()
+    app.mistypes()
+    app.overdraws()
     app.reads_accounts(until="2027-03-31")
     app.pays("0.07", "sepa-credit-transfers")
     app.errs()
@@ -64,11 +79,14 @@ def chains(app: App) -> list[tuple[str, str]]:
 
 def asked(name: str, directory: Path) -> tuple[App, App]:
     """The second journey at the bank, and at the dialect that was derived from the first."""
-    folder = differing_bank.varied(directory / "bank", BANKS[name].options)
-    recorded = App(differing_bank.engine(folder, *BANKS[name].quirks))
+    habits = BANKS[name]
+    executed = habits.options.get("payments.initiate", {}).get("executed", "ACSC")
+    folder = differing_bank.varied(directory / "bank", habits.options)
+    recorded = App(differing_bank.engine(folder, *habits.quirks), executed=executed)
     first(recorded)
     made = derived_dialects.write(learn(directory, recorded.entries), directory / "cassettes")
-    bank, derived = App(differing_bank.engine(folder, *BANKS[name].quirks)), App(differing_bank.engine(made))
+    bank = App(differing_bank.engine(folder, *habits.quirks), executed=executed)
+    derived = App(differing_bank.engine(made), executed=executed)
     for one in (bank, derived):
         second(one)
     return bank, derived
@@ -81,6 +99,18 @@ def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path:
     told, alike = chains(bank), chains(derived)
     same = sum(one == other for one, other in zip(told, alike, strict=True))
     assert same >= 0.95 * len(told), [pair for pair in zip(told, alike, strict=True) if pair[0] != pair[1]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "member"), [("ids of entries are null", "transactionId"), ("dates of entries are null", "bookingDate")]
+)
+def test_what_the_bank_never_shows_is_null_whatever_is_asked(name: str, member: str, tmp_path: Path) -> None:
+    _, derived = asked(name, tmp_path)
+    id = derived.reads_accounts(until="2027-06-30", delete=False)
+    derived.ask("GET", f"/v1/accounts/{IBAN}/transactions?bookingStatus=both&dateFrom=2026-01-01", Consent_ID=id)
+    lists = json.loads(derived.entries[-1].answer_body)["transactions"]
+    assert {entry[member] for entry in lists["booked"]} == {None}
 
 
 @pytest.mark.slow

@@ -70,6 +70,8 @@ class App:
 
     engine: Engine
     bank: str = URL
+    executed: str = "ACSC"
+    """What the bank says of a payment that it has executed."""
     entries: list[Exchange] = field(default_factory=list)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
@@ -94,11 +96,9 @@ class App:
 
     # Journeys
 
-    def reads_accounts(self, until: str = "2027-01-31") -> str:
+    def reads_accounts(self, until: str = "2027-01-31", *, delete: bool = True) -> str:
         """A consent is given, used and deleted."""
-        access = {"balances": [{"iban": IBAN}], "transactions": [{"iban": IBAN}]}
-        wish = {"access": access, "recurringIndicator": False, "validUntil": until, "frequencyPerDay": 4}
-        made = self.ask("POST", "/v1/consents", wish, PSU_ID="petra")
+        made = self.ask("POST", "/v1/consents", _consent(until), PSU_ID="petra")
         id = str(made["consentId"])
         self.ask("GET", f"/v1/consents/{id}/status")
         first = {"psuData": {"password": "start12"}}
@@ -111,27 +111,63 @@ class App:
         self.ask("GET", "/v1/accounts", Consent_ID=id)
         self.ask("GET", f"/v1/accounts/{IBAN}/balances", Consent_ID=id)
         self.ask("GET", f"/v1/accounts/{IBAN}/transactions?bookingStatus=booked", Consent_ID=id)
-        self.ask("DELETE", f"/v1/consents/{id}")
-        self.ask("GET", f"/v1/consents/{id}/status")
-        self.ask("GET", "/v1/accounts", Consent_ID=id)
+        if delete:
+            self.ask("DELETE", f"/v1/consents/{id}")
+            self.ask("GET", f"/v1/consents/{id}/status")
+            self.ask("GET", "/v1/accounts", Consent_ID=id)
         return id
 
     def pays(self, amount: str = "12.50", product: str = "giro-transfers") -> str:
         """A payment is initiated, signed and looked at."""
-        wish = {
-            "debtorAccount": {"iban": IBAN},
-            "creditorAccount": {"iban": CREDITOR},
-            "creditorName": "Bäckerei Ähre",
-            "instructedAmount": {"currency": "EUR", "amount": amount},
-            "purpose": "GDDS",
-        }
-        id = str(self.ask("POST", f"/v1/payments/{product}", wish, PSU_ID="petra")["paymentId"])
+        id = str(self.ask("POST", f"/v1/payments/{product}", _payment(amount), PSU_ID="petra")["paymentId"])
         own = f"/v1/payments/{product}/{id}"
         self.ask("GET", f"{own}/status")
         self.ask("GET", own)
-        self.decide("payment", id, "ACSC")
+        self.decide("payment", id, self.executed)
         self.ask("GET", f"{own}/status")
         self.ask("GET", own)
+        return id
+
+    def mistypes(self) -> str:
+        """A consent is asked for, and the code is wrong once, and again for as long as it may be entered."""
+        made = self.ask("POST", "/v1/consents", _consent("2027-01-31"), PSU_ID="petra")
+        own = f"/v1/consents/{made['consentId']}"
+        started = self.ask("POST", f"{own}/authorisations", {"psuData": {"password": "start12"}}, PSU_ID="petra")
+        authorisation = f"{own}/authorisations/{started['authorisationId']}"
+        while self.ask("GET", authorisation)["scaStatus"] != "failed":
+            self.ask("PUT", authorisation, {"scaAuthenticationData": "999999"}, PSU_ID="petra")
+        self.ask("PUT", authorisation, {"scaAuthenticationData": "123456"}, PSU_ID="petra")
+        self.ask("GET", f"{own}/status")
+        return str(made["consentId"])
+
+    def declines(self) -> str:
+        """The customer does not want what a consent is for, and it is looked at, used and deleted."""
+        made = self.ask("POST", "/v1/consents", _consent("2027-01-31"), PSU_ID="petra")
+        id = str(made["consentId"])
+        self.decide("consent", id, "rejected")
+        self.ask("GET", f"/v1/consents/{id}/status")
+        self.ask("GET", "/v1/accounts", Consent_ID=id)
+        self.ask("DELETE", f"/v1/consents/{id}")
+        self.ask("GET", f"/v1/consents/{id}/status")
+        return id
+
+    def cancels(self) -> str:
+        """A payment is taken back before anybody has signed it, and another when it has been executed."""
+        own = "/v1/payments/giro-transfers"
+        first, second = (str(self.ask("POST", own, _payment("7.70"), PSU_ID="petra")["paymentId"]) for _ in range(2))
+        self.ask("DELETE", f"{own}/{first}")
+        self.ask("GET", f"{own}/{first}/status")
+        self.decide("payment", second, self.executed)
+        self.ask("DELETE", f"{own}/{second}")
+        self.ask("GET", f"{own}/{second}/status")
+        return first
+
+    def overdraws(self) -> str:
+        """A payment of more than the account has."""
+        own = "/v1/payments/giro-transfers"
+        id = str(self.ask("POST", own, _payment("999999.00"), PSU_ID="petra")["paymentId"])
+        self.ask("GET", f"{own}/{id}")
+        self.ask("GET", f"{own}/{id}/status")
         return id
 
     def errs(self) -> None:
@@ -140,6 +176,21 @@ class App:
         self.ask("GET", "/v1/accounts", Consent_ID=str(uuid4()))
         self.ask("GET", f"/v1/payments/sepa-credit-transfers/{uuid4()}/status")
         self.ask("GET", "/v1/branches")
+
+
+def _consent(until: str) -> dict[str, Any]:
+    access = {"balances": [{"iban": IBAN}], "transactions": [{"iban": IBAN}]}
+    return {"access": access, "recurringIndicator": False, "validUntil": until, "frequencyPerDay": 4}
+
+
+def _payment(amount: str) -> dict[str, Any]:
+    return {
+        "debtorAccount": {"iban": IBAN},
+        "creditorAccount": {"iban": CREDITOR},
+        "creditorName": "Bäckerei Ähre",
+        "instructedAmount": {"currency": "EUR", "amount": amount},
+        "purpose": "GDDS",
+    }
 
 
 def _as_of_a_bank(response: Response) -> Response:

@@ -14,10 +14,11 @@ from tempfile import TemporaryDirectory
 from textwrap import indent, wrap
 from typing import Any
 
+from xs2a_sandbox.authoring.learned_options import learn_options
+from xs2a_sandbox.authoring.null_members import null_members
 from xs2a_sandbox.authoring.rehearsal import Rehearsed, rehearse
 from xs2a_sandbox.bank import TestData, testdata
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA
-from xs2a_sandbox.bank.handlers.ids import UUID, form_of
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
@@ -97,7 +98,7 @@ class _Draft:
     base: str
     nearness: Nearness
     exchanges: Sequence[RecognisedExchange]
-    options: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
+    options: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = field(default_factory=dict)
     operations: dict[str, OperationChange] = field(default_factory=dict)
     errors: LearnedErrors = field(default_factory=LearnedErrors)
     data: TestData | None = None
@@ -144,15 +145,19 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
     told = courses(exchanges, {thing: one.arrows for thing, one in _MACHINES.items()}, _BEGINNINGS)
-    _learn_options(draft, interface, told)
+    learned = learn_options(exchanges, interface, told)
+    draft.options, draft.unknown = learned.options, list(learned.unknown)
     draft.data = _data(tape, draft)
     _learn_operations(draft, interface, told, schemas)
     _keep_usual(draft, tape, schemas, told)
     _make_by_effects(draft, interface, _rehearsed(draft, tape, schemas, told))
     _learn_errors(draft, interface, _rehearsed(draft, tape, schemas, told))
     draft.rehearsed = _rehearsed(draft, tape, schemas, told)
-    draft.rules = list(as_recorded(_unsaid(exchanges, draft.rehearsed), _consents(exchanges)))
+    draft.rules = list(null_members(zip(exchanges, draft.rehearsed, strict=True)))
     if draft.rules:
+        draft.rehearsed = _rehearsed(draft, tape, schemas, told)
+    if recorded := list(as_recorded(_unsaid(exchanges, draft.rehearsed), _consents(exchanges))):
+        draft.rules += recorded
         draft.rehearsed = _rehearsed(draft, tape, schemas, told)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
     draft.unknown += [*told.unknown, *_unlike(exchanges, draft.rehearsed)]
@@ -222,96 +227,6 @@ def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> 
 
 
 # Learning
-
-
-def _learn_options(draft: _Draft, interface: Interface, told: Courses) -> None:
-    starts = [one for one in interface.operations.values() if one.behaviour.handler == "authorisations.start"]
-    usual = {(one.behaviour.options or {}).get("sca") for one in starts}
-    approaches = [(approach, one.place) for one in draft.exchanges if (approach := _approach(one))]
-    if approaches:
-        (most, _), *others = Counter(approach for approach, _ in approaches).most_common()
-        at = [at for one, at in approaches if one == most]
-        if usual - {most, None}:
-            draft.options["authorisations.start"] = {"sca": most}, at
-        if most == "redirect" and any(_shows(one, "scaOAuth") for one in draft.exchanges):
-            draft.options["authorisations.start"] = {"sca": "oauth"}, at
-        draft.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
-    makers = [one for one in interface.operations.values() if one.behaviour.handler == "consents.create"]
-    if any((one.behaviour.options or {}).get("reuse") for one in makers):
-        # What is recorded is one bank's own: no consent stands ready for requests that name an account.
-        draft.options["consents.create"] = {"reuse": False}, []
-    deletes = [one for one in interface.operations.values() if one.behaviour.handler == "consents.delete"]
-    keeps = any((one.behaviour.options or {}).get("keeps") for one in deletes)
-    gone = _told_after_delete(draft.exchanges)
-    if gone and keeps != gone[0].succeeded:
-        draft.options["consents.delete"] = {"keeps": gone[0].succeeded}, [one.place for one in gone]
-    ends = {word: places for word, places in told.last("payment").items() if EXECUTED.get(word)}
-    if ends and not told.tells("payment", "ACSP"):
-        word = max(ends, key=lambda one: len(ends[one]))
-        draft.options["payments.initiate"] = {"executed": word}, ends[word]
-    _learn_ids(draft)
-
-
-_MAKERS = {
-    "consentId": ("consents.create", "ids"),
-    "paymentId": ("payments.initiate", "ids"),
-    "basketId": ("baskets.create", "ids"),
-    "authorisationId": ("authorisations.start", "authorisation_ids"),
-}
-"""The handler that gives out each id, and its option for their form."""
-
-
-def _learn_ids(draft: _Draft) -> None:
-    """The forms of the ids that the bank has given out."""
-    for name, (handler, option) in _MAKERS.items():
-        makers = {one.made[name]: one.place for one in draft.exchanges if name in one.made}
-        if not makers:
-            continue
-        form = form_of(makers)
-        if form is None:
-            draft.unknown.append(f"the form of {name}, such as {next(iter(makers))}: UUIDs are made")
-        elif form != UUID:
-            value, places = draft.options.get(handler, ({}, []))
-            draft.options[handler] = {**value, option: form}, [*places, *makers.values()]
-
-
-def _told_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
-    """The answers to questions for consents that had been deleted."""
-    deleted: set[str] = set()
-    told = []
-    for one in exchanges:
-        id = one.parameters.get("consentId", "")
-        if one.operation and one.operation.behaviour.handler == "consents.status" and id in deleted:
-            told.append(one)
-        if one.entry.method == "DELETE" and one.succeeded:
-            deleted.add(id)
-    return told
-
-
-def _shows(one: RecognisedExchange, link: str) -> bool:
-    return isinstance(one.answer, dict) and isinstance(one.answer.get("_links"), dict) and link in one.answer["_links"]
-
-
-_STEPS = {
-    "redirect": ("scaRedirect", "scaOAuth"),
-    "embedded": (
-        *("updatePsuAuthentication", "startAuthorisationWithPsuAuthentication", "selectAuthenticationMethod"),
-        *("startAuthorisationWithAuthenticationMethodSelection", "authoriseTransaction"),
-    ),
-    "decoupled": (),
-}
-
-
-def _approach(one: RecognisedExchange) -> str | None:
-    """The approach that an answer shows, where the request has no wish of its own."""
-    if not one.succeeded or one.entry.method != "POST" or one.entry.headers.get("TPP-Redirect-Preferred"):
-        return None
-    header = (one.entry.answer_headers.get("ASPSP-SCA-Approach") or "").lower()
-    if header in _STEPS:
-        return header
-    links = one.answer.get("_links") if isinstance(one.answer, dict) else None
-    names = links if isinstance(links, dict) else {}
-    return next((approach for approach, steps in _STEPS.items() if any(step in names for step in steps)), None)
 
 
 def _learn_operations(draft: _Draft, interface: Interface, told: Courses, schemas: Schemas) -> None:
@@ -401,6 +316,8 @@ def _unlike(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehears
 _FILLED = {
     "bic": "NOTKNOWNXXX",
     "referenceDate": "{{ today() }}",
+    "bookingDate": "{{ today() }}",
+    "valueDate": "{{ today() }}",
     "lastActionDate": "{{ today() }}",
     "validUntil": "{{ today(90) }}",
     "recurringIndicator": True,
@@ -513,7 +430,7 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
     text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape))
     bank = str(Origin.parse(tape.entries[0].bank)) if tape.entries[0].bank else "the bank"
     text += yaml_text({"cassette": 1, "title": f"{name}, as {bank} was recorded", "extends": draft.base})
-    sections = {
+    sections: dict[str, dict[str, tuple[Mapping[str, Any], str, Sequence[str]]]] = {
         "options": {id: (value, "", places) for id, (value, places) in draft.options.items()},
         "operations": dict(_operations(draft, interface)),
         "errors": {id: (value, "", places) for id, (value, places) in draft.errors.errors.items()},

@@ -82,7 +82,7 @@ def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
         return
     if mine.kind != "json":
         return
-    before, after = dict(_shape(mine.value, "")), dict(_shape(ours.value, ""))
+    before, after = dict(shape(mine.value)), dict(shape(ours.value))
     yield from (f"{place} is missing" for place in sorted(before.keys() - after.keys()))
     yield from (f"{place} is new" for place in sorted(after.keys() - before.keys()))
     for place in sorted(before.keys() & after.keys()):
@@ -90,10 +90,10 @@ def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
             yield f"{place} is {' or '.join(sorted(after[place]))} instead of {' or '.join(sorted(before[place]))}"
 
 
-def _shape(value: Any, place: str) -> Iterator[tuple[str, frozenset[str]]]:
+def shape(value: Any) -> Iterator[tuple[str, frozenset[str]]]:
     """The kinds of all values by their place, which the entries of a list share; of states and codes the words."""
     kinds: dict[str, set[str]] = {}
-    for where, one in _places(value, place):
+    for where, one in _places(value, ""):
         kinds.setdefault(where, set()).add(one)
     return iter([(where, frozenset(ones)) for where, ones in kinds.items()])
 

@@ -1,0 +1,144 @@
+"""The options of handlers that a recording shows: approach, attempts, ids, and what becomes of payments."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.bank.domain.lifecycle import EXECUTED
+from xs2a_sandbox.bank.handlers.approaches import HABITS
+from xs2a_sandbox.bank.handlers.ids import UUID, form_of
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.recording.learning.courses import Courses
+from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
+
+_MAKERS = {
+    "consentId": ("consents.create", "ids"),
+    "paymentId": ("payments.initiate", "ids"),
+    "basketId": ("baskets.create", "ids"),
+    "authorisationId": ("authorisations.start", "authorisation_ids"),
+}
+"""The handler that gives out each id, and its option for their form."""
+_STEPS = {
+    "redirect": ("scaRedirect", "scaOAuth"),
+    "embedded": (
+        *("updatePsuAuthentication", "startAuthorisationWithPsuAuthentication", "selectAuthenticationMethod"),
+        *("startAuthorisationWithAuthenticationMethodSelection", "authoriseTransaction"),
+    ),
+    "decoupled": (),
+}
+"""Links by the approach in which they lead on."""
+
+
+@dataclass(slots=True)
+class LearnedOptions:
+    """`options` by the handler's name, each with the places that show them; `unknown` is what could not be learned."""
+
+    options: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+    def add(self, handler: str, option: str, value: Any, places: Sequence[str]) -> None:
+        values, shown = self.options.get(handler, ({}, []))
+        self.options[handler] = {**values, option: value}, [*shown, *places]
+
+
+def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface, courses: Courses) -> LearnedOptions:
+    """The options that are otherwise than in the documented dialect."""
+    learned = LearnedOptions()
+    _learn_approach(learned, exchanges, interface)
+    _learn_attempts(learned, exchanges, interface)
+    if any(_usual(interface, "consents.create", "reuse")):
+        # What is recorded is one bank's own: no consent stands ready for requests that name an account.
+        learned.add("consents.create", "reuse", False, [])
+    gone = _told_after_delete(exchanges)
+    if gone and any(_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
+        learned.add("consents.delete", "keeps", gone[0].succeeded, [one.place for one in gone])
+    ends = {word: places for word, places in courses.last("payment").items() if EXECUTED.get(word)}
+    if ends and not courses.tells("payment", "ACSP"):
+        word = max(ends, key=lambda one: len(ends[one]))
+        learned.add("payments.initiate", "executed", word, ends[word])
+    _learn_ids(learned, exchanges)
+    return learned
+
+
+def _usual(interface: Interface, handler: str, option: str) -> set[Any]:
+    """What the documented dialect tells the operations with this handler."""
+    behaviours = (one.behaviour for one in interface.operations.values())
+    return {(one.options or {}).get(option) for one in behaviours if one.handler == handler}
+
+
+def _learn_approach(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
+    approaches = [(approach, one.place) for one in exchanges if (approach := _approach(one))]
+    if not approaches:
+        return
+    (most, _), *others = Counter(approach for approach, _ in approaches).most_common()
+    places = [place for one, place in approaches if one == most]
+    if most == "redirect" and any(_shows(one, "scaOAuth") for one in exchanges):
+        learned.add("authorisations.start", "sca", "oauth", places)
+    elif _usual(interface, "authorisations.start", "sca") - {most, None}:
+        learned.add("authorisations.start", "sca", most, places)
+    learned.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
+
+
+def _approach(one: RecognisedExchange) -> str | None:
+    """The approach that an answer shows, where the request has no wish of its own."""
+    if not one.succeeded or one.entry.method != "POST" or one.entry.headers.get("TPP-Redirect-Preferred"):
+        return None
+    header = (one.entry.answer_headers.get("ASPSP-SCA-Approach") or "").lower()
+    if header in _STEPS:
+        return header
+    links = one.answer.get("_links") if isinstance(one.answer, dict) else None
+    names = links if isinstance(links, dict) else {}
+    return next((approach for approach, steps in _STEPS.items() if any(step in names for step in steps)), None)
+
+
+def _shows(one: RecognisedExchange, link: str) -> bool:
+    return isinstance(one.answer, dict) and isinstance(one.answer.get("_links"), dict) and link in one.answer["_links"]
+
+
+def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
+    """How many wrong passwords and codes there may be: those before an authorisation was told to have failed."""
+    failed = list(_failed(exchanges))
+    if not failed:
+        return
+    (most, _), *_ = Counter(number for number, _ in failed).most_common()
+    usual = {one or HABITS["attempts"].default for one in _usual(interface, "authorisations.start", "attempts")}
+    if usual != {most}:
+        learned.add("authorisations.start", "attempts", most, [place for number, place in failed if number == most])
+
+
+def _failed(exchanges: Sequence[RecognisedExchange]) -> Iterator[tuple[int, str]]:
+    """How many wrong passwords and codes each authorisation had that has failed, and the place that tells it."""
+    wrong: Counter[str] = Counter()
+    for one in exchanges:
+        id = one.parameters.get("authorisationId", "")
+        if id and one.entry.method == "PUT":
+            wrong[id] = 0 if one.succeeded else wrong[id] + 1
+        if wrong[id] and isinstance(one.answer, dict) and one.answer.get("scaStatus") == "failed":
+            yield wrong.pop(id), one.place
+
+
+def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange]) -> None:
+    """The forms of the ids that the bank has given out."""
+    for name, (handler, option) in _MAKERS.items():
+        makers = {one.made[name]: one.place for one in exchanges if name in one.made}
+        if not makers:
+            continue
+        form = form_of(makers)
+        if form is None:
+            learned.unknown.append(f"the form of {name}, such as {next(iter(makers))}: UUIDs are made")
+        elif form != UUID:
+            learned.add(handler, option, form, list(makers.values()))
+
+
+def _told_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
+    """The answers to questions for consents that had been deleted."""
+    deleted: set[str] = set()
+    told = []
+    for one in exchanges:
+        id = one.parameters.get("consentId", "")
+        if one.operation and one.operation.behaviour.handler == "consents.status" and id in deleted:
+            told.append(one)
+        if one.entry.method == "DELETE" and one.succeeded:
+            deleted.add(id)
+    return told
