@@ -123,6 +123,51 @@ def test_the_body_of_a_request_that_asks_for_an_upgrade_arrives(door: DirectDoor
     assert (second["method"], second["target"], second["body"]) == ("GET", "/v1/next", "")
 
 
+def test_what_is_asked_again_is_answered_without_the_engine_and_in_its_turn() -> None:
+    async def answer(request: Request) -> Response:
+        await asyncio.sleep(0)
+        return Response(200, (("X-From", "the engine"),), request.target.encode())
+
+    def repeat(request: Request) -> Response | None:
+        if request.target.startswith("/kept"):
+            return Response(200, (("X-From", "what is kept"), ("X-100%", "%s")), request.target.encode())
+        return None
+
+    head = b"GET /%b HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    last = b"GET /kept/last HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with opened(lambda: direct_door(answer, repeat=repeat)) as (door, _):
+        answers = talk(door.port, b"".join(head % name for name in (b"kept/1", b"new", b"kept/2")) + last)
+    assert re.findall(rb"X-From: ([^\r]*)|\r\n\r\n(/[a-z0-9/]*)", answers) == [
+        (source, b"") if source else (b"", target)
+        for name in (b"/kept/1", b"/new", b"/kept/2", b"/kept/last")
+        for source, target in ((b"the engine" if name == b"/new" else b"what is kept", b""), (b"", name))
+    ]
+    assert answers.count(b"\r\nX-100%: %s\r\n") == 3
+    assert answers.count(b"\r\nConnection: close\r\n") == 1
+
+
+def test_what_is_kept_is_sent_no_faster_than_it_is_read() -> None:
+    large = Response(200, (), b"a" * 1_000_000)
+    times = []
+
+    def repeat(_: Request) -> Response:
+        times.append(monotonic())
+        return large
+
+    count = 40
+    with (
+        opened(lambda: direct_door(echo, repeat=repeat)) as (door, _),
+        socket.create_connection(("127.0.0.1", door.port), timeout=DEADLINE) as client,
+    ):
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * count)
+        wait_until(lambda: bool(times))
+        received = len(client.recv(1))
+        assert len(times) < count
+        while received < count * len(large.body):
+            received += len(client.recv(1 << 20))
+    assert len(times) == count
+
+
 def test_connect_belongs_to_the_proxy(door: DirectDoor) -> None:
     answer = talk(door.port, b"CONNECT bank.example:443 HTTP/1.1\r\nHost: bank.example:443\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")

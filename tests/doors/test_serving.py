@@ -34,6 +34,13 @@ class FakeEngine:
     def __init__(self, answer: Any = echo) -> None:
         self.answer = answer
 
+    async def answer_anew(self, request: Request) -> Response:
+        response: Response = await self.answer(request)
+        return response
+
+    def repeat(self, request: Request) -> None:
+        """No answer is kept."""
+
     def refused(self, _: Any, response: Response, *__: Any) -> Response:
         """Nobody is told."""
         return response

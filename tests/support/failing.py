@@ -32,7 +32,7 @@ async def _engine(self: engine.Engine, request: Request) -> Response:
 
 
 def _direct(client: Any, turn: HttpTurn) -> Any:
-    if ("X-Break", "door") in turn.pairs:
+    if ("X-Break", "door") in turn.headers.pairs:
         raise LookupError("the door is broken")
     return _request(client, turn)
 
@@ -44,7 +44,7 @@ def _proxy(self: mitmproxy_addon.SandboxAddon, flow: Any) -> Any:
 
 
 def _lane(turn: HttpTurn, *more: Any) -> Request:
-    if ("X-Break", "door") in turn.pairs:
+    if ("X-Break", "door") in turn.headers.pairs:
         raise LookupError("the door is broken")
     return _lane_request(turn, *more)
 
@@ -58,11 +58,11 @@ async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
     await _serve(*arguments, ready=warn, **options)
 
 
-_answer, _request, _lane_request = engine.Engine.answer, direct._Client.request, lane._request
+_answer, _request, _lane_request = engine.Engine.answer_anew, direct._Client.request, lane._request
 _from_mitmproxy, _serve = mitmproxy_addon.SandboxAddon._from_mitmproxy, serving.serve
 
 if __name__ == "__main__":
-    engine.Engine.answer = _engine  # type: ignore[method-assign]
+    engine.Engine.answer_anew = _engine  # type: ignore[method-assign]
     direct._Client.request = _direct  # type: ignore[method-assign]
     lane._request = _lane
     mitmproxy_addon.SandboxAddon._from_mitmproxy = _proxy  # type: ignore[method-assign]

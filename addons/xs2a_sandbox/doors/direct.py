@@ -6,7 +6,7 @@ import httptools
 
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.door import Answer, Tell
+from xs2a_sandbox.doors.door import Answer, Repeat, Tell, unkept
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
 from xs2a_sandbox.doors.wrong_protocol import DIRECT
 from xs2a_sandbox.http import Headers, Request, Response
@@ -16,10 +16,12 @@ from xs2a_sandbox.http.origin import asked_for
 class DirectDoor:
     """Listens from `start` to `drain`; `port` is the real one from then on."""
 
-    def __init__(self, answer: Answer, *, host: str, port: int, tell: Tell, connections: Connections) -> None:
+    def __init__(
+        self, answer: Answer, *, host: str, port: int, tell: Tell, connections: Connections, repeat: Repeat = unkept
+    ) -> None:
         self.host = host
         self.port = port
-        self._service = Service(answer, tell=tell, connections=connections)
+        self._service = Service(answer, tell=tell, connections=connections, repeat=repeat)
         self._servers: list[asyncio.Server] = []
 
     async def start(self) -> None:
@@ -42,12 +44,11 @@ class DirectDoor:
 class _Client(HttpConnection):
     endpoint = DIRECT
 
-    def place(self, url: bytes, pairs: list[tuple[str, str]]) -> Place:
+    def place(self, url: bytes, headers: Headers) -> Place:
         parsed = httptools.parse_url(url)
         target = (parsed.path or b"/") + (b"?" + parsed.query if parsed.query else b"")
-        return Place(target.decode("ascii"), *asked_for("", pairs), "http")
+        return Place(target.decode("ascii"), *asked_for("", headers), "http")
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
         target, host, port, scheme = turn.place
-        headers = Headers(turn.pairs)
-        return Request(turn.method, target, headers, turn.body, host, scheme, "direct", port=port), None
+        return Request(turn.method, target, turn.headers, turn.body, host, scheme, "direct", port=port), None

@@ -28,6 +28,9 @@ from xs2a_sandbox.journal import reason
 
 type Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
+type Repeat = Callable[[Request], Response | None]
+"""The engine's answer to a request that was asked before, where that is kept."""
+
 type Waiting = set[asyncio.Timeout]
 """The time limits of what the engine has not answered yet."""
 
@@ -39,7 +42,7 @@ It returns the answer as the bank says it.
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
-_SET_BY_DOORS = HOP_BY_HOP | {"content-length"}
+SET_BY_DOORS = HOP_BY_HOP | {"content-length"}
 
 LINGER = 1.0
 """Seconds without a byte after which a refused client is believed to have stopped sending."""
@@ -51,6 +54,10 @@ _NOW = 0.0
 """Long past by any loop's clock."""
 
 logger = logging.getLogger(__name__)
+
+
+def unkept(_: Request) -> None:
+    """Stands for an engine that keeps no answers."""
 
 
 def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str, str]) -> OwnRefusal:
@@ -205,7 +212,7 @@ def is_ending(error: BaseException) -> bool:
 
 def framed_headers(response: Response, method: str) -> list[tuple[str, str]]:
     """The headers to send, with the one right `Content-Length`."""
-    headers = [pair for pair in response.headers if pair[0].lower() not in _SET_BY_DOORS]
+    headers = [pair for pair in response.headers if pair[0].lower() not in SET_BY_DOORS]
     if response.fault == "truncate":
         # At least a byte more than there is.
         return [*headers, ("Content-Length", str(len(response.body) or 1))]

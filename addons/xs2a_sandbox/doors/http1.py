@@ -5,7 +5,6 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
 from time import time
@@ -15,13 +14,13 @@ import httptools
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Answer, Tell, Waiting
+from xs2a_sandbox.doors.door import Answer, Repeat, Tell, Waiting, unkept
 from xs2a_sandbox.doors.wrong_protocol import Endpoint, recognise
 from xs2a_sandbox.errors import SandboxError
-from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.journal import reason
 
-_CHUNKED = ("Transfer-Encoding", "chunked")
+_OWN_FIELDS = door.SET_BY_DOORS | {"date"}
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +31,11 @@ class Service:
     One that `gathers` sends no answer before it has all of it; the others pass on large ones as they come.
     """
 
-    def __init__(self, answer: Answer, *, tell: Tell, connections: Connections, gathers: bool = False) -> None:
+    def __init__(
+        self, answer: Answer, *, tell: Tell, connections: Connections, repeat: Repeat = unkept, gathers: bool = False
+    ) -> None:
         self.answer = answer
+        self.repeat = repeat
         self.tell = tell
         self.connections = connections
         self.waiting: Waiting = set()
@@ -67,13 +69,12 @@ class Place(NamedTuple):
     scheme: str
 
 
-@dataclass(frozen=True, slots=True)
-class HttpTurn:
+class HttpTurn(NamedTuple):
     """A request as it was read. After its answer the connection `goes_on` or is closed; HTTP/1.0 knows no chunks."""
 
     method: str
     place: Place
-    pairs: list[tuple[str, str]]
+    headers: Headers
     body: bytes
     goes_on: bool
     takes_chunks: bool
@@ -116,7 +117,7 @@ class HttpConnection(asyncio.Protocol):
         self._lingers = 0
         self._read_anew()
 
-    def place(self, url: bytes, pairs: list[tuple[str, str]]) -> Place:
+    def place(self, url: bytes, headers: Headers) -> Place:
         """The place that is meant by a request line and headers. Raises NotAnswered where none is."""
         raise NotImplementedError
 
@@ -124,7 +125,7 @@ class HttpConnection(asyncio.Protocol):
         """The request as the engine sees it, and the answer to one that it is not to see."""
         raise NotImplementedError
 
-    def connect(self, authority: str, pairs: list[tuple[str, str]], goes_on: bool, rest: bytes) -> None:
+    def connect(self, authority: str, headers: Headers, goes_on: bool, rest: bytes) -> None:
         """Takes a CONNECT, with what came behind it."""
         self.refuse(door.NO_PROXY)
 
@@ -210,15 +211,13 @@ class HttpConnection(asyncio.Protocol):
             raise NotAnswered(door.malformed(f"more than {most} others are before it on its connection"))
         if self._parser.should_upgrade():
             return
-        self._place = self.place(self._url, self._pairs)
-        for name, value in self._pairs:
-            match name.lower():
-                case "content-length" if int(value) > self._limits.swallowed:
-                    raise NotAnswered(door.body_too_large(self._limits))
-                case "transfer-encoding" if self._parser.get_http_version() != "1.1":
-                    raise NotAnswered(door.malformed("Transfer-Encoding belongs to HTTP/1.1"))
-                case "expect" if value.lower() == "100-continue":
-                    self._expects_100 = True
+        headers = self._headers = Headers(self._pairs)
+        self._place = self.place(self._url, headers)
+        if any(int(length) > self._limits.swallowed for length in headers.all("content-length")):
+            raise NotAnswered(door.body_too_large(self._limits))
+        if "transfer-encoding" in headers.first and self._parser.get_http_version() != "1.1":
+            raise NotAnswered(door.malformed("Transfer-Encoding belongs to HTTP/1.1"))
+        self._expects_100 = "100-continue" in map(str.lower, headers.all("expect"))
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
@@ -236,7 +235,7 @@ class HttpConnection(asyncio.Protocol):
         turn = HttpTurn(
             self._parser.get_method().decode("latin-1"),
             self._place,
-            self._pairs + self._wishes,
+            Headers([*self._pairs, *self._wishes]) if self._wishes else self._headers,
             bytes(self._body),
             goes_on=is_1_1 and self._parser.should_keep_alive(),
             takes_chunks=is_1_1,
@@ -269,9 +268,9 @@ class HttpConnection(asyncio.Protocol):
         """Reads a request that asks for an upgrade again, as one that does not: it is answered over HTTP/1.1."""
         method, version, url = self._parser.get_method(), self._parser.get_http_version(), self._url
         if method == b"CONNECT":
-            pairs, goes_on = self._pairs, version == "1.1" and self._parser.should_keep_alive()
+            headers, goes_on = Headers(self._pairs), version == "1.1" and self._parser.should_keep_alive()
             self._read_anew()
-            self.connect(url.decode("latin-1"), pairs, goes_on, rest)
+            self.connect(url.decode("latin-1"), headers, goes_on, rest)
             return
         wishes = [pair for pair in self._pairs if pair[0].lower() == "upgrade"]
         lines = [b"%s %s HTTP/%s" % (method, url, version.encode())]
@@ -296,14 +295,14 @@ class HttpConnection(asyncio.Protocol):
     def _take_turns(self) -> None:
         """Answers what is whole, until there is an answer that has to be waited for."""
         while self._turns and not self._task and not self.transport.is_closing():
-            # Most answers need no wait: a task that begins at once has ended here.
-            task = asyncio.Task(self._answer(self._turns.popleft()), loop=self._loop, eager_start=True)
-            if task.done():
-                self._settle(task)
+            turn = self._turns.popleft()
+            request, response = self._begin_answer(turn)
+            if response is not None and self._can_take.is_set():
+                # Who asks the same again is answered without a task, which would take as long as all of this.
+                with self._connection:
+                    self._send(response, turn)
             else:
-                self._task = task
-                self.service.tasks.add(task)
-                task.add_done_callback(self._answered)
+                self._answer_in_task(turn, request, response)
         if self._turns:
             self.transport.pause_reading()
         elif self._last is not None and not self._task and not self.transport.is_closing():
@@ -326,47 +325,68 @@ class HttpConnection(asyncio.Protocol):
             logger.error("an answer to %s could not be sent", door.client_at(peer), exc_info=error)
             self.transport.abort()
 
-    async def _answer(self, turn: HttpTurn) -> None:
-        service, seconds = self.service, self._limits.answer_time
+    def _begin_answer(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+        """The request, and its answer where there is no wait for that."""
+        service = self.service
+        try:
+            request, refusal = self.request(turn)
+            if refusal:
+                return request, service.tell(request, refusal, 0.0, None)
+            return request, service.repeat(request)
+        except Exception as error:
+            request = Request(turn.method, turn.place.target, door=self.endpoint.door)
+            return request, door.answer_failure(request, error, service.tell)
+
+    def _answer_in_task(self, turn: HttpTurn, request: Request, response: Response | None) -> None:
+        # Most answers need no wait: a task that begins at once has ended here.
+        task = asyncio.Task(self._answer(turn, request, response), loop=self._loop, eager_start=True)
+        if task.done():
+            self._settle(task)
+        else:
+            self._task = task
+            self.service.tasks.add(task)
+            task.add_done_callback(self._answered)
+
+    async def _answer(self, turn: HttpTurn, request: Request, response: Response | None) -> None:
+        service = self.service
         with self._connection:
             try:
-                request, response = self.request(turn)
                 if response is None:
+                    seconds = self._limits.answer_time
                     response = await door.ask(service.answer, request, seconds, service.tell, service.waiting)
                     if service.large:
                         response = await door.gather(request, response, service.large, self._limits, service.tell)
-                else:
-                    response = service.tell(request, response, 0.0, None)
-                fields = _fields(response, turn)
             except Exception as error:
-                request = Request(turn.method, turn.place.target, door=self.endpoint.door)
                 response = door.answer_failure(request, error, service.tell)
-                fields = _fields(response, turn)
-            goes_on = turn.goes_on and not service.draining
-            if not goes_on:
-                fields.append(("Connection", "close"))
-            head = door.head(response.status, fields)
-            if response.fault:
-                self._fail(response, head)
-            elif turn.method == "HEAD":
-                self.transport.write(head)
-                if response.rest is not None:
-                    await response.rest.aclose()
-            elif response.rest is not None:
-                await self._send_in_pieces(head, response.body, response.rest, chunked=_CHUNKED in fields)
+            if response.rest is None:
+                self._send(response, turn)
             else:
-                self.transport.write(head + response.body)
-            if not goes_on:
-                self.transport.close()
-            elif not self._can_take.is_set():
+                await self._send_in_pieces(response, response.rest, turn)
+            if not (self._can_take.is_set() or self.transport.is_closing()):
                 await self._can_take.wait()
 
-    async def _send_in_pieces(self, head: bytes, body: bytes, rest: AsyncGenerator[bytes], *, chunked: bool) -> None:
+    def _send(self, response: Response, turn: HttpTurn) -> None:
+        goes_on = turn.goes_on and not self.service.draining
+        head = _head(response, turn, goes_on=goes_on)
+        if response.fault:
+            self._fail(response, head)
+        else:
+            self.transport.write(head if turn.method == "HEAD" else head + response.body)
+        if not goes_on:
+            self.transport.close()
+
+    async def _send_in_pieces(self, response: Response, rest: AsyncGenerator[bytes], turn: HttpTurn) -> None:
         """Sends no faster than the client reads; an answer that breaks off is cut where it broke off."""
-        self.transport.write(head)
+        if response.fault or turn.method == "HEAD":
+            self._send(response, turn)
+            await rest.aclose()
+            return
+        goes_on = turn.goes_on and not self.service.draining
+        chunked = _is_chunked(response, turn)
+        self.transport.write(_head(response, turn, goes_on=goes_on))
         try:
             async with aclosing(rest):
-                self._send_piece(body, chunked)
+                self._send_piece(response.body, chunked)
                 async for piece in rest:
                     await self._can_take.wait()
                     if self.transport.is_closing():
@@ -378,6 +398,8 @@ class HttpConnection(asyncio.Protocol):
             return
         if chunked:
             self.transport.write(b"0\r\n\r\n")
+        if not goes_on:
+            self.transport.close()
 
     def _send_piece(self, piece: bytes, chunked: bool) -> None:
         if piece:
@@ -409,15 +431,38 @@ class HttpConnection(asyncio.Protocol):
             self.transport.close()
 
 
-def _fields(response: Response, turn: HttpTurn) -> list[tuple[str, str]]:
+def _head(response: Response, turn: HttpTurn, *, goes_on: bool) -> bytes:
+    if turn.method != "HEAD" and response.rest is None and not response.fault and goes_on:
+        form = _form(response.status, tuple([name for name, _ in response.headers]))
+        if form:
+            values = [value for _, value in response.headers]
+            return (form % (*values, len(response.body), _date(int(time())))).encode("latin-1")
     fields = door.framed_headers(response, turn.method)
-    names = {name.lower() for name, _ in fields}
     # A real bank has said its own.
-    if "date" not in names:
+    if "date" not in [name.lower() for name, _ in fields]:
         fields.append(("Date", _date(int(time()))))
-    if response.rest is not None and turn.takes_chunks and "content-length" not in names:
-        fields.append(_CHUNKED)
-    return fields
+    if _is_chunked(response, turn):
+        fields.append(("Transfer-Encoding", "chunked"))
+    if not goes_on:
+        fields.append(("Connection", "close"))
+    return door.head(response.status, fields)
+
+
+def _is_chunked(response: Response, turn: HttpTurn) -> bool:
+    has_length = "content-length" in [name.lower() for name, _ in response.headers]
+    return response.rest is not None and turn.takes_chunks and not has_length
+
+
+@lru_cache(512)
+def _form(status: int, names: tuple[str, ...]) -> str | None:
+    """The head of answers with fields of these names, to be filled in: few answers differ in more than the values.
+
+    None where a door sets one of the fields itself, or leaves it out.
+    """
+    if status in (204, 304) or not _OWN_FIELDS.isdisjoint(map(str.lower, names)):
+        return None
+    fields = [(name.replace("%", "%%"), "%s") for name in (*names, "Content-Length", "Date")]
+    return door.head(status, fields).decode("latin-1")
 
 
 @lru_cache(1)

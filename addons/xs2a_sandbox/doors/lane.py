@@ -20,6 +20,7 @@ from xs2a_sandbox.http.origin import PORTS, address, asked_for, split_authority
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 """The answer to a CONNECT, in mitmproxy's words."""
 
+_LOGIN = "proxy-authorization"
 _ABSOLUTE = re.compile(r"(https?)://([!-~]+?)(/.*)?", re.IGNORECASE | re.DOTALL)
 _NO_TARGET = door.malformed("its target is neither a path nor an absolute URL")
 _NO_HOST = door.malformed("it names no host")
@@ -100,9 +101,9 @@ class _Proxy(_Lane):
             return True
         return False
 
-    def place(self, url: bytes, pairs: list[tuple[str, str]]) -> Place:
+    def place(self, url: bytes, headers: Headers) -> Place:
         scheme, authority, target = _parts(url)
-        authority = authority or next((value for name, value in pairs if name.lower() == "host"), "")
+        authority = authority or headers.first.get("host", "")
         named = split_authority(authority)
         if named is None:
             raise NotAnswered(_NO_HOST)
@@ -111,11 +112,11 @@ class _Proxy(_Lane):
         return Place(target, host, PORTS[scheme] if port is None else port, scheme)
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
-        user, is_admitted = door.login(_login(turn.pairs) or "", self._lane.secret)
+        user, is_admitted = door.login(turn.headers.first.get(_LOGIN, ""), self._lane.secret)
         request = _request(turn, self.endpoint, user)
         return request, None if is_admitted else door.STRANGER
 
-    def connect(self, authority: str, pairs: list[tuple[str, str]], goes_on: bool, rest: bytes) -> None:
+    def connect(self, authority: str, headers: Headers, goes_on: bool, rest: bytes) -> None:
         host, port = split_authority(authority) or ("", None)
         if port is None:
             self.refuse(_NO_TUNNEL)
@@ -123,11 +124,11 @@ class _Proxy(_Lane):
         if self.is_busy:
             self.refuse(_BEHIND_OTHERS)
             return
-        login = _login(pairs)
+        login = headers.first.get(_LOGIN)
         user, is_admitted = door.login(login or "", self._lane.secret)
         if not is_admitted:
             place = Place(authority, host, port, "https")
-            self.answer_in_turn(HttpTurn("CONNECT", place, pairs, b"", goes_on, takes_chunks=True), rest)
+            self.answer_in_turn(HttpTurn("CONNECT", place, headers, b"", goes_on, takes_chunks=True), rest)
             return
         connect = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n"
         connect += "\r\n" if login is None else f"Proxy-Authorization: {login}\r\n\r\n"
@@ -167,9 +168,9 @@ class _Inside(_Lane):
             return True
         return False
 
-    def place(self, url: bytes, pairs: list[tuple[str, str]]) -> Place:
+    def place(self, url: bytes, headers: Headers) -> Place:
         _, authority, target = _parts(url)
-        return Place(target, *asked_for(authority, pairs), self._scheme)
+        return Place(target, *asked_for(authority, headers), self._scheme)
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
         if self._tunnel:
@@ -191,14 +192,10 @@ def _parts(url: bytes) -> tuple[str, str, str]:
     return match[1].lower(), match[2], match[3] or "/"
 
 
-def _login(pairs: list[tuple[str, str]]) -> str | None:
-    return next((value for name, value in pairs if name.lower() == "proxy-authorization"), None)
-
-
 def _request(turn: HttpTurn, endpoint: Endpoint, user: str | None = None, tunnel: str | None = None) -> Request:
     """The request without the proxy's password."""
     target, host, port, scheme = turn.place
-    headers = Headers(turn.pairs)
-    if "proxy-authorization" in headers.first:
-        headers = Headers(pair for pair in headers if pair[0].lower() != "proxy-authorization")
+    headers = turn.headers
+    if _LOGIN in headers.first:
+        headers = Headers(pair for pair in headers if pair[0].lower() != _LOGIN)
     return Request(turn.method, target, headers, turn.body, host, scheme, endpoint.door, user, port, tunnel)

@@ -192,15 +192,15 @@ class SandboxAddon(ConnectionGuard):
     def _from_mitmproxy(self, flow: http.HTTPFlow) -> tuple[Request, bool]:
         """The flow as the engine sees it, and whether its proxy user may come in."""
         data, client = flow.request.data, flow.client_conn
-        pairs = [
+        headers = Headers(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in data.headers.fields
             if name.lower() != b"proxy-authorization"
-        ]
+        )
         reverse, is_admitted = isinstance(client.proxy_mode, ReverseMode), True
         if reverse or client.id in self._tunnels:
             user = self._tunnels.get(client.id)
-            host, port = asked_for(data.authority.decode("latin-1"), pairs)
+            host, port = asked_for(data.authority.decode("latin-1"), headers)
             scheme = "https" if client.tls else "http"
             # In a tunnel mitmproxy says where the CONNECT leads, at the TLS door where nothing is.
             tunnel = None if reverse else address(data.host, data.port)
@@ -210,7 +210,7 @@ class SandboxAddon(ConnectionGuard):
         request = Request(
             method=data.method.decode("latin-1"),
             target=data.path.decode("latin-1"),
-            headers=Headers(pairs),
+            headers=headers,
             body=(data.content or b"")[: self._limits.body + 1],
             host=host,
             scheme=scheme,

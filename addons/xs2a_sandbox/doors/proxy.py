@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from xs2a_sandbox.documents.files import ensure_folder, read_file
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Answer, Tell
+from xs2a_sandbox.doors.door import Answer, Repeat, Tell, unkept
 from xs2a_sandbox.doors.http1 import Service
 from xs2a_sandbox.doors.lane import ESTABLISHED, Lane
 from xs2a_sandbox.doors.tls import Certificates
@@ -61,6 +61,7 @@ class ProxyDoors:
         proxy_auth: str | None,
         tell: Tell,
         connections: Connections,
+        repeat: Repeat = unkept,
         engine: str = "auto",
     ) -> None:
         self.host = host
@@ -74,7 +75,7 @@ class ProxyDoors:
             "connections": connections,
         }
         self._secret = None if proxy_auth is None else proxy_auth.encode()
-        self._service = Service(answer, tell=tell, connections=connections, gathers=True)
+        self._service = Service(answer, tell=tell, connections=connections, repeat=repeat, gathers=True)
         self._has_lane = engine == "auto"
         self._listening: list[asyncio.Server] = []
         self._passed_on: set[asyncio.Task[None]] = set()

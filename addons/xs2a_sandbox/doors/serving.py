@@ -67,7 +67,12 @@ async def serve(
     engine.admin_token = ensure_token(settings.confdir)
     connections = Connections(engine.limits, worker.counted if worker else lambda count: None)
     direct = DirectDoor(
-        engine.answer, host=settings.host, port=settings.port, tell=engine.refused, connections=connections
+        engine.answer_anew,
+        host=settings.host,
+        port=settings.port,
+        tell=engine.refused,
+        connections=connections,
+        repeat=engine.repeat,
     )
     proxy = ProxyDoors(
         engine.answer,
@@ -78,6 +83,7 @@ async def serve(
         proxy_auth=settings.proxy_auth,
         tell=engine.refused,
         connections=connections,
+        repeat=engine.repeat,
         engine=settings.proxy_engine,
     )
     started: list[DirectDoor | ProxyDoors] = []

@@ -196,12 +196,21 @@ class Engine:
         if isinstance(self.store, DistantStore):
             await self.store.close()
 
+    def repeat(self, request: Request) -> Response | None:
+        """The answer to a request that was asked before, where it is kept; it needs no wait. Never raises."""
+        started = time.perf_counter()
+        question = self._kept.question(request)
+        kept = None if question is None else self._kept.find(question)
+        return self._repeat(kept, request, started) if kept else None
+
     async def answer(self, request: Request) -> Response:
         """Never raises, unless it is cancelled."""
+        return self.repeat(request) or await self.answer_anew(request)
+
+    async def answer_anew(self, request: Request) -> Response:
+        """The answer where none is kept. Never raises, unless it is cancelled."""
         started, failure = time.perf_counter(), None
         question = self._kept.question(request)
-        if question is not None and (kept := self._kept.find(question)):
-            return self._repeat(kept, request, started)
         outcome = Outcome(self.banks.default)
         outcome.personal = self._may_be_personal
         outcome.is_watched = question is not None and self._kept.is_asked_again(question)

@@ -1,12 +1,12 @@
 """Scheme, host and port, as one thing to compare: where a request is meant to go, and where a web page comes from."""
 
 import re
-from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
-from xs2a_sandbox.http.messages import Request
+from xs2a_sandbox.http.messages import Headers, Request
 
 PORTS = {"http": 80, "https": 443}
 """By scheme, the port that no port means."""
@@ -93,9 +93,13 @@ def hostname(authority: str) -> str:
     return authority.partition(":")[0].lower()
 
 
-def asked_for(authority: str, headers: Iterable[tuple[str, str]]) -> tuple[str, int | None]:
+def asked_for(authority: str, headers: Headers) -> tuple[str, int | None]:
     """Host and port that a request names: in its authority, else in its `Host` header. Without port None."""
-    authority = authority or next((value for name, value in headers if name.lower() == "host"), "")
+    return _host_and_port(authority or headers.first.get("host", ""))
+
+
+@lru_cache(64)
+def _host_and_port(authority: str) -> tuple[str, int | None]:
     return hostname(authority), (split_authority(authority) or ("", None))[1]
 
 
