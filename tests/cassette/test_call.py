@@ -1,5 +1,6 @@
 """One request, taken apart."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -35,6 +36,22 @@ def test_json(text: bytes, value: Any) -> None:
 
     assert found == value
     assert repr(found) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        (b'{"a": "b:c", "d": {"e:f": 1}}', []),
+        (b'{"a": ":", "a": 1}', ["a"]),
+        (b'[{"a": 1}, {"a": 1}]', []),
+        (b'[[{"a": 1, "a": 1}]]', ["a"]),
+        (b'{"a": "\\u003a", "a" : {}}', ["a"]),
+    ],
+)
+def test_colons_in_texts_are_no_members(text: bytes, twice: list[str]) -> None:
+    warnings: list[str] = []
+    assert parse_json(text, warnings) == json.loads(text)
+    assert [warning.split("'")[1] for warning in warnings] == twice
 
 
 def test_a_member_that_is_sent_twice_is_warned_of() -> None:

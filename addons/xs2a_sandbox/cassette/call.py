@@ -10,6 +10,8 @@ from secrets import token_bytes
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+import msgspec
+
 from xs2a_sandbox.cassette.evaluation.expressions import Scope
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.matchers import RequestPart
@@ -234,6 +236,32 @@ class Call:
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:
     """JSON with decimals as `Decimal`. Raises BankError `format-error` that says what is wrong where."""
+    try:
+        value = _decode(body)
+        is_plain = _count_members(value) == body.count(b":")
+    except (ValueError, RecursionError):
+        is_plain = False
+    if not is_plain:
+        value = _read_with_care(body, warnings)
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise _too_deep()
+    return value
+
+
+def _count_members(value: Any) -> int:
+    """The number of members of all objects: with as many colons in the text, none of them is there twice."""
+    count, values = 0, [value]
+    for value in values:
+        if type(value) is dict:
+            count += len(value)
+            values += value.values()
+        elif type(value) is list:
+            values += value
+    return count
+
+
+def _read_with_care(body: bytes, warnings: list[str]) -> Any:
+    """The JSON that needs a warning, or an error that says what is wrong where: it takes ten times as long."""
     if not body.strip():
         raise BankError("format-error", expected="a JSON body is required")
 
@@ -261,8 +289,6 @@ def parse_json(body: bytes, warnings: list[str]) -> Any:
         raise BankError("format-error", expected=str(error)) from None
     if b"\\ud" in body.lower() and not _is_text(value):
         raise BankError("format-error", expected="the body must not hold halves of surrogate pairs")
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise _too_deep()
     return value
 
 
@@ -270,6 +296,9 @@ def _finite(text: str) -> Decimal:
     if math.isinf(float(text)):
         raise ValueError(f"the number {text[:40]} is too large")
     return Decimal(text)
+
+
+_decode = msgspec.json.Decoder(float_hook=_finite).decode
 
 
 def _not_finite(text: str) -> Any:

@@ -489,6 +489,8 @@ def _compile(
         _check(expression, roots, source, functions)
         if chain := _chain(expression):
             return _follow(*chain)
+        if isinstance(expression, nodes.CondExpr) and expression.expr2 is None and (test := _chain(expression.test)):
+            return _only_if(_follow(*test), _compile(expression.expr1, roots, source, functions))
         if (days := _days(expression)) is not None:
             return lambda scope: _day(scope, days)
         assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
@@ -594,6 +596,11 @@ def _day(scope: Scope, days: int) -> Any:
         return scope["today"](days)
     except (ArithmeticError, LookupError):  # no calendar has it, or nothing tells the day
         return None
+
+
+def _only_if(test: Render, value: Render) -> Render:
+    """`value if name.member`, which is null otherwise: what is left out needs no template."""
+    return lambda scope: value(scope) if test(scope) else None
 
 
 def _follow(root: str, keys: tuple[Any, ...]) -> Render:
