@@ -62,11 +62,11 @@ class Wire:
 class Conversation(HttpConnection):
     endpoint = DIRECT
 
-    def place(self, url: bytes, pairs: list[tuple[str, str]]) -> Place:
+    def place(self, url: bytes, headers: Headers) -> Place:
         return Place(httptools.parse_url(url).path.decode(), "bank", None, "http")
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
-        return Request(turn.method, turn.place.target, Headers(turn.pairs), turn.body), None
+        return Request(turn.method, turn.place.target, turn.headers, turn.body), None
 
 
 async def turned(is_so: Callable[[], bool]) -> None:
