@@ -214,3 +214,14 @@ def test_one_that_somebody_wrote_wrongly(admin: Admin) -> None:
     id, _ = received(admin, scaStatus="half")
 
     refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "status-invalid")
+
+
+@pytest.mark.parametrize("approach", ["redirect", "decoupled"])
+def test_a_fault_ends_it_otherwise_than_the_customer_wants(admin: Admin, approach: str) -> None:
+    id, _ = received(admin, approach)
+    admin.ask("POST", "faults", {"sca": "decline", "next": 1})
+
+    value = admin.ask("POST", f"sca/{id}", {"decide": "approve"}).json()
+
+    assert (value["scaStatus"], value["resourceStatus"], value["ending"]) == ("failed", "rejected", "decline")
+    assert [(one["seen"], one["hits"]) for one in admin.get("faults")["faults"]] == [(1, 1)]

@@ -235,6 +235,8 @@ def test_a_wish_never_reaches_a_bank_nor_a_recording(
         assert len(bank.seen) == calls
         assert not any(b"prefer" in head.lower() for seen in bank.seen for head in [bytes(seen)])
     assert tuple(answer.status for answer in answers) == statuses
+    told = (f"{PREFER} means nothing in mode {mode}: what goes to a bank is left as it is",) if calls else ()
+    assert all(entry.warnings[-1:] == told for entry in engine.journal.entries())
     for file in raw_files(tmp_path / "tapes") if (tmp_path / "tapes").exists() else ():
         assert "prefer" not in file.read_text().lower()
 
@@ -256,3 +258,85 @@ def test_nobody_without_the_token_adds_faults(engine: Engine) -> None:
     client = Client(engine)
     assert client.request("POST", "/_sandbox/faults", json={"status": 503}).status == 401
     assert client.get(STATUS).status == 200
+
+
+def test_some_go_well_first(admin: Admin) -> None:
+    admin.ask("POST", "faults", {"operation": "consent-status", "status": 503, "skip": 2, "next": 1})
+
+    assert [admin.client.get(STATUS).status for _ in range(4)] == [200, 200, 503, 200]
+
+
+@pytest.mark.parametrize("wish", ["status=503, after=true", "error=busy, after=true"])
+def test_the_bank_may_do_it_and_answer_an_error(admin: Admin, wish: str) -> None:
+    answer = admin.client.request("DELETE", f"/v1/consents/{CONSENT}", headers={PREFER: wish})
+
+    assert answer.status == 503
+    assert admin.status() != "valid"
+
+
+@pytest.mark.parametrize(("wish", "told"), [("retry_after=2", "2"), ("retry_after=none", None)])
+def test_it_says_how_long_to_wait_or_not(admin: Admin, wish: str, told: str | None) -> None:
+    answer = prefer(admin, f"error=access-exceeded, {wish}")
+
+    assert (answer.status, answer.headers.get("retry-after")) == (429, told)
+
+
+def test_the_content_of_an_answer_is_spoiled(admin: Admin) -> None:
+    listed = admin.client.get("/v1/accounts", consent=CONSENT, headers={PREFER: "fault=empty-lists"})
+
+    assert listed.json()["accounts"] == []
+
+
+def test_what_cannot_be_spoiled_is_left_and_warned_of(admin: Admin, engine: Engine) -> None:
+    assert prefer(admin, "fault=empty-lists").status == 200
+    assert "empty-lists changes nothing of this answer" in engine.journal.entries()[-1].warnings
+
+
+@pytest.mark.parametrize(("after", "statuses"), [(False, ["expired", "expired"]), (True, ["valid", "expired"])])
+def test_a_consent_expires_before_a_request_or_after_it(admin: Admin, after: bool, statuses: list[str]) -> None:
+    admin.ask("POST", "faults", {"operation": "consent-status", "expires": "consent", "after": after, "next": 1})
+
+    assert [admin.status() for _ in statuses] == statuses
+
+
+def test_a_consent_stays_expired_where_that_refuses_the_request(admin: Admin) -> None:
+    first = admin.client.get("/v1/accounts", consent=CONSENT, headers={PREFER: "expires=consent"})
+
+    assert (first.status, first.error["code"]) == (401, "CONSENT_EXPIRED")
+    assert admin.client.get("/v1/accounts", consent=CONSENT).status == 401
+
+
+def test_where_nothing_can_expire_is_warned_of(admin: Admin, engine: Engine) -> None:
+    assert prefer(admin, "expires=token").status == 200
+    (warning,) = engine.journal.entries()[-1].warnings
+    assert warning == f"the header {PREFER} changes nothing: the request names no token that is still good"
+
+
+def test_a_rule_of_another_operation_is_refused_when_it_is_told(tmp_path: Path) -> None:
+    rules = """
+cassette: 1
+rules:
+  - {id: other, match: {operation: account-list, headers: {x-rare: "yes"}}, respond: {status: 204}}
+  - {id: elsewhere, match: {path: /v1/else}, respond: {status: 204}}
+"""
+    (tmp_path / "rules.yaml").write_text(rules)
+    admin = Admin(Client(governed(layers=[[tmp_path]])))
+
+    answer = admin.ask("POST", "faults", {"operation": "consent-status", "rule": "other"})
+    assert "the rule other is for account-list, not for consent-status" in answer.json()["message"]
+
+    admin.ask("POST", "faults", {"rule": "elsewhere"})
+    assert "the fault fault-1: the rule elsewhere is for another path" in admin.client.get(STATUS).error["text"]
+
+
+def test_what_is_gone_from_the_bank_is_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(
+        "cassette: 1\nrules:\n  - {id: gone, match: {operation: consent-status}, respond: {status: 204}}\n"
+    )
+    engine = governed(layers=[[tmp_path]])
+    admin = Admin(Client(engine))
+    admin.ask("POST", "faults", {"rule": "gone", "next": 1})
+    engine.use(governed().banks, engine.testdata, engine.files.loaded)
+
+    assert admin.client.get(STATUS).status == 200
+    assert [one["hits"] for one in admin.get("faults")["faults"]] == [0]

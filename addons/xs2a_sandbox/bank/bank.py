@@ -51,7 +51,8 @@ class Outcome:
 
     With `simulated` the sandbox answers it whatever the mode; `in_browser` the payment user sees the answer; `beside`
     is told it in mode compare; rules that are `amending` it change it. `personal`: real people's data may be in it.
-    `reason` is why it failed, where the answer itself does not say it to programs. Of one that `is_watched` the call
+    `reason` is why it failed, where the answer itself does not say it to programs; `ignored` says what of it means
+    nothing in its mode. Of one that `is_watched` the call
     notes what its answer is made of.
     """
 
@@ -62,6 +63,7 @@ class Outcome:
         "call",
         "delay",
         "error",
+        "ignored",
         "in_browser",
         "is_watched",
         "journaled",
@@ -83,6 +85,7 @@ class Outcome:
         self.rule: str | None = None
         self.amending: tuple[tuple[Rule, Parameters], ...] = ()
         self.error: str | None = None
+        self.ignored: str | None = None
         self.reason: str | None = None
         self.delay = 0.0
         self.warnings: Sequence[str] = ()
@@ -225,6 +228,8 @@ class Bank:
         scope, warn = call.scope(), call.warnings.append
         for rule, parameters in reversed(outcome.amending):
             if amendment := rule.behaviour.amend:
+                if amendment.instead:
+                    response = self._write(amendment.instead, {}, {**scope, "path": parameters}, call, outcome)
                 response = amendment.apply(response, {**scope, "path": parameters}, warn)
                 if amendment.delay:
                     outcome.delay = amendment.delay.seconds()
@@ -294,6 +299,10 @@ class Bank:
                 _act(effect, call, scope)
             else:
                 effect.apply(call.state, scope)
+        return self._write(answer, names, scope, call, outcome)
+
+    def _write(self, answer: Answer, names: Mapping[str, str], scope: Scope, call: Call, outcome: Outcome) -> Response:
+        """The answer as it is sent, which may be an error of the table."""
         try:
             return write(answer, self.interface.every_answer.headers, scope, names, self.schemas)
         except BankError as error:

@@ -8,7 +8,16 @@ from typing import Any
 
 from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointerException
 
-from xs2a_sandbox.cassette.answers import JSON, NO_BODY, Delay, Report, compile_fields, status_of, with_content_type
+from xs2a_sandbox.cassette.answers import (
+    JSON,
+    NO_BODY,
+    Answer,
+    Delay,
+    Report,
+    compile_fields,
+    status_of,
+    with_content_type,
+)
 from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, Render, Scope, compile_value, render
 from xs2a_sandbox.cassette.evaluation.values import merged, to_text
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer, pointer_text
@@ -32,7 +41,10 @@ class PatchStep:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """`merge` is a JSON Merge Patch (RFC 7396). Of `headers` those that come out null are taken out."""
+    """`merge` is a JSON Merge Patch (RFC 7396). Of `headers` those that come out null are taken out.
+
+    What it changes is the answer `instead`, where there is one.
+    """
 
     status: int | Render | None = None
     headers: tuple[tuple[str, Any], ...] = ()
@@ -40,6 +52,7 @@ class Amendment:
     patch: tuple[PatchStep, ...] = ()
     delay: Delay | None = None
     fault: str | None = None
+    instead: Answer | None = None
 
     def apply(self, response: Response, scope: Scope, warn: Callable[[str], None]) -> Response:
         """The amended answer; `warn` is told of what could not be changed. Raises InvalidResponse, ExpressionError."""

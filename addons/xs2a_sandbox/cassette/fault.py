@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -10,11 +10,13 @@ from typing import Any, Literal, TypedDict
 import msgspec
 
 from xs2a_sandbox.cassette import reader
+from xs2a_sandbox.cassette.amend import Amendment
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.dialect.layers import Interface
 from xs2a_sandbox.cassette.index import Lookup, candidates
 from xs2a_sandbox.cassette.model import Rule
+from xs2a_sandbox.cassette.spoil import SPOILS
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import BankError, Problem
@@ -22,22 +24,38 @@ from xs2a_sandbox.errors import BankError, Problem
 PREFER = "X-Sandbox-Prefer"
 """The header by which a request says itself what is to go wrong with it."""
 
-_NEEDS_THE_ANSWER = "truncate"
+_NEEDS_THE_ANSWER = frozenset({"truncate", *SPOILS})
 _LONGEST = 500
+NO_RETRY_AFTER = "none"
+_MOST_SECONDS = 86_400
 
 
 class FaultWish(TypedDict, total=False):
     """All that can go wrong with one request.
 
-    An answer of this `status`, with the `error` of the dialect's table, or of the `rule` with this id; a `delay`, and a
-    `fault` of the connection. With `after` the bank does what it is asked, and its answer comes to grief.
+    An answer of this `status`, with the `error` of the dialect's table, or of the `rule` with this id; its
+    `retry_after` in seconds, or `none`; a `delay`, and a `fault` of the connection or of the content. What the request
+    relies on `expires`. With `after` the bank does what it is asked, and then its answer comes to grief.
     """
 
     status: int
     error: str
     rule: str
+    retry_after: int | Literal["none"]
     delay: str
-    fault: Literal["reset", "drop", "truncate", "malformed"]
+    fault: Literal[
+        "reset",
+        "drop",
+        "truncate",
+        "malformed",
+        "extra-members",
+        "empty-lists",
+        "no-next-page",
+        "half-json",
+        "wrong-shape",
+        "html",
+    ]
+    expires: Literal["consent", "token"]
     after: bool
 
 
@@ -45,19 +63,28 @@ MEMBERS = tuple(FaultWish.__annotations__)
 _VALUES = {"id": "{{ (path | dictsort | map('last') | first) or headers['consent-id'] }}"}
 """The resource that the texts of errors name: the one in the path, else the consent."""
 _ANSWERS = ("status", "error", "rule")
+_EXPIRES = ("consent", "token")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """`answering` is the rule that answers in place of whoever would, `amending` the one that changes the answer.
 
-    `rule` is the id of a rule of the bank that is to answer, whatever it matches.
+    `rule` is the id of a rule of the bank that is to answer, whatever it matches. What the request relies on `expires`,
+    before it is looked at or `after`.
     """
 
     id: str
     answering: Rule | None = None
     amending: Rule | None = None
     rule: str | None = None
+    expires: Literal["consent", "token"] | None = None
+    after: bool = False
+
+    @property
+    def told(self) -> str:
+        """The fault as a message names it."""
+        return f"the header {PREFER}" if self.id == PREFER else f"the fault {self.id}"
 
 
 @lru_cache(512)
@@ -70,7 +97,7 @@ def prefer(text: str) -> Fault:
             raise ValueError(f"it must be like status=503 or error=NAME, delay=2s; it knows {', '.join(MEMBERS)}")
         if name in wish:
             raise ValueError(f"{name} is there twice")
-        number = name == "status" and value.isascii() and value.isdigit() and len(value) < 5
+        number = name in ("status", "retry_after") and value.isascii() and value.isdigit() and len(value) < 7
         switch = name == "after" and value in ("true", "false")
         wish[name] = int(value) if number else value == "true" if switch else value
     return compiled(PREFER, wish)
@@ -90,23 +117,52 @@ def compiled(id: str, wish: Mapping[str, Any]) -> Fault:
     if len(named) > 1:
         raise ValueError(f"{named[0]} and {named[1]} exclude each other: there is one answer")
     fault = wish.get("fault")
-    if not named and fault is None and "delay" not in wish:
+    expires = wish.get("expires")
+    if expires is not None and expires not in _EXPIRES:
+        raise ValueError(f"expires must be one of {', '.join(_EXPIRES)}")
+    if not named and fault is None and not wish.keys() & {"delay", "expires", "retry_after"}:
         raise ValueError(f"it says nothing that could go wrong: name one of {', '.join(MEMBERS[:-1])}")
-    if after and (named or fault is None):
-        raise ValueError("after goes with a fault alone: the bank does what it is asked, and its answer is lost")
+    if after and not ({"status", "error", "fault", "expires"} & wish.keys()):
+        raise ValueError("after goes with a status, an error, a fault or expires: the bank does what it is asked first")
     connection = {name: wish[name] for name in ("delay", "fault") if name in wish}
+    if "retry_after" in wish:
+        connection["headers"] = {"Retry-After": _retry_after(wish["retry_after"])}
+    expiry = Fault(id, expires=wish.get("expires"), after=after)
     if "rule" in wish:
-        return Fault(id, amending=_rule(id, "amend", connection) if connection else None, rule=wish["rule"])
-    if named or (fault is not None and not after and fault != _NEEDS_THE_ANSWER):
-        answer = {name: wish[name] for name in ("status", "error") if name in wish}
-        if "error" in wish:
-            answer["values"] = _VALUES
-        return Fault(id, answering=_rule(id, "respond", {**answer, **connection}))
-    return Fault(id, amending=_rule(id, "amend", connection))
+        return replace(expiry, amending=_rule(id, "amend", connection) if connection else None, rule=wish["rule"])
+    answer = {name: wish[name] for name in ("status", "error") if name in wish}
+    if "error" in wish:
+        answer["values"] = _VALUES
+    if after and named:
+        return replace(expiry, amending=_instead(_rule(id, "amend", connection), _rule(id, "respond", answer)))
+    if named:
+        amending = _rule(id, "amend", connection) if connection else None
+        return replace(expiry, answering=_rule(id, "respond", answer), amending=amending)
+    if fault is not None and not after and fault not in _NEEDS_THE_ANSWER:
+        return replace(expiry, answering=_rule(id, "respond", connection))
+    return replace(expiry, amending=_rule(id, "amend", connection)) if connection else expiry
+
+
+def _retry_after(value: Any) -> str | None:
+    """The header's value; None takes it out. Raises ValueError."""
+    if value == NO_RETRY_AFTER:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SECONDS:
+        raise ValueError(f"retry_after must be whole seconds from 0 to {_MOST_SECONDS}, or {NO_RETRY_AFTER}")
+    return str(value)
+
+
+def _instead(amending: Rule, answering: Rule) -> Rule:
+    """The rule by which the one's answer stands in place of that of whoever has answered."""
+    behaviour = amending.behaviour
+    amend = replace(behaviour.amend or Amendment(), instead=answering.behaviour.respond[0])
+    return replace(amending, behaviour=replace(behaviour, amend=amend))
 
 
 def _rule(id: str, kind: str, spec: Mapping[str, Any]) -> Rule:
     """Read as a cassette is, so that the same is possible and the same mistakes are told."""
+    if kind == "amend" and not spec:
+        spec = {"headers": {}}
     rule = {"id": id, "match": {"path": "/{path*}"}, "require": "none", kind: dict(spec)}
     text = msgspec.json.encode({"cassette": 1, "rules": [rule]}).decode()
     problems: list[Problem] = []
@@ -146,6 +202,8 @@ def is_there(fault: Fault, interface: Interface) -> bool:
 
 def _names(fault: Fault) -> dict[str, str]:
     error = fault.answering.behaviour.respond[0].error if fault.answering else None
+    if fault.amending and (amend := fault.amending.behaviour.amend) and amend.instead:
+        error = amend.instead.error
     return {name: value for name, value in (("error", error), ("rule", fault.rule)) if value is not None}
 
 
@@ -154,11 +212,11 @@ def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, loo
     amendments = [(one.amending, decision.parameters) for one in faults if one.amending]
     answering = next((one for one in faults if one.answering or one.rule), None)
     if answering:
-        decision = _instead(answering, decision, interface, lookup, call)
+        decision = _decided(answering, decision, interface, lookup, call)
     return decision._replace(amendments=(*amendments, *decision.amendments))
 
 
-def _instead(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
+def _decided(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
     rule, parameters = fault.answering, decision.parameters
     if rule is None:
         rule = next(one for one in interface.rules if one.id == fault.rule)
@@ -166,7 +224,7 @@ def _instead(fault: Fault, decision: Decision, interface: Interface, lookup: Loo
         operation = lookup.operation.id if lookup.operation else None
         if rule.behaviour.bank or (rule.id not in there and (rule.operation is None or rule.operation != operation)):
             why = "leaves it to the real bank" if rule.behaviour.bank else f"is for {rule.operation or 'another path'}"
-            raise BankError("format-error", expected=f"the header {PREFER}: the rule {rule.id} {why}")
+            raise BankError("format-error", expected=f"{fault.told}: the rule {rule.id} {why}")
         parameters = there.get(rule.id, lookup.parameters)
         if rule.behaviour.amend:
             return decision._replace(amendments=((rule, parameters), *decision.amendments))

@@ -1,15 +1,16 @@
 """The faults of a session as the control interface takes, lists and forgets them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from operator import eq
 from typing import Any
 
 from xs2a_sandbox.bank import Banks
-from xs2a_sandbox.cassette import Call, fault
+from xs2a_sandbox.cassette import Call, Interface, fault
 from xs2a_sandbox.cassette.fault import MEMBERS
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Refused, body_invalid
+from xs2a_sandbox.state.faults import SCA_ENDINGS
 from xs2a_sandbox.state.session import keep_faults, session_faults
 
 MOST = 100
@@ -29,18 +30,23 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
     interfaces = [bank.interface for bank in banks.all]
     wish = {name: body[name] for name in MEMBERS if name in body}
     number = 1 + max((int(one["id"].rpartition("-")[2]) for one in there), default=0)
-    try:
-        fault.compiled(f"fault-{number}", wish)
-        fault.check_names(wish, interfaces)
-    except ValueError as error:
-        raise body_invalid(str(error)) from None
+    if "sca" in body:
+        _check_ending(body)
+    else:
+        try:
+            fault.compiled(f"fault-{number}", wish)
+            fault.check_names(wish, interfaces)
+        except ValueError as error:
+            raise body_invalid(str(error)) from None
     operations = [operation for one in interfaces for operation in one.operations]
     _check_text("operation", body, operations, fnmatchcase)
     _check_text("method", body, ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"], eq)
-    for name in ("next", "every"):
+    if "rule" in body and "operation" in body:
+        _check_rule_is_for(body["rule"], body["operation"], interfaces)
+    for name, least in (("next", 1), ("every", 1), ("skip", 0)):
         count = body.get(name, 1)
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _LONGEST_COUNT:
-            raise body_invalid(f"{name} must be a whole number from 1 to {_LONGEST_COUNT}")
+        if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= _LONGEST_COUNT:
+            raise body_invalid(f"{name} must be a whole number from {least} to {_LONGEST_COUNT}")
     one = {"id": f"fault-{number}", **body, "seen": 0, "hits": 0}
     keep_faults(call.state, [*there, one])
     return one
@@ -60,6 +66,21 @@ def forgotten(call: Call) -> dict[str, Any]:
     if there:
         keep_faults(call.state, [])
     return {"forgotten": len(there)}
+
+
+def _check_ending(body: Mapping[str, Any]) -> None:
+    """Raises Refused for an ending of SCA that there cannot be."""
+    if body["sca"] not in SCA_ENDINGS:
+        raise body_invalid(f"sca must be one of {', '.join(SCA_ENDINGS)}")
+    if others := sorted(body.keys() & {*MEMBERS, "operation", "method"}):
+        raise body_invalid(f"sca and {others[0]} exclude each other: it is about decisions of customers, not requests")
+
+
+def _check_rule_is_for(id: str, pattern: str, interfaces: Sequence[Interface]) -> None:
+    """Raises Refused for a rule of the bank that is for none of the operations."""
+    owners = [rule.operation for one in interfaces for rule in one.rules if rule.id == id]
+    if all(owner is not None and not fnmatchcase(owner, pattern) for owner in owners):
+        raise body_invalid(f"the rule {id} is for {owners[0]}, not for {pattern}")
 
 
 def _check_text(name: str, body: Mapping[str, Any], known: list[str], fits: Callable[[str, str], bool]) -> None:

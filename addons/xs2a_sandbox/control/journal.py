@@ -21,7 +21,7 @@ QUERY: Mapping[str, type] = {
     PLAIN: bool,
 }
 """The filters of the list, by name, with their types."""
-_AS_SHOWN = "number session method target status source rule milliseconds fault cut reason".split()
+_AS_SHOWN = "number session method target status source rule milliseconds fault cut reason operation".split()
 """Members of an exchange that are shown as they are."""
 
 
@@ -103,6 +103,7 @@ def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
         "warnings": list(shown.warnings),
         "reason": shown.reason,
         "nearest": candidates(entry),
+        "operation": shown.operation,
     }
 
 

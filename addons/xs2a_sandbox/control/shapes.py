@@ -168,13 +168,16 @@ class ExplanationShape(TypedDict):
 class FaultOrder(FaultWish, total=False):
     """Something that goes wrong with requests for an `operation`, by a `method`, or with all.
 
-    With `every` it is each so many-th of them, with `next` so many times and then no more.
+    With `skip` so many of them go well first, with `every` it is each so many-th after that, with `next` so many times
+    and then no more. With `sca` it is no request: an authorisation that a customer approves ends that way.
     """
 
     operation: str
     method: str
     next: int
     every: int
+    skip: int
+    sca: Literal["decline", "timeout", "error"]
 
 
 class FaultShape(FaultOrder):
@@ -202,6 +205,7 @@ class ExchangeSummary(TypedDict):
     warnings: list[str]
     reason: str | None
     nearest: list[str]
+    operation: str | None
 
 
 class MessageShape(TypedDict):

@@ -20,6 +20,8 @@ from xs2a_sandbox.cassette import Call, Interface
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.dialect.layers import ENGINE_ERRORS
 from xs2a_sandbox.cassette.dialect.request_ids import NAME
+from xs2a_sandbox.cassette.fault import PREFER
+from xs2a_sandbox.cassette.spoil import SPOILS, spoiled
 from xs2a_sandbox.clock import REAL, Clock, WatchedClock
 from xs2a_sandbox.compare.states import Move, ToldState
 from xs2a_sandbox.config.checks import Checks
@@ -219,6 +221,10 @@ class Engine:
         except Exception as error:
             failure, response = error, self._failed(request, outcome, error)
         reason = reason_of(request, response, outcome, self.display)
+        if response.fault in SPOILS:
+            response = self._spoil(response, outcome)
+        if outcome.ignored:
+            outcome.warnings = (*outcome.warnings, outcome.ignored)
         if objections := outcome.objections:
             outcome.warnings = (*outcome.warnings, *(f"strict would refuse this: {text}" for text in objections))
         if request.method == "HEAD":
@@ -238,6 +244,12 @@ class Engine:
             more = {"request": request, "personal": outcome.personal}
             log.error(text, request.method, outline(request.target), exc_info=failure, extra=more)
         return response
+
+    def _spoil(self, response: Response, outcome: Outcome) -> Response:
+        if changed := spoiled(response):
+            return changed
+        outcome.warnings = (*outcome.warnings, f"{response.fault} changes nothing of this answer")
+        return Response(response.status, response.headers, response.body, None, response.rest)
 
     def _repeat(self, kept: KeptAnswer, request: Request, started: float) -> Response:
         response = kept.answer(request.headers.first.get(NAME))
@@ -474,6 +486,8 @@ class Engine:
         outcome.personal = outcome.simulated or mode in ("record", "compare") or bank.replays_personal
         if not lookup.is_known and self.banks.is_for_nobody(request, bank):
             raise self.banks.stranger(request)
+        if mode in ("record", "compare") and self._prefer and request.headers.get(PREFER) is not None:
+            outcome.ignored = f"{PREFER} means nothing in mode {mode}: what goes to a bank is left as it is"
         path = Target(lookup.segments, query)
         return BankRequest(request, len(segments), path, bank, lookup, mode, outcome.session, self.public_url)
 

@@ -7,11 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 from xs2a_sandbox.bank import Outcome
+from xs2a_sandbox.bank.expiry import expire
 from xs2a_sandbox.cassette import Call, fault
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.fault import MEMBERS, PREFER, Fault
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state.faults import counted
 from xs2a_sandbox.state.session import keep_faults, session_faults
 
 
@@ -22,7 +24,7 @@ class DueFaults:
     says nothing; with `is_distant` what a try that fails has counted is lost with it.
     """
 
-    __slots__ = ("_faults", "_has_begun", "_is_distant", "_is_heeded", "_outcome", "_prefers", "_to_bank")
+    __slots__ = ("_faults", "_has_begun", "_idle", "_is_distant", "_is_heeded", "_outcome", "_prefers", "_to_bank")
 
     def __init__(self, to_bank: BankRequest, outcome: Outcome, *, prefers: bool, is_distant: bool) -> None:
         self._to_bank = to_bank
@@ -31,6 +33,7 @@ class DueFaults:
         self._prefers = prefers and self._is_heeded
         self._is_distant = is_distant
         self._faults: tuple[Fault, ...] = ()
+        self._idle: list[str] = []
         self._has_begun = False
 
     def take(self, call: Call) -> None:
@@ -38,51 +41,64 @@ class DueFaults:
         if not self._is_heeded or (self._has_begun and not self._is_distant):
             return
         self._faults = ()
-        if not (listed := session_faults(call.state)):
-            return
-        self._outcome.is_watched = False  # its answer is not kept: each request counts
-        counted = [_counted(one) if self._is_for(one) else one for one in listed]
-        due = [one for one, before in zip(counted, listed, strict=True) if one["hits"] > before["hits"]]
-        self._faults = tuple(map(_compiled, due))
-        if counted != listed:
-            keep_faults(call.state, counted)
+        if there := session_faults(call.state):
+            self._outcome.is_watched = False  # its answer is not kept: each request counts
+            after = [counted(one) if self._is_for(one) else one for one in there]
+            due = [one for one, before in zip(after, there, strict=True) if one["hits"] > before["hits"]]
+            self._faults = tuple(map(_compiled, due))
+            if after != there:
+                keep_faults(call.state, after)
+        self._expire(call, after=False)
+
+    def finish(self, call: Call) -> None:
+        """Lets happen what happens after the bank has answered."""
+        self._expire(call, after=True)
+
+    def _expire(self, call: Call, *, after: bool) -> None:
+        for one in (*self._wished(call), *self._faults):
+            if one.expires and one.after is after and not expire(call, one.expires, self._to_bank.lookup.parameters):
+                self._idle.append(f"{one.told} changes nothing: the request names no {one.expires} that is still good")
+
+    def _wished(self, call: Call) -> tuple[Fault, ...]:
+        """What the header wishes for, unless that cannot be: `decide` says so."""
+        try:
+            return (fault.prefer(call.headers[PREFER.lower()]),) if self._prefers else ()
+        except (KeyError, ValueError):
+            return ()
 
     def look(self, call: Call) -> None:
         """Finds what would be due, for whoever only wants to know."""
         self._faults = tuple(
             _compiled(one)
             for one in session_faults(call.state)
-            if self._is_heeded and self._is_for(one) and _counted(one)["hits"] > one["hits"]
+            if self._is_heeded and self._is_for(one) and counted(one)["hits"] > one["hits"]
         )
 
     def decide(self, call: Call) -> Decision:
         """The decision of the bank, with what goes wrong. Raises BankError."""
         self._has_begun = True
         bank, lookup = self._to_bank.bank, self._to_bank.lookup
+        call.warnings.extend(self._idle)
         decision = bank.decide(call, lookup)
         header = call.headers.get(PREFER.lower()) if self._prefers else None
         if header is None and not self._faults:
             return decision
         self._outcome.is_watched = False
         wished = () if header is None else (fault.wished(header, bank.interface),)
-        faults = tuple(one for one in (*wished, *self._faults) if fault.is_there(one, bank.interface))
+        faults = (*wished, *self._faults)
         decision = fault.apply(faults, decision, bank.interface, lookup, call)
         if faults and decision.is_left_to_bank:
             call.warnings.append(f"{faults[0].id} changes nothing: the real bank answers this")
         return decision
 
     def _is_for(self, listed: Mapping[str, Any]) -> bool:
+        """Says whether it is for such a request, and for one of this bank: another may not have its error or rule."""
+        if "sca" in listed or not fault.is_there(_compiled(listed), self._to_bank.bank.interface):
+            return False
         operation = self._to_bank.lookup.operation
         pattern, method = listed.get("operation"), listed.get("method")
         is_meant = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
         return is_meant and method in (None, self._to_bank.request.method)
-
-
-def _counted(listed: Mapping[str, Any]) -> dict[str, Any]:
-    """The fault after one more request that it is for."""
-    seen, every = listed["seen"] + 1, listed.get("every", 1)
-    is_due = seen % every == 0 and listed["hits"] < listed.get("next", listed["hits"] + 1)
-    return {**listed, "seen": seen, "hits": listed["hits"] + is_due}
 
 
 def _compiled(listed: Mapping[str, Any]) -> Fault:

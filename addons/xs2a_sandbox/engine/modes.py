@@ -59,7 +59,9 @@ async def simulate(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> 
     bank, faults = to_bank.bank, engine.faults_of(to_bank, outcome)
 
     def work(call: Call) -> Response:
-        return bank.perform(faults.decide(call), call, outcome)
+        response = bank.perform(faults.decide(call), call, outcome)
+        faults.finish(call)
+        return response
 
     return await engine.commit(to_bank.request, to_bank.target, outcome, work, faults.take)
 
@@ -69,7 +71,9 @@ async def spy(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Respo
     bank, faults = to_bank.bank, engine.faults_of(to_bank, outcome)
 
     def work(call: Call) -> Response | None:
-        return bank.perform_unless_real(faults.decide(call), call, outcome)
+        response = bank.perform_unless_real(faults.decide(call), call, outcome)
+        faults.finish(call)
+        return response
 
     answer = await engine.commit(to_bank.request, to_bank.target, outcome, work, faults.take)
     return answer or await _ask(engine, to_bank, outcome)

@@ -31,7 +31,8 @@ class Journaled(Exchange):
     """One exchange with the app.
 
     `source` and `rule` are those of the answer's X-Sandbox-… headers. `personal`: real people's data may be in it.
-    `reason` is why it failed, as it may be shown. `is_shown`: it holds no more of a bank's than may be shown.
+    `reason` is why it failed, as it may be shown; `operation` the one that was asked for, where it is known. `is_shown`:
+    it holds no more of a bank's than may be shown.
     """
 
     number: int
@@ -43,6 +44,7 @@ class Journaled(Exchange):
     personal: bool = True
     reason: str | None = None
     is_shown: bool = False
+    operation: str | None = None
 
     @property
     def origin(self) -> str:
@@ -260,6 +262,7 @@ def entry_of(kept: KeptExchange) -> Journaled:
         personal=exchange.personal,
         reason=exchange.reason,
         is_shown=kept.is_shown,
+        operation=exchange.operation,
     )
 
 

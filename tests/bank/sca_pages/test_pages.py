@@ -23,9 +23,11 @@ from tests.support.visitor import (
     authorisations,
     change,
     freeze,
+    transaction,
 )
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.messages import Door
+from xs2a_sandbox.state.session import keep_faults
 
 
 @pytest.fixture
@@ -391,3 +393,16 @@ def test_busy_is_a_page_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("xs2a_sandbox.bank.sca_pages.pages.serve", refuse)
     assert visit.open().status == 503
+
+
+@pytest.mark.parametrize(("ending", "status"), [("decline", 303), ("timeout", 303), ("error", 200)])
+def test_a_fault_ends_it_otherwise_than_the_customer_wants(client: Client, ending: str, status: int) -> None:
+    visit = a_consent(client)
+    state = transaction(client)
+    keep_faults(state, [{"id": "fault-1", "sca": ending, "seen": 0, "hits": 0}])
+    assert state.commit()
+
+    answer = visit.open(decide="approve")
+
+    assert answer.status == status
+    assert visit.sca_status == ["failed"]

@@ -12,6 +12,7 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
+from xs2a_sandbox.state.faults import next_sca_ending
 
 AUTHORISATIONS = "authorisations"
 MOVING = "_moving"
@@ -126,6 +127,8 @@ def succeed(call: Call, id: str, authorisation: Document) -> Document:
     family = FAMILIES[authorisation["family"]]
     if active_basket(call, call.state.get(family.collection, authorisation["resource"]) or {}):
         raise BankError("resource-blocked", id=authorisation["resource"])
+    if ending := next_sca_ending(call.state):
+        return fail(call, id, {**authorisation, "ending": ending})
     confirmed = authorisation["scaStatus"] == "unconfirmed"
     if authorisation.get("code") and authorisation["approach"] == "redirect" and not confirmed:
         return moved(call, id, authorisation, "succeed, to be confirmed")
@@ -136,6 +139,8 @@ def succeed(call: Call, id: str, authorisation: Document) -> Document:
 
 def exempt(call: Call, id: str, authorisation: Document) -> Document:
     """Nothing but the password is asked of this PSU."""
+    if ending := next_sca_ending(call.state):
+        return fail(call, id, {**authorisation, "ending": ending})
     authorisation = moved(call, id, authorisation, "authenticate, no method")
     family = FAMILIES[authorisation["family"]]
     _sign(call, family, authorisation["resource"], authorisation.get("psuId"))

@@ -199,7 +199,9 @@ def _approve(visit: Visit) -> Shown:
     spared = authorisation["scaStatus"] == "started" and not methods_of(visit.call, authorisation)
     exempted = spared and habit(visit.call, authorisation, "without_method") == "exempted"
     end = exempt if exempted and not authorisation["code"] else succeed
-    end(visit.call, visit.id, authorisation)
+    ended = end(visit.call, visit.id, authorisation)
+    if ended["scaStatus"] == "failed":
+        return _leave(visit) if ended["ending"] != "error" else _final(visit, "failed")
     visit.note(ending="approve")
     return _leave(visit)
 

@@ -1,0 +1,24 @@
+"""What a request relies on expires before its time: its consent, or its access token."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from xs2a_sandbox.bank.domain.signing import FAMILIES, move
+from xs2a_sandbox.bank.handlers.token import TOKENS
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.documents.formats import as_kept
+
+_EVENT = "validUntil passes"
+
+
+def expire(call: Call, what: Literal["consent", "token"], path: Mapping[str, str]) -> bool:
+    """Says whether the request names one that is still good; it is not any more."""
+    if what == "token":
+        secret = call.headers.get("authorization", "").partition(" ")[2].strip()
+        kept = call.state.get(TOKENS, secret) if secret else None
+        if kept is None or kept["expires"] <= (now := call.clock.now().isoformat()):
+            return False
+        call.state.put(TOKENS, secret, {**kept, "expires": now})
+        return True
+    id = path.get("consentId") or call.headers.get("consent-id")
+    return id is not None and move(call, FAMILIES["consent"], as_kept(id), _EVENT)

@@ -1,0 +1,26 @@
+"""The faults that a session was told of, and the count of what they were for."""
+
+from typing import Any
+
+from xs2a_sandbox.state.session import keep_faults, session_faults
+from xs2a_sandbox.state.store import Transaction
+
+SCA_ENDINGS = ("decline", "timeout", "error")
+"""The ways in which an authorisation ends that the payment user would have approved."""
+
+
+def counted(listed: dict[str, Any]) -> dict[str, Any]:
+    """The fault after one more of what it is for."""
+    seen, skip, every = listed["seen"] + 1, listed.get("skip", 0), listed.get("every", 1)
+    is_due = seen > skip and (seen - skip) % every == 0 and listed["hits"] < listed.get("next", listed["hits"] + 1)
+    return {**listed, "seen": seen, "hits": listed["hits"] + is_due}
+
+
+def next_sca_ending(transaction: Transaction) -> str | None:
+    """The ending of an authorisation that would succeed now, where a fault wants another; it counts this one."""
+    there = session_faults(transaction)
+    after = [counted(one) if "sca" in one else one for one in there]
+    if after != there:
+        keep_faults(transaction, after)
+    due = (one["sca"] for one, before in zip(after, there, strict=True) if one["hits"] > before["hits"])
+    return next(due, None)

@@ -1,0 +1,86 @@
+"""Answers whose content is not what the interface says."""
+
+import json
+
+import pytest
+
+from xs2a_sandbox.cassette.spoil import spoiled
+from xs2a_sandbox.http import Response
+
+_JSON = (("Content-Type", "application/json"), ("X-Request-ID", "1"))
+LIST = {
+    "accounts": [{"iban": "AT1", "_links": {"balances": {"href": "/b"}}}],
+    "_links": {"next": {"href": "/2"}, "self": {"href": "/1"}},
+}
+
+
+def answer(fault: str, body: object = LIST) -> Response:
+    return Response(200, _JSON, json.dumps(body).encode(), fault)
+
+
+def content(fault: str) -> object:
+    changed = spoiled(answer(fault))
+    assert changed
+    assert changed.fault is None
+    return json.loads(changed.body)
+
+
+def test_every_object_has_a_member_more_and_containers_of_links_a_link() -> None:
+    more = {"number": 1, "texts": ["one"]}
+    link = {"href": "/v1/unknown"}
+
+    assert content("extra-members") == {
+        "accounts": [
+            {
+                "iban": "AT1",
+                "_links": {"balances": {"href": "/b"}, "unknownToTheInterface": link},
+                "unknownToTheInterface": more,
+            }
+        ],
+        "_links": {"next": {"href": "/2"}, "self": {"href": "/1"}, "unknownToTheInterface": link},
+        "unknownToTheInterface": more,
+    }
+
+
+def test_lists_are_empty() -> None:
+    assert content("empty-lists") == {**LIST, "accounts": []}
+
+
+def test_the_next_page_is_missing() -> None:
+    assert content("no-next-page") == {**LIST, "_links": {"self": {"href": "/1"}}}
+
+
+def test_the_shape_is_another() -> None:
+    assert content("wrong-shape") == [LIST]
+
+
+def test_half_of_the_json_is_there() -> None:
+    whole = answer("half-json")
+    changed = spoiled(whole)
+
+    assert changed
+    assert whole.body.startswith(changed.body)
+    with pytest.raises(ValueError, match="line 1"):
+        json.loads(changed.body)
+
+
+def test_a_page_is_said_to_be_one() -> None:
+    changed = spoiled(answer("html"))
+
+    assert changed
+    assert changed.headers == (("Content-Type", "text/html"), ("X-Request-ID", "1"))
+    assert b"<title>" in changed.body
+
+
+@pytest.mark.parametrize(
+    ("fault", "body"), [("empty-lists", {"a": []}), ("no-next-page", {"next": 1}), ("empty-lists", {"a": 1})]
+)
+def test_what_is_not_there_cannot_change(fault: str, body: object) -> None:
+    assert spoiled(answer(fault, body)) is None
+
+
+def test_other_content_and_other_faults_stay() -> None:
+    assert spoiled(Response(204, (), b"", "half-json")) is None
+    assert spoiled(Response(200, (("Content-Type", "text/plain"),), b"[1]", "empty-lists")) is None
+    assert spoiled(Response(200, _JSON, b"not json", "empty-lists")) is None
+    assert spoiled(answer("reset")) is None
