@@ -166,7 +166,15 @@ def behaviour(then: str, now: str, chains_then: Sequence[Chain], chains_now: Seq
             )
         for states in before.keys() & after.keys():
             differences += _answers(thing, before[states], after[states])
-    ordered = sorted(differences, key=lambda one: (THINGS.index(one.thing), one.kind != "chain", one.place, one.then))
+    ordered = sorted(
+        differences,
+        key=lambda difference: (
+            THINGS.index(difference.thing),
+            difference.kind != "chain",
+            difference.place,
+            difference.then,
+        ),
+    )
     return BehaviourComparison(then, now, tuple(chains_then), tuple(chains_now), tuple(ordered), tuple(alone))
 
 
@@ -175,7 +183,7 @@ def _answers(thing: Thing, before: Chain, after: Chain) -> Iterable[BehaviourDif
         for operation in then.answers.keys() & now.answers.keys():
             if then.answers[operation] != now.answers[operation]:
                 place = f"{operation} while {then.state} in {_place(before.states)}"
-                statuses = [", ".join(map(str, sorted(one.answers[operation]))) for one in (then, now)]
+                statuses = [", ".join(map(str, sorted(side.answers[operation]))) for side in (then, now)]
                 yield BehaviourDifference("answer", "high", thing, place, *statuses)
 
 

@@ -148,9 +148,9 @@ class Comparison:
             else:
                 made = compared.get(visits[position]) if position in visits else None
                 remark = await self._await_payment_user(made)
-                compared[position] = one = await self.step(step)
+                compared[position] = outcome = await self.step(step)
                 if remark:
-                    compared[position] = replace(one, remark="; ".join(filter(None, (one.remark, remark))))
+                    compared[position] = replace(outcome, remark="; ".join(filter(None, (outcome.remark, remark))))
             progress(position + 1, len(steps))
         return Result(tuple(compared.values()), tuple(skipped), self.ignoring.unused, self.ignoring.lapsed)
 
@@ -310,7 +310,7 @@ class Comparison:
         differences = drift.marked(differences, operation, bank, sandbox)
         if self.against == "recording":
             # What breaks the schema now as it did then has not moved.
-            differences = [one for one in differences if one.kind != "drift"]
+            differences = [difference for difference in differences if difference.kind != "drift"]
         schema = drift.schema(operation, bank, sandbox) if differences else None
         noise = Noise(bank.response, [read.response for read in reads if read is not bank], named)
         unusable = len(again) - len(usable)
@@ -341,24 +341,26 @@ class Comparison:
         """The differences but for those of redaction: where a pseudonym of what the bank says is said, and where a
         recording lacks the header that redaction leaves out.
         """
-        if self.redact is None or not any(one.header or one.kind in _OF_TEXTS for one in differences):
+        if self.redact is None or not any(
+            difference.header or difference.kind in _OF_TEXTS for difference in differences
+        ):
             return differences
         redacted = self.redact(bank.exchange)
         shown = body.read(redacted.answer_body).value
 
-        def is_replaced(one: Difference) -> bool:
-            if one.header:
-                lacks = self.is_redacted and self.against == "recording" and one.kind != "header-extra"
-                return lacks and redacted.answer_headers.get(one.header) is None
-            there = at_pointer(shown, [*map(str, one.bank_place)])
-            here = at_pointer(sandbox.content.value, [*map(str, one.place)])
-            if one.kind not in _OF_TEXTS or not there or not here:
+        def is_replaced(difference: Difference) -> bool:
+            if difference.header:
+                lacks = self.is_redacted and self.against == "recording" and difference.kind != "header-extra"
+                return lacks and redacted.answer_headers.get(difference.header) is None
+            there = at_pointer(shown, [*map(str, difference.bank_place)])
+            here = at_pointer(sandbox.content.value, [*map(str, difference.place)])
+            if difference.kind not in _OF_TEXTS or not there or not here:
                 return False
-            name = str(one.bank_place[-1]) if one.bank_place else ""
+            name = str(difference.bank_place[-1]) if difference.bank_place else ""
             texts = isinstance(there[0], str) and isinstance(here[0], str)
             return there == here or (texts and self._between.same(name, there[0], here[0], learn=False))
 
-        return [one for one in differences if not is_replaced(one)]
+        return [difference for difference in differences if not is_replaced(difference)]
 
 
 _OF_TEXTS = frozenset({"value", "format"})

@@ -463,5 +463,5 @@ def _size(value: Any, sizes: dict[int, int], depth: int = 0) -> int:
         return 1
     if (size := sizes.get(id(value))) is None:
         inner = value.values() if type(value) is dict else value
-        sizes[id(value)] = size = max(1, sum(_size(one, sizes, depth + 1) for one in inner if one is not None))
+        sizes[id(value)] = size = max(1, sum(_size(member, sizes, depth + 1) for member in inner if member is not None))
     return size

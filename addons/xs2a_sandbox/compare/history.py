@@ -62,7 +62,7 @@ class WatchRun:
             )
             for group in report.groups
         )
-        compared = frozenset(one.operation for one in report.exchanges if one.verdict in COMPARED)
+        compared = frozenset(exchange.operation for exchange in report.exchanges if exchange.verdict in COMPARED)
         # The worst comes first, and stands for those of lower severity at the same place.
         by_place: dict[DriftPlace, RecordedDrift] = {}
         for drift in drifts:
@@ -84,13 +84,15 @@ class WatchRun:
             "bank": self.bank,
             "against": self.against,
             "compared": sorted(self.compared),
-            "drifts": [{**one.at._asdict(), **{name: getattr(one, name) for name in _TOLD}} for one in self.ordered],
+            "drifts": [
+                {**drift.at._asdict(), **{name: getattr(drift, name) for name in _TOLD}} for drift in self.ordered
+            ],
         }
         return json.dumps(value, ensure_ascii=False) + "\n"
 
     @property
     def ordered(self) -> list[RecordedDrift]:
-        return sorted(self.drifts.values(), key=lambda one: (SEVERITIES.index(one.severity), one.at))
+        return sorted(self.drifts.values(), key=lambda drift: (SEVERITIES.index(drift.severity), drift.at))
 
 
 _TOLD = ("severity", "extent", "request", "bank", "other")
@@ -110,18 +112,18 @@ class Changes:
 
     def fails(self, fail_on: Severity | None) -> bool:
         """True if a new drift is at least as severe."""
-        return fail_on is not None and any(is_at_least(one.severity, fail_on) for one in self.new)
+        return fail_on is not None and any(is_at_least(drift.severity, fail_on) for drift in self.new)
 
 
 def changes(before: Sequence[WatchRun], run: WatchRun) -> Changes:
     drifts: dict[DriftPlace, RecordedDrift] = {}
-    for one in (*before[-LOOKED_AT:], run):
-        drifts |= one.drifts
+    for past in (*before[-LOOKED_AT:], run):
+        drifts |= past.drifts
     new, gone, standing, unknown = [], [], [], []
     flaps: list[tuple[RecordedDrift, str]] = []
-    ever = {place for one in before for place in one.drifts}
+    ever = {place for past in before for place in past.drifts}
     for place, drift in drifts.items():
-        was = [state for one in before[-LOOKED_AT:] if (state := one.has(place)) is not None]
+        was = [state for past in before[-LOOKED_AT:] if (state := past.has(place)) is not None]
         now = run.has(place)
         if now is None:
             unknown += [drift] if was and was[-1] else []
@@ -140,11 +142,11 @@ def changes(before: Sequence[WatchRun], run: WatchRun) -> Changes:
 
 
 def _ordered(drifts: Iterable[RecordedDrift]) -> tuple[RecordedDrift, ...]:
-    return tuple(sorted(drifts, key=lambda one: (SEVERITIES.index(one.severity), one.at)))
+    return tuple(sorted(drifts, key=lambda drift: (SEVERITIES.index(drift.severity), drift.at)))
 
 
 def _flaps(flaps: Iterable[tuple[RecordedDrift, str]]) -> tuple[tuple[RecordedDrift, str], ...]:
-    return tuple(sorted(flaps, key=lambda one: (SEVERITIES.index(one[0].severity), one[0].at)))
+    return tuple(sorted(flaps, key=lambda flap: (SEVERITIES.index(flap[0].severity), flap[0].at)))
 
 
 def read(folder: Path) -> list[WatchRun]:
@@ -180,23 +182,23 @@ def _run(value: dict[str, Any]) -> WatchRun:
         raise _OtherVersion(f"version {value['version']} of a history is not {VERSION}, which this program writes")
     drifts = [
         RecordedDrift(
-            DriftPlace(*(str(one[name]) for name in DriftPlace._fields)),
-            _severity(one),
-            *(str(one[name]) for name in _TOLD[1:]),
+            DriftPlace(*(str(drift[name]) for name in DriftPlace._fields)),
+            _severity(drift),
+            *(str(drift[name]) for name in _TOLD[1:]),
         )
-        for one in value["drifts"]
+        for drift in value["drifts"]
     ]
     return WatchRun(
         datetime.fromisoformat(value["time"]),
         str(value["bank"]),
         str(value["against"]),
         frozenset(map(str, value["compared"])),
-        {one.at: one for one in drifts},
+        {drift.at: drift for drift in drifts},
     )
 
 
 def _severity(value: dict[str, Any]) -> Severity:
-    return next(one for one in SEVERITIES if one == value["severity"])
+    return next(severity for severity in SEVERITIES if severity == value["severity"])
 
 
 def prepare(folder: Path) -> None:

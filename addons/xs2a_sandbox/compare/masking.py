@@ -88,32 +88,32 @@ def read(files: Sequence[Path]) -> list[IgnoreRule]:
     problems: list[Problem] = []
     for file in files:
         try:
-            one = yaml_reader.read(file)
+            document = yaml_reader.read(file)
         except Unreadable as error:
             problems += error.problems
             continue
-        if mistakes := yaml_reader.complaints(one, bundled_schema("ignore")) or _broad(one):
+        if mistakes := yaml_reader.complaints(document, bundled_schema("ignore")) or _broad(document):
             problems += mistakes
             continue
-        rules += [_rule(one, number, spec) for number, spec in enumerate(one.value.get("rules") or ())]
+        rules += [_rule(document, number, spec) for number, spec in enumerate(document.value.get("rules") or ())]
     if problems:
         raise Unreadable(problems)
     return rules
 
 
-def _broad(one: yaml_reader.Document) -> list[Problem]:
+def _broad(document: yaml_reader.Document) -> list[Problem]:
     return [
-        one.problem(("rules", number, "path"), "wrong-value", "* stands for one whole step, and for nothing else")
-        for number, spec in enumerate(one.value.get("rules") or ())
+        document.problem(("rules", number, "path"), "wrong-value", "* stands for one whole step, and for nothing else")
+        for number, spec in enumerate(document.value.get("rules") or ())
         if any(ANY in step and step != ANY for step in spec.get("path", "").split("/"))
     ]
 
 
-def _rule(one: yaml_reader.Document, number: int, spec: dict[str, Any]) -> IgnoreRule:
+def _rule(document: yaml_reader.Document, number: int, spec: dict[str, Any]) -> IgnoreRule:
     kinds, consequences = spec.get("kind", []), spec.get("consequence", [])
     return IgnoreRule(
         why=spec["why"],
-        place=f"{one.file}:{one.line(('rules', number))}",
+        place=f"{document.file}:{document.line(('rules', number))}",
         path=parse_pointer(spec["path"]) if "path" in spec else None,
         header=spec.get("header"),
         kinds=frozenset(kinds if isinstance(kinds, list) else [kinds]),

@@ -96,15 +96,15 @@ def links(exchange: Exchange) -> Iterator[str]:
     """The addresses that an answer hands out for the payment user."""
     waiting: list[Any] = [content.read(exchange.answer_body).value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            for name in PAGES & one.keys():
-                href = one[name].get("href") if isinstance(one[name], dict) else one[name]
+        value = waiting.pop()
+        if isinstance(value, dict):
+            for name in PAGES & value.keys():
+                href = value[name].get("href") if isinstance(value[name], dict) else value[name]
                 if isinstance(href, str):
                     yield href
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
 
 
 def _lookup(index: Index, exchange: Exchange) -> Lookup:

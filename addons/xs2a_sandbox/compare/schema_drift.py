@@ -39,9 +39,9 @@ class Drift:
                 return []
             # A bank calls things as it likes, and its counterpart here is a UUID only by habit.
             return [
-                one
-                for one in schema.breaches(bank.content.value)
-                if not (one.pointer and one.pointer[-1] in IDENTIFIERS and "UUID" in one.text)
+                breach
+                for breach in schema.breaches(bank.content.value)
+                if not (breach.pointer and breach.pointer[-1] in IDENTIFIERS and "UUID" in breach.text)
             ]
         except (ValueError, RecursionError):  # numbers and nesting beyond what the validators take
             return []
@@ -60,11 +60,11 @@ class Drift:
             return marked
         exact: dict[Pointer, int] = {}
         around: dict[Pointer, int] = {}
-        for position, one in enumerate(differences):
-            if one.header is None and one.kind not in ("status", "order"):
-                exact.setdefault(one.bank_place, position)
-                for depth in range(len(one.bank_place)):
-                    around.setdefault(one.bank_place[:depth], position)
+        for position, difference in enumerate(differences):
+            if difference.header is None and difference.kind not in ("status", "order"):
+                exact.setdefault(difference.bank_place, position)
+                for depth in range(len(difference.bank_place)):
+                    around.setdefault(difference.bank_place[:depth], position)
         for breach in breaches:
             # One of the two places is inside the other, or is the other.
             inside = (breach.pointer[:depth] for depth in range(len(breach.pointer), -1, -1))
@@ -87,7 +87,7 @@ class Drift:
         schemas = self._schemas_of(operation, bank.response.status)
         if len(schemas) > 1 and sandbox.content.kind == "json":
             try:
-                return next((one for one in schemas if one.accepts(sandbox.content.value)), schemas[0])
+                return next((schema for schema in schemas if schema.accepts(sandbox.content.value)), schemas[0])
             except (ValueError, RecursionError):
                 pass
         return schemas[0] if schemas else None
@@ -98,7 +98,7 @@ class Drift:
             names = answer_schemas(operation, status)
             if not names and operation and 200 <= status < 300:
                 # A success that the interface says with another status.
-                others = {int(one) for one in operation.behaviour.answers or () if one.startswith("2")}
+                others = {int(status) for status in operation.behaviour.answers or () if status.startswith("2")}
                 statuses = (answer.status for answer in operation.behaviour.respond)
                 others |= {other for other in statuses if isinstance(other, int) and 200 <= other < 300}
                 names = [name for other in sorted(others) for name in answer_schemas(operation, other)]

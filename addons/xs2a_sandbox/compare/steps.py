@@ -36,7 +36,7 @@ def of_entries(entries: Sequence[Exchange]) -> list[Step]:
 
 def replayed(result: Result) -> list[Step]:
     """The bank's answers of just now as a recording, each in the session of the sandbox that it had."""
-    sides = [(one.bank, one.sandbox) for one in result.compared if one.bank and one.sandbox]
+    sides = [(compared.bank, compared.sandbox) for compared in result.compared if compared.bank and compared.sandbox]
     steps = []
     for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):
         session = sandbox.headers.get(HEADER)
@@ -61,7 +61,11 @@ def about_spared_writes(steps: Sequence[Step]) -> list[Step]:
         if step.request.method in SAFE_METHODS:
             orphans += [step] if made & names else []
         elif step.recorded:
-            made |= {one for one in identifiers_in(body.read(step.recorded.answer_body).value) if one not in names}
+            made |= {
+                identifier
+                for identifier in identifiers_in(body.read(step.recorded.answer_body).value)
+                if identifier not in names
+            }
     return orphans
 
 

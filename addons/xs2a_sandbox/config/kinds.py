@@ -103,7 +103,7 @@ def setting[T](
 
 def settings_of(kind: type) -> tuple[Setting, ...]:
     """The settings that a class declares, in their order."""
-    return tuple(Setting(one.name, **one.metadata) for one in fields(kind))
+    return tuple(Setting(field.name, **field.metadata) for field in fields(kind))
 
 
 def choice(*words: str) -> SettingKind[Any]:

@@ -190,7 +190,7 @@ def _named_host(written: str) -> str:
 
 def origins(written: Any, directory: Path) -> tuple[Origin, ...]:
     """Origins as browsers write them, without a path."""
-    read = [Origin.parse(one) if re.fullmatch(r"\w+://[^/?#]+/?", one) else None for one in _listed(written, ",")]
+    read = [Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in _listed(written, ",")]
     if None in read:
         raise ValueError
     return tuple(origin for origin in read if origin)

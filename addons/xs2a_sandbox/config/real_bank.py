@@ -21,7 +21,7 @@ def _modes(written: Mapping[str, Any], directory: Path) -> tuple[tuple[str, Mode
     if not all(prefix.startswith("/") for prefix in written):
         raise ValueError
     modes = [(prefix, _MODE.read(mode, directory)) for prefix, mode in written.items()]
-    return tuple(sorted(modes, key=lambda one: -len(one[0])))
+    return tuple(sorted(modes, key=lambda mode: -len(mode[0])))
 
 
 _MODES = SettingKind(
@@ -243,7 +243,7 @@ BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": 
 def stranger(request: Request, *banks: RealBank) -> BankError:
     """The refusal of a request at the proxy that names another place, with what would let it through."""
     place = " and ".join(sorted({str(origin) if origin else request.host for origin in named(request)}))
-    names = ", ".join(sorted({str(entry) for one in banks for entry in (*one.host_names, one.origin) if entry}))
+    names = ", ".join(sorted({str(entry) for bank in banks for entry in (*bank.host_names, bank.origin) if entry}))
     only = f", only {names} is" if names else ""
     text = f"{place} is not the bank{only}: if it is, name it in banks[].hosts of xs2a-sandbox.yaml"
     return BankError("path-unknown", id=request.host, hint=f"{text}; --forward-host {request.host} passes it on")

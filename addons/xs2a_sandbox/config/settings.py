@@ -172,7 +172,7 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
     )
     for bank in (*named, default):
         if bank.url is None and any(mode != "simulate" for mode in (bank.mode, *dict(bank.modes).values())):
-            if bank is default and any(one.can_be_asked for one in named):
+            if bank is default and any(bank.can_be_asked for bank in named):
                 continue
             where = f"the bank of {', '.join(bank.host_names)}" if bank.hosts else f"mode {bank.mode}"
             yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"

@@ -244,4 +244,4 @@ class Settings:
 SETTINGS = settings_of(Settings)
 """In the order of the documentation."""
 
-BY_NAME = {one.name: one for one in SETTINGS}
+BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -123,7 +123,7 @@ def is_redirect_uri(text: str) -> bool:
 def _codes(database: str, member: str) -> frozenset[str]:
     import pycountry
 
-    return frozenset(getattr(one, member) for one in getattr(pycountry, database))
+    return frozenset(getattr(entry, member) for entry in getattr(pycountry, database))
 
 
 class _Format(NamedTuple):
@@ -153,6 +153,6 @@ _FORMATS = {
     "uuid": _Format(is_uuid, "0cae8c3e-1111-4222-8333-444455556666", "a UUID"),
 }
 
-FORMATS = {name: one.fits for name, one in _FORMATS.items()}
-SAMPLES = {name: one.sample for name, one in _FORMATS.items()}
-EXPECTED = {name: one.words for name, one in _FORMATS.items()}
+FORMATS = {name: format.fits for name, format in _FORMATS.items()}
+SAMPLES = {name: format.sample for name, format in _FORMATS.items()}
+EXPECTED = {name: format.words for name, format in _FORMATS.items()}

@@ -229,8 +229,8 @@ def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
         if rule == 1 and keyword in _NOT_EMPTY:
             return "must not be empty"
         text = _LIMITS[keyword].format(rule)
-        for many, one in _ONE.items() if rule == 1 else ():
-            text = text.replace(f"1 {many}", f"one {one}")
+        for many, noun in _ONE.items() if rule == 1 else ():
+            text = text.replace(f"1 {many}", f"one {noun}")
         return text
     match keyword:
         case "format":

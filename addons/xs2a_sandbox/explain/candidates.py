@@ -130,7 +130,9 @@ def hold(
         leads = f"the operation {lookup.operation.id}" if lookup.operation else "no operation"
         checks.append(Check("operation", 1.0, f"the path leads to {leads}, not to {operation.id}", PARAMETER))
     if isinstance(entry, Rule):
-        checks += [_constraint(one, call.values(one.place, parameters)) for one in entry.constraints]
+        checks += [
+            _constraint(constraint, call.values(constraint.place, parameters)) for constraint in entry.constraints
+        ]
         if entry.when:
             checks.append(condition or _when(entry, call, parameters))
     return Candidate(entry, pattern, methods, parameters, tuple(checks), alignment.vague)
@@ -142,15 +144,15 @@ def lacks(required: Requirement, call: Call, schemas: Schemas) -> list[str]:
     `call.path` has the path parameters. A schema whose name they do not make is left out.
     """
     own = [Requirement((constraint,), None, required.optional) for constraint in required.constraints]
-    own.sort(key=lambda one: one.constraints[0].place.part == "body")
+    own.sort(key=lambda requirement: requirement.constraints[0].place.part == "body")
     if required.schema and "{" not in requirements.fill_name(required.schema, call.path):
         own.append(Requirement((), required.schema, required.optional))
     if required.that:
         own.append(Requirement(that=required.that, that_text=required.that_text))
     missing: dict[str, None] = {}
-    for one in own:
+    for requirement in own:
         try:
-            requirements.check(one, call, schemas)
+            requirements.check(requirement, call, schemas)
         except BankError as error:
             missing[str(error.values["expected"])] = None
     return list(missing)
@@ -183,7 +185,7 @@ def _path(pattern: Pattern, alignment: PathAlignment) -> Check:
 def _where(operation: Operation, call: Call, parameters: Mapping[str, str]) -> list[Check]:
     """The alternative that comes nearest."""
     alternatives = [
-        [_constraint(one, call.values(one.place, parameters), PARAMETER) for one in alternative]
+        [_constraint(constraint, call.values(constraint.place, parameters), PARAMETER) for constraint in alternative]
         for alternative in operation.where
     ]
     return min(alternatives, key=lambda checks: sum(check.cost for check in checks), default=[])
@@ -236,11 +238,11 @@ def nearest(
             wrong = bool(methods) and call.request.method not in methods
             costs.append(((alignment.cost + alignment.vague) * PATH + wrong * METHOD, entry, alignment))
     best: list[Candidate] = []
-    for cost, entry, alignment in sorted(costs, key=lambda one: one[0]):
+    for cost, entry, alignment in sorted(costs, key=lambda priced: priced[0]):
         if len(best) == count and cost > best[-1].cost:
             break
         best.append(hold(entry, interface, call, alignment, lookup))
-        best.sort(key=lambda one: (one.cost, -_strength(one)))
+        best.sort(key=lambda candidate: (candidate.cost, -_strength(candidate)))
         del best[count:]
     return best
 
@@ -256,7 +258,7 @@ def _alignments(
         literals = [segment.text for segment in pattern.segments if segment.kind == LITERAL]
         return sum(word not in words for word in literals), abs(len(pattern.segments) - len(segments))
 
-    return {one.text: align(one, segments) for one in nsmallest(_ALIGNED, patterns.values(), strangeness)}
+    return {pattern.text: align(pattern, segments) for pattern in nsmallest(_ALIGNED, patterns.values(), strangeness)}
 
 
 def _strength(candidate: Candidate) -> int:
@@ -264,4 +266,4 @@ def _strength(candidate: Candidate) -> int:
     if not isinstance(candidate.entry, Rule):
         return 0
     missed = {check.what for check in candidate.missed}
-    return sum(one.strength for one in candidate.entry.constraints if str(one.place) not in missed)
+    return sum(constraint.strength for constraint in candidate.entry.constraints if str(constraint.place) not in missed)

@@ -41,7 +41,7 @@ def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
     first = pattern.segments[0] if pattern.segments else None
     starts = [0, *(i for i, word in enumerate(segments[:_DEEPEST]) if i and first == Segment(LITERAL, word))]
     alignments = [_align_whole(pattern, segments[start:]) for start in starts[:_BEGINNINGS]]
-    best = min(alignments, key=lambda one: one.cost)
+    best = min(alignments, key=lambda alignment: alignment.cost)
     if best is not alignments[0] and not best.cost:
         return replace(best, cost=LEAST, edits=(f"only what begins at a later '{first.text if first else ''}' fits",))
     return best

@@ -84,13 +84,13 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
     by = _decider(entry, interface, lookup, decision)
     if decision.kind == "requirement":
         steps = (entry.require or Requirement()).steps
-        by = replace(by, lacks=tuple(t for one in steps for t in _lacks(one, decision.parameters, call, schemas)))
+        by = replace(by, lacks=tuple(t for step in steps for t in _lacks(step, decision.parameters, call, schemas)))
     amending = [rule for rule, _ in decision.amendments]
     others = [rule for rule in interface.rules if rule is not by.candidate.entry and rule not in amending]
     near = [
-        one
-        for one in nearest(others, interface, call, _LOSERS, lookup)
-        if one.distance < _FAR or all(check.what != "path" for check in one.missed)
+        candidate
+        for candidate in nearest(others, interface, call, _LOSERS, lookup)
+        if candidate.distance < _FAR or all(check.what != "path" for check in candidate.missed)
     ]
     return Explanation(
         call.request.method,
@@ -99,7 +99,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         decision.kind,
         _MESSAGES[decision.kind].format(f"{'rule' if decision.rule else 'operation'} {entry.id}"),
         by,
-        tuple(Shown(one, lost=_outranked(one, by.candidate, interface)) for one in near),
+        tuple(Shown(candidate, lost=_outranked(candidate, by.candidate, interface)) for candidate in near),
         tuple(hints(call, interface, by.candidate)),
         handler=entry.behaviour.handler,
         options=options_of(entry, owner(entry, interface)),
@@ -111,7 +111,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
 def missed(explanation: Explanation, id: str) -> str | None:
     """The first reason why that rule or operation does not answer, if one is known."""
     by = explanation.by
-    shown = next((one for one in (by, *explanation.nearest) if one and one.candidate.entry.id == id), None)
+    shown = next((entry for entry in (by, *explanation.nearest) if entry and entry.candidate.entry.id == id), None)
     if shown is None:
         return None
     if shown.lost and by and by.lacks:
@@ -218,7 +218,7 @@ def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: S
     wrong = {check.what for check in candidate.missed}
     fitting = {name: value for name, value in candidate.parameters.items() if f"where.{name}" not in wrong}
     required = requirements_of(candidate.entry, interface)
-    return tuple(text for one in required for text in _lacks(one, fitting, call, schemas))
+    return tuple(text for requirement in required for text in _lacks(requirement, fitting, call, schemas))
 
 
 def _lacks(required: Requirement, parameters: Mapping[str, str], call: Call, schemas: Schemas) -> tuple[str, ...]:
@@ -277,7 +277,7 @@ def _cut(value: Any, longest: int, several: int) -> Any:
     if isinstance(value, str):
         return value if len(value) <= longest else value[: longest - 1] + "…"
     if isinstance(value, list):
-        return [_cut(one, longest, several) for one in value[:several]]
+        return [_cut(member, longest, several) for member in value[:several]]
     if isinstance(value, dict):
-        return {name: _cut(one, longest, several) for name, one in value.items()}
+        return {name: _cut(member, longest, several) for name, member in value.items()}
     return value

@@ -65,7 +65,9 @@ def _path(call: Call, candidate: Candidate) -> Iterator[Hint]:
         yield Hint("method-wrong", f"the path is right, the method is not: {methods}, not {call.request.method}")
     if isinstance(candidate.entry, Rule):
         return
-    constraint = next((one for one in chain(*candidate.entry.where) if str(one.place) in missed), None)
+    constraint = next(
+        (condition for condition in chain(*candidate.entry.where) if str(condition.place) in missed), None
+    )
     if constraint and constraint.values is not None and (word := candidate.parameters.get(constraint.place.name)):
         name, word, offered = constraint.place.name, word[:_MAX_WORD], sorted(map(str, constraint.values))
         near = get_close_matches(word, offered, 1)
@@ -74,7 +76,7 @@ def _path(call: Call, candidate: Candidate) -> Iterator[Hint]:
 
 
 def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
-    for constraint in (one for one in _constraints(candidate, interface) if one.place.part == "headers"):
+    for constraint in (expected for expected in _constraints(candidate, interface) if expected.place.part == "headers"):
         values = call.values(constraint.place)
         if constraint.fits(values):
             continue
@@ -109,8 +111,10 @@ def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
 
 
 def _body(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:
-    counts = any(one.place.part == "body" for one in _constraints(candidate, interface))
-    if call.request.body and (counts or any(one.schema for one in requirements_of(candidate.entry, interface))):
+    counts = any(constraint.place.part == "body" for constraint in _constraints(candidate, interface))
+    if call.request.body and (
+        counts or any(requirement.schema for requirement in requirements_of(candidate.entry, interface))
+    ):
         try:
             parse_json(call.request.body, [])
         except BankError as error:
@@ -154,7 +158,7 @@ def _rule_path(segments: tuple[str, ...]) -> str:
 def free_id(interface: Interface, id: str) -> str:
     """The id, with a number if an operation or a rule has it."""
     taken = {*interface.operations, *(rule.id for rule in interface.rules)}
-    return next(one for one in chain([id], (f"{id}-{number}" for number in count(2))) if one not in taken)
+    return next(name for name in chain([id], (f"{id}-{number}" for number in count(2))) if name not in taken)
 
 
 def _priority(interface: Interface, path: str) -> dict[str, int]:

@@ -63,10 +63,10 @@ def _headers(headers: Any) -> Iterator[tuple[str, str]]:
     for name, values in headers.items():
         if not _TOKEN.fullmatch(name):
             raise body_invalid(f"{name!r} is no header name")
-        for one in values if isinstance(values, list) else [values]:
-            if not isinstance(one, str):
+        for value in values if isinstance(values, list) else [values]:
+            if not isinstance(value, str):
                 raise body_invalid(f"the header {name} must be a text, or a list of texts")
-            yield name, one
+            yield name, value
 
 
 def _body(body: Any) -> bytes:

@@ -74,8 +74,8 @@ def leaves(member: Member, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
     if place and (member.value != "" or not member.below):
         yield place, member.value
     for name, occurrences in member.below.items():
-        for number, one in enumerate(occurrences):
-            yield from leaves(one, (*place, name) if len(occurrences) == 1 else (*place, name, str(number)))
+        for number, occurrence in enumerate(occurrences):
+            yield from leaves(occurrence, (*place, name) if len(occurrences) == 1 else (*place, name, str(number)))
 
 
 def _form(body: bytes) -> Member:

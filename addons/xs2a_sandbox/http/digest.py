@@ -13,7 +13,9 @@ _LONGEST = 88
 def mistake(values: Sequence[str], body: bytes) -> str | None:
     """The mistake in what is sent as Digest, in words; None where every digest of a known algorithm is the body's."""
     digests = [part.strip() for value in values for part in value.split(",")]
-    pairs = [(name.strip(), text.strip()) for name, equals, text in (one.partition("=") for one in digests) if equals]
+    pairs = [
+        (name.strip(), text.strip()) for name, equals, text in (digest.partition("=") for digest in digests) if equals
+    ]
     judged = [(name, text) for name, text in pairs if name.lower() in _ALGORITHMS]
     if not judged:
         return "the header Digest must have SHA-256=… or SHA-512=…, with the digest of the body in base64"

@@ -34,10 +34,10 @@ def preferred(accept: str, offered: Sequence[str]) -> str | None:
     named = list(weights)
     best: tuple[float, int] = (0.0, 0)
     chosen = None
-    for one in offered:
-        kind = next((kind for kind in (one, f"{one.partition('/')[0]}/*", "*/*") if kind in weights), None)
+    for offer in offered:
+        kind = next((kind for kind in (offer, f"{offer.partition('/')[0]}/*", "*/*") if kind in weights), None)
         if kind and weights[kind] > 0 and (rank := (weights[kind], -named.index(kind))) > best:
-            chosen, best = one, rank
+            chosen, best = offer, rank
     return chosen
 
 

@@ -74,15 +74,15 @@ class Search:
 
     def __str__(self) -> str:
         words = [self.method or "any method", self.path or "any path"]
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name not in ("method", "path") and value not in (None, {}):
+        for filter_ in fields(self):
+            value = getattr(self, filter_.name)
+            if filter_.name not in ("method", "path") and value not in (None, {}):
                 text = value if isinstance(value, str | int) else to_json(value).decode()
-                words.append(f"{one.name}={_short(str(text))}")
+                words.append(f"{filter_.name}={_short(str(text))}")
         return " ".join(words)
 
 
-FILTERS = tuple(Filter(one.name, **one.metadata) for one in fields(Search))
+FILTERS = tuple(Filter(field.name, **field.metadata) for field in fields(Search))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def candidates(entry: Journaled) -> list[str]:
     """The rules and operations that an unmatched request came nearest to; nothing of what was sent."""
     match _diagnosis(entry):
         case {"nearest": [*nearest]}:
-            return [_candidate(one) for one in nearest if isinstance(one, dict)]
+            return [_candidate(candidate) for candidate in nearest if isinstance(candidate, dict)]
     return []
 
 
@@ -183,10 +183,10 @@ def _diagnosis(entry: Journaled) -> Any:
     return answer.get("sandbox") if isinstance(answer, dict) else None
 
 
-def _candidate(one: Mapping[str, Any]) -> str:
-    kind = "rule" if "rule" in one else "operation"
-    words = [str(one[name]) for name in (kind, "method", "path") if name in one]
-    return " ".join(["near:", kind, *words, *([f"({one['place']})"] if "place" in one else [])])
+def _candidate(candidate: Mapping[str, Any]) -> str:
+    kind = "rule" if "rule" in candidate else "operation"
+    words = [str(candidate[name]) for name in (kind, "method", "path") if name in candidate]
+    return " ".join(["near:", kind, *words, *([f"({candidate['place']})"] if "place" in candidate else [])])
 
 
 def _leads_to(path: str, pattern: str) -> bool:

@@ -84,7 +84,10 @@ def told(derived: Derived, directory: Path) -> Iterator[str]:
 
 
 def _table(operations: Sequence[RecordedOperation]) -> Iterator[str]:
-    rows = [(one.name, *map(str, (one.exchanges, one.rules, one.redactions, one.notes))) for one in operations]
+    rows = [
+        (operation.name, *map(str, (operation.exchanges, operation.rules, operation.redactions, operation.notes)))
+        for operation in operations
+    ]
     sums = (str(sum(int(row[column]) for row in rows)) for column in range(1, 5))
     rows = [("operation", "exchanges", "rules", "redacted", "not recorded"), *rows, ("together", *sums)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -159,8 +162,8 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
         spoken = dialect.judge(interface.dialect, taped, schemas or _schemas())
         spoken = dialect.write(cassettes, spoken, existing)
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
-    replaced = tuple(_replaced(one, raw) for one in made if one.replaced)
-    odd = tuple(str(LeftOut(one, reason)) for one in taped if (reason := only_bytes(one.entry)))
+    replaced = tuple(_replaced(rule, raw) for rule in made if rule.replaced)
+    odd = tuple(str(LeftOut(recorded, reason)) for recorded in taped if (reason := only_bytes(recorded.entry)))
     operations = tuple(_operations(taped, made, left_out))
     return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken, odd, operations)
 
@@ -169,9 +172,9 @@ def _operations(
     taped: Sequence[Taped], made: Sequence[_Made], left_out: Sequence[LeftOut]
 ) -> Iterator[RecordedOperation]:
     every: defaultdict[str, dict[int, Exchange]] = defaultdict(dict)
-    for one in (*taped, *(one.taped for one in left_out)):
-        every[one.operation][one.number] = one.entry
-    rules = Counter(one.taped[0].operation for one in made)
+    for omission in (*taped, *(omission.taped for omission in left_out)):
+        every[omission.operation][omission.number] = omission.entry
+    rules = Counter(rule.taped[0].operation for rule in made)
     for name, entries in sorted(every.items()):
         redactions = sum(entry.redactions for entry in entries.values())
         notes = sum(bool(note_of(body)) for entry in entries.values() for body in (entry.body, entry.answer_body))
@@ -180,7 +183,7 @@ def _operations(
 
 def _replaced(made: _Made, raw: Sequence[Path]) -> str:
     """The rule, and how many answers of which runs it does not give any more."""
-    newest, earlier = made.taped[0], Counter(one.file for one in made.replaced)
+    newest, earlier = made.taped[0], Counter(replaced.file for replaced in made.replaced)
     answers = ", ".join(f"{counted(number, 'answer')} of {_run(raw[file])}" for file, number in earlier.items())
     by = f"{counted(len(made.taped), 'answer')} of {_run(raw[newest.file])}"
     return f"{made.value['id']} ({newest.asked}): {answers}, by {by}"
@@ -192,24 +195,26 @@ def _run(file: Path) -> str:
 
 def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
     """Rules without their ids, in the order of what each asks for: that does not change with the next run."""
-    answers = [taped_answer(one.entry, bodies) for one in group]
+    answers = [taped_answer(recorded.entry, bodies) for recorded in group]
     requests = [
         recorded_request(
-            one.number,
-            one.route.parameters,
-            one.entry.target,
-            one.entry.headers,
-            one.entry.body,
+            recorded.number,
+            recorded.route.parameters,
+            recorded.entry.target,
+            recorded.entry.headers,
+            recorded.entry.body,
             exactly(answer),
-            run=one.file,
-            day=one.entry.time.astimezone(UTC).date(),
+            run=recorded.file,
+            day=recorded.entry.time.astimezone(UTC).date(),
         )
-        for one, answer in zip(group, answers, strict=True)
+        for recorded, answer in zip(group, answers, strict=True)
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
     made = rules(match, requests, answers, tokens)
     for rule, positions, replaced in sorted(made, key=lambda one: exactly(asked_for(one[0]["match"]))):
-        yield _Made(rule, tuple(group[one] for one in positions), tuple(group[one] for one in replaced))
+        yield _Made(
+            rule, tuple(group[position] for position in positions), tuple(group[position] for position in replaced)
+        )
 
 
 def _existing(cassettes: Path) -> list[DerivedFile]:
@@ -303,11 +308,11 @@ def _ranked(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
 
 def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
     """The part of what was left out that no newer run answers."""
-    newest = {one.asked: one.file for one in taped}
+    newest = {recorded.asked: recorded.file for recorded in taped}
     unanswered: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
-    for one in left_out:
-        if one.lacking and newest.get(one.taped.asked, -1) <= one.taped.file:
-            unanswered[_home(one.taped)].append(one)
+    for omission in left_out:
+        if omission.lacking and newest.get(omission.taped.asked, -1) <= omission.taped.file:
+            unanswered[_home(omission.taped)].append(omission)
     return unanswered
 
 
@@ -328,7 +333,7 @@ def _texts(
         at = latest.time.astimezone(UTC).date().isoformat()
         recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": home.redacted or False}
         if without:
-            recorded["left_out"] = sorted({one.without_time for one in without})
+            recorded["left_out"] = sorted({omission.without_time for omission in without})
         title = f"{home.resource.replace('-', ' ').capitalize()}, recorded"
         texts[file] = generated_file.compose(by_file.get(file), title, recorded, [rule.value for rule in rules[home]])
     for file, old in by_file.items():
@@ -347,7 +352,7 @@ def _files(cassettes: Path, homes: Sequence[_Home], existing: Mapping[Path, Deri
     for home in homes:
         named = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
         own = (file for file in named if file in existing and home.is_of(existing[file]))
-        if file := next((one for one in own if one not in files.values()), None):
+        if file := next((file_name for file_name in own if file_name not in files.values()), None):
             files[home] = file
     for home in (home for home in homes if home not in files):
         named = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))

@@ -36,10 +36,10 @@ class SpokenDialect:
 def judge(dialect: str, taped: Iterable[Taped], schemas: Schemas) -> SpokenDialect:
     """The dialect, if at least one answer to its operations has JSON, and all fit its schemas of answers and errors."""
     is_shown = False
-    for one in taped:
-        mistake = _mistake(one, schemas)
+    for recorded in taped:
+        mistake = _mistake(recorded, schemas)
         if mistake:
-            request = f"{one.route.method} {one.route.path} was answered with {one.entry.status}"
+            request = f"{recorded.route.method} {recorded.route.path} was answered with {recorded.entry.status}"
             return SpokenDialect(NONE, f"{request}, in which {mistake}")
         is_shown = is_shown or mistake is not None
     if not is_shown:
@@ -47,9 +47,9 @@ def judge(dialect: str, taped: Iterable[Taped], schemas: Schemas) -> SpokenDiale
     return SpokenDialect(dialect, "what was answered to its operations fits its schemas")
 
 
-def _mistake(one: Taped, schemas: Schemas) -> str | None:
+def _mistake(recorded: Taped, schemas: Schemas) -> str | None:
     """The mistake in an answer, in the dialect's eyes; "" for none, None where there is nothing to judge."""
-    entry, operation = one.entry, one.route.operation
+    entry, operation = recorded.entry, recorded.route.operation
     if operation is None or not is_json(media_type(entry.answer_headers.get("content-type"))):
         return None
     possible = [schemas[name] for name in answer_schemas(operation, entry.status) if name in schemas]

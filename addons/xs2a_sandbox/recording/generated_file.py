@@ -116,12 +116,12 @@ def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: 
 
 def _in_order(rules: Sequence[Value], kept: Sequence[Kept], dash: int) -> list[str]:
     ids = {rule["id"] for rule in rules}
-    texts = [_ended(one.text) for one in kept if one.after is None]
+    texts = [_ended(comment.text) for comment in kept if comment.after is None]
     for rule in rules:
         lines = yaml_text([rule]).splitlines(keepends=True)
         texts += [" " * dash + line if line.strip() else line for line in lines]
-        texts += [_ended(one.text) for one in kept if one.after == rule["id"]]
-    return texts + [_ended(one.text) for one in kept if one.after is not None and one.after not in ids]
+        texts += [_ended(comment.text) for comment in kept if comment.after == rule["id"]]
+    return texts + [_ended(comment.text) for comment in kept if comment.after is not None and comment.after not in ids]
 
 
 def _ended(text: str) -> str:
@@ -177,7 +177,7 @@ def _entries(content: Document, lines: Sequence[str]) -> tuple[list[str], int]:
     end = _with_comments(lines, min(following), 0) if following else len(lines)
     firsts = [_with_comments(lines, place.line, dash) for place in places]
     firsts[0] = max(firsts[0], content.root.keys["rules"][0] + 1)
-    return ["".join(lines[one:to]) for one, to in zip(firsts, [*firsts[1:], end], strict=True)], dash
+    return ["".join(lines[first:to]) for first, to in zip(firsts, [*firsts[1:], end], strict=True)], dash
 
 
 def _with_comments(lines: Sequence[str], line: int, indent: int) -> int:

@@ -198,7 +198,7 @@ def _leaves(body: bytes, content_type: str | None) -> tuple[dict[RequestPart, tu
             return False
         place = RequestPart("body", pointer)
         pairs = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
-        below = [walk(pointer + pointer_text((step,)), one) for step, one in pairs]
+        below = [walk(pointer + pointer_text((step,)), member) for step, member in pairs]
         if any(below):
             around.add(place)
         elif pointer:
@@ -216,7 +216,7 @@ def _members(members: Member) -> tuple[dict[RequestPart, tuple[Any, ...]], set[R
         pointer = pointer_text(steps)
         if len(pointer) <= _LONGEST_NAME and pointer.isprintable():
             leaves[RequestPart("body", pointer)] = (value,)
-            around |= {RequestPart("body", pointer_text(one)) for one in _spellings(steps)}
+            around |= {RequestPart("body", pointer_text(spelling)) for spelling in _spellings(steps)}
     return leaves, around - leaves.keys()
 
 
@@ -224,7 +224,7 @@ def _spellings(steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The places that this one stands in: what occurs several times is meant without its number, too."""
     spellings: list[tuple[str, ...]] = [()]
     for step in steps:
-        with_it = [(*one, step) for one in spellings]
+        with_it = [(*spelling, step) for spelling in spellings]
         spellings = [*spellings, *with_it] if step.isdecimal() and len(spellings) < _MOST_SPELLINGS else with_it
         yield from spellings
 

@@ -212,10 +212,14 @@ def _unreadable(entry: Exchange) -> str | None:
 def by_route(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:
     """The exchanges of each method and path with the bank that was asked last, in a stable order."""
     routes: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
-    for one in taped:
-        routes[one.route.path, one.route.method].append(one)
+    for recorded in taped:
+        routes[recorded.route.path, recorded.route.method].append(recorded)
     for _, group in sorted(routes.items()):
         bank = group[-1].entry.bank
         text = f"{bank} answered the same later; give each bank a directory of its own"
-        left_out += [LeftOut(one, f"it went to {one.entry.bank}; {text}") for one in group if one.entry.bank != bank]
-        yield [one for one in group if one.entry.bank == bank]
+        left_out += [
+            LeftOut(recorded, f"it went to {recorded.entry.bank}; {text}")
+            for recorded in group
+            if recorded.entry.bank != bank
+        ]
+        yield [recorded for recorded in group if recorded.entry.bank == bank]

@@ -121,7 +121,7 @@ def _as_member(meaning: str, text: str, censor: Censor) -> str:
     before, inner, after = around.groups() if around else ("", text, "")
     lines = re.split(r"(\r?\n)", inner)
     new = _cut_alike(lines[::2], lambda whole: censor.member(meaning, whole) if whole else whole)
-    return before + "".join(one + ending for one, ending in zip(new, [*lines[1::2], ""], strict=True)) + after
+    return before + "".join(line + ending for line, ending in zip(new, [*lines[1::2], ""], strict=True)) + after
 
 
 def _cut_alike(pieces: Sequence[str], redact: Callable[[str], str]) -> list[str]:
@@ -180,7 +180,7 @@ def _purpose(text: str, censor: Censor) -> str:
         # The lines of a text that has no subfields are one text.
         lines = re.split(r"(\r?\n)", text)
         new = _cut_alike(lines[::2], lambda whole: _coded(whole, censor))
-        return "".join(one + ending for one, ending in zip(new, [*lines[1::2], ""], strict=True))
+        return "".join(line + ending for line, ending in zip(new, [*lines[1::2], ""], strict=True))
     mark = re.escape(structured[1])
     # The code of a subfield may be cut by a line break, too.
     pieces = re.split(rf"({mark}(?:\r?\n)?\d(?:\r?\n)?\d|\r?\n)", text[3:])

@@ -172,7 +172,9 @@ def _is_numbered(name: str, chunks: list[str]) -> bool:
     digits = sum(map(str.isdecimal, name))
     if len(chunks) < 2 or not digits or kind(name) is Kind.WORD:
         return False
-    return digits > _FEW or (name.isupper() and not any(len(one) > 2 and kind(one) is Kind.WORD for one in chunks))
+    return digits > _FEW or (
+        name.isupper() and not any(len(chunk) > 2 and kind(chunk) is Kind.WORD for chunk in chunks)
+    )
 
 
 def _is_random(chunk: str) -> bool:
@@ -190,7 +192,9 @@ def prefix(segments: Sequence[str]) -> int:
     """The number of segments in front of the version of an interface, where no resource is named: `/sx/v1/accounts`."""
     version = next((place for place, segment in enumerate(segments) if _VERSION.fullmatch(segment)), 0)
     before = [segment for segment in segments[:version] if segment]
-    return version if all(_PREFIX.fullmatch(one) and is_name(one) and not _is_of_persons(one) for one in before) else 0
+    return (
+        version if all(_PREFIX.fullmatch(part) and is_name(part) and not _is_of_persons(part) for part in before) else 0
+    )
 
 
 def _is_of_persons(segment: str) -> bool:
@@ -215,8 +219,8 @@ def decoded(text: str, depth: int = 2) -> Iterator[str]:
     if not depth:
         return
     inner = {unquote(text), *map(_from_hex, _HEX.findall(text)), *map(_from_base64, _BASE64.findall(text))}
-    for one in inner - {text, ""}:
-        yield from decoded(one, depth - 1)
+    for part in inner - {text, ""}:
+        yield from decoded(part, depth - 1)
 
 
 def _from_hex(text: str) -> str:

@@ -81,7 +81,7 @@ def notes(body: bytes, media: str) -> list[Note]:
     if is_multipart(media):
         with suppress(ValueError):
             bodies += [part.content for part in parts(body)]
-    return [note for one in bodies if (note := note_of(one))]
+    return [note for body in bodies if (note := note_of(body))]
 
 
 def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules, *, readable: bool = False) -> bytes:

@@ -48,7 +48,7 @@ class RedactionRules:
     def without(self, action: Action) -> "RedactionRules":
         """These rules but for those with that action, of media types apart: a form that is known opens nothing."""
         members, headers, queries = (
-            {name: one for name, one in actions.items() if one != action}
+            {name: own for name, own in actions.items() if own != action}
             for actions in (self.members, self.headers, self.queries)
         )
         paths = tuple(rule for rule in self.paths if rule.action != action)

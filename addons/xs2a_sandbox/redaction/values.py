@@ -79,7 +79,7 @@ def _spot(spot: re.Match[str], censor: "Censor", *, words: bool) -> str:
 def _between(text: str, censor: "Censor") -> str:
     """Redacts a text that has no accounts, links and dates."""
     spans = ((start, end, text[start:end]) for start, end in vocabulary.strange(text, running=True))
-    strange = (one for one in spans if not (censor.is_trusted(one[2]) or censor.is_of_the_interface(one[2])))
+    strange = (span for span in spans if not (censor.is_trusted(span[2]) or censor.is_of_the_interface(span[2])))
     return spliced(text, ((start, end, censor.shaped(words)) for start, end, words in strange))
 
 

@@ -51,10 +51,10 @@ class Piece(NamedTuple):
 
 def pieces(text: str) -> list[Piece]:
     """The pieces between blanks and signs: `payment-accounts`, `{consentId}` without its brackets."""
-    parts = [Piece(one[0], one.start(), one.end(), kind(one[0])) for one in _PIECE.finditer(text)]
+    parts = [Piece(match[0], match.start(), match.end(), kind(match[0])) for match in _PIECE.finditer(text)]
     if len(parts) > 1:
         for first, last in _long_numbers(text, parts):
-            parts[first:last] = [one._replace(kind=Kind.OTHER) for one in parts[first:last]]
+            parts[first:last] = [piece._replace(kind=Kind.OTHER) for piece in parts[first:last]]
     return parts
 
 
@@ -64,7 +64,7 @@ def _long_numbers(text: str, parts: list[Piece]) -> Iterator[tuple[int, int]]:
     for place in range(1, len(parts) + 1):
         if place < len(parts) and _is_one_number(text, parts[place - 1], parts[place]):
             continue
-        if place - first > 1 and sum(sum(map(str.isdecimal, one.text)) for one in parts[first:place]) > _DIGITS:
+        if place - first > 1 and sum(sum(map(str.isdecimal, piece.text)) for piece in parts[first:place]) > _DIGITS:
             yield first, place
         first = place
 
@@ -77,17 +77,19 @@ def _is_one_number(text: str, one: Piece, two: Piece) -> bool:
 
 def is_words(text: str) -> bool:
     """True if it is made of words, one at least, and of nothing that could be somebody's."""
-    kinds = {one.kind for one in pieces(text)}
+    kinds = {piece.kind for piece in pieces(text)}
     return Kind.WORD in kinds and kinds.isdisjoint((Kind.OTHER, Kind.NAME))
 
 
 def has_words(text: str) -> bool:
-    return any(one.kind is Kind.WORD for one in pieces(text))
+    return any(piece.kind is Kind.WORD for piece in pieces(text))
 
 
 def is_bare(text: str) -> bool:
     """True if there is nothing in it but short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
-    return all(one.kind is Kind.BARE or (one.kind is Kind.PARTICLE and one.text.islower()) for one in pieces(text))
+    return all(
+        piece.kind is Kind.BARE or (piece.kind is Kind.PARTICLE and piece.text.islower()) for piece in pieces(text)
+    )
 
 
 def strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
@@ -98,7 +100,7 @@ def strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     parts = pieces(text)
     if not running:
-        parts = [one._replace(kind=Kind.OTHER) if one.kind is Kind.NAME else one for one in parts]
+        parts = [piece._replace(kind=Kind.OTHER) if piece.kind is Kind.NAME else piece for piece in parts]
     place = 0
     while place < len(parts):
         if parts[place].kind is not Kind.OTHER:

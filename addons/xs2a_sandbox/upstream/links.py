@@ -138,5 +138,7 @@ def _role(above: _Role, name: str) -> _Role:
 def _literal(literal: str, move: _Move) -> str:
     """Moves a string of JSON; what comes after the moved part keeps its escapes."""
     characters = _CHARACTER.findall(literal[1:-1]) if "\\" in literal else list(literal[1:-1])
-    length = move.measure("".join(one if len(one) == 1 else json.loads(f'"{one}"') for one in characters))
+    length = move.measure(
+        "".join(character if len(character) == 1 else json.loads(f'"{character}"') for character in characters)
+    )
     return f'"{json.dumps(move.target)[1:-1]}{"".join(characters[length:])}"' if length else literal

@@ -16,11 +16,11 @@ def write(report: Report, changes: Changes, runs: int, console: Console) -> None
     """`runs`: how many there were before."""
     console.print(Text(str(report.question), "bold"))
     by_word = {
-        "new": [(one, "") for one in changes.new],
-        "gone": [(one, "") for one in changes.gone],
+        "new": [(drift, "") for drift in changes.new],
+        "gone": [(drift, "") for drift in changes.gone],
         "flaps": changes.flaps,
-        "standing": [(one, "") for one in changes.standing],
-        "not compared": [(one, "its operation was not compared this time") for one in changes.unknown],
+        "standing": [(drift, "") for drift in changes.standing],
+        "not compared": [(drift, "its operation was not compared this time") for drift in changes.unknown],
     }
     for word, drifts in by_word.items():
         for drift, remark in drifts:

@@ -78,7 +78,7 @@ def _behaviour(behaviour: BehaviourComparison) -> dict[str, Any]:
     return {
         "then": behaviour.then,
         "now": behaviour.now,
-        "differences": [{name: getattr(one, name) for name in names} for one in behaviour.differences],
+        "differences": [{name: getattr(difference, name) for name in names} for difference in behaviour.differences],
         "alone": list(behaviour.alone),
         "chains": {
             side: [_chain(chain) for chain in chains]
@@ -121,10 +121,14 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
         exchanges = [exchange for exchange in report.exchanges if exchange.operation == operation]
         groups = [group for group in report.groups if group.operation == operation]
         suite = ElementTree.SubElement(root, "testsuite", name=operation)
-        seconds = sum(one.bank.milliseconds for one in exchanges if one.bank) / 1000
+        seconds = sum(exchange.bank.milliseconds for exchange in exchanges if exchange.bank) / 1000
         names = {"classname": operation, "name": "can be compared", "time": f"{seconds:.3f}"}
         whole = ElementTree.SubElement(suite, "testcase", names)
-        failures = [f"{one.request}: {one.trouble or refusal(one)}" for one in exchanges if one.verdict not in COMPARED]
+        failures = [
+            f"{exchange.request}: {exchange.trouble or refusal(exchange)}"
+            for exchange in exchanges
+            if exchange.verdict not in COMPARED
+        ]
         if failures:
             message = f"{len(failures)} of {len(exchanges)} exchanges cannot be compared"
             ElementTree.SubElement(whole, "error", message=message).text = "\n".join(failures)
@@ -134,13 +138,16 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
     if report.behaviour:
         suite = ElementTree.SubElement(root, "testsuite", name="behaviour")
         ElementTree.SubElement(suite, "testcase", classname="behaviour", name="can be compared")
-        for one in report.behaviour.differences:
+        for difference in report.behaviour.differences:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=one.thing, name=f"{one.severity} {one.kind}: {one.place}"
+                suite,
+                "testcase",
+                classname=difference.thing,
+                name=f"{difference.severity} {difference.kind}: {difference.place}",
             )
-            text = f"then {one.then}\nnow {one.now}"
-            if fail_on and is_at_least(one.severity, fail_on):
-                ElementTree.SubElement(case, "failure", message=one.place, type=one.kind).text = text
+            text = f"then {difference.then}\nnow {difference.now}"
+            if fail_on and is_at_least(difference.severity, fail_on):
+                ElementTree.SubElement(case, "failure", message=difference.place, type=difference.kind).text = text
             else:
                 ElementTree.SubElement(case, "system-out").text = text
         _count(suite)

@@ -52,7 +52,10 @@ class LiveReport:
 
     def counts(self) -> dict[str, int]:
         """How many exchanges were compared, and how many differences were found."""
-        return {"comparisons": self._counts["exchanges"], "differences": sum(self._counts[one] for one in SEVERITIES)}
+        return {
+            "comparisons": self._counts["exchanges"],
+            "differences": sum(self._counts[severity] for severity in SEVERITIES),
+        }
 
     def show(self, compared: Compared) -> ComparedExchange | None:
         """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
@@ -84,12 +87,12 @@ class LiveReport:
     def _grouped(self, exchange: ComparedExchange) -> list[Finding]:
         """The findings that no exchange before had; the others are counted."""
         new, counted = [], set()
-        for one in exchange.findings:
-            key = exchange.operation, one.severity, one.kind, one.place
+        for finding in exchange.findings:
+            key = exchange.operation, finding.severity, finding.kind, finding.place
             if key not in self._groups:
-                new.append(one)
+                new.append(finding)
                 if len(self._groups) < _KEPT:
-                    self._groups[key] = _Group(f"{_described(one)}, first in {exchange.request}")
+                    self._groups[key] = _Group(f"{_described(finding)}, first in {exchange.request}")
             if key in self._groups and key not in counted:
                 counted.add(key)
                 self._groups[key].exchanges += 1
@@ -147,7 +150,7 @@ class LiveReport:
 
 
 def _line(exchange: ComparedExchange, findings: Sequence[Finding]) -> str:
-    shown = [_described(one) for one in findings[:_NAMED]]
+    shown = [_described(finding) for finding in findings[:_NAMED]]
     if (more := len(findings) - _NAMED) > 0:
         shown.append(f"{more} more")
     return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(shown)}"

@@ -55,7 +55,9 @@ class Finding:
     @property
     def path(self) -> tuple[str, ...] | None:
         """The place in the body, with `*` for positions: the same for the elements of an array."""
-        return None if self.pointer is None else tuple("*" if isinstance(one, int) else one for one in self.pointer)
+        return (
+            None if self.pointer is None else tuple("*" if isinstance(token, int) else token for token in self.pointer)
+        )
 
     @property
     def place(self) -> str:
@@ -124,7 +126,9 @@ class Tally:
         return any(self.verdicts[verdict] for verdict in COMPARED)
 
     def outcome(self, skipped: int) -> str:
-        verdicts = [f"{count} {_WORDS[one]}" for one, count in self.verdicts.items() if count or one in COMPARED]
+        verdicts = [
+            f"{count} {_WORDS[verdict]}" for verdict, count in self.verdicts.items() if count or verdict in COMPARED
+        ]
         return ", ".join(verdicts + [f"{skipped} skipped"] * bool(skipped))
 
     def summary(self, bank: str, skipped: int) -> str:
@@ -199,7 +203,7 @@ class Report:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """The verdicts that there are, and those of what was compared."""
-        return tuple(one for one, count in self.tally.verdicts.items() if count or one in COMPARED)
+        return tuple(verdict for verdict, count in self.tally.verdicts.items() if count or verdict in COMPARED)
 
     @property
     def operations(self) -> dict[str, Tally]:
@@ -212,8 +216,10 @@ class Report:
         of = Counter(exchange.operation for exchange in self.exchanges)
         alike: dict[tuple[str, Severity, Kind, str], list[tuple[ComparedExchange, Finding]]] = {}
         for exchange in self.exchanges:
-            for one in exchange.findings:
-                alike.setdefault((exchange.operation, one.severity, one.kind, one.place), []).append((exchange, one))
+            for finding in exchange.findings:
+                alike.setdefault((exchange.operation, finding.severity, finding.kind, finding.place), []).append(
+                    (exchange, finding)
+                )
         groups = (
             DifferenceGroup(
                 *key,
@@ -225,20 +231,20 @@ class Report:
             )
             for key, ones in alike.items()
         )
-        return tuple(sorted(groups, key=lambda one: (SEVERITIES.index(one.severity), -len(one.exchanges))))
+        return tuple(sorted(groups, key=lambda group: (SEVERITIES.index(group.severity), -len(group.exchanges))))
 
     def fails(self, fail_on: Severity | None) -> bool:
         """True if a difference is at least as severe."""
         worst = [exchange.worst for exchange in self.exchanges]
-        worst += [one.severity for one in self.behaviour.differences] if self.behaviour else []
-        return fail_on is not None and any(one and is_at_least(one, fail_on) for one in worst)
+        worst += [difference.severity for difference in self.behaviour.differences] if self.behaviour else []
+        return fail_on is not None and any(severity and is_at_least(severity, fail_on) for severity in worst)
 
 
 def report(result: Result, bank: str, redact: Redact | None, question: Question = Question()) -> Report:
     """`bank` is the name or URL that is shown for it. Without `redact` everything is shown as it is."""
     return Report(
         printable(bank),
-        tuple(exchange(one, number, redact) for number, one in enumerate(result.compared, 1)),
+        tuple(exchange(made, number, redact) for number, made in enumerate(result.compared, 1)),
         result.skipped,
         tuple(map(_written, result.unused)),
         tuple(map(_written, result.lapsed)),
@@ -253,7 +259,7 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
     findings: list[Finding] = []
     masked: list[Finding] = []
     if bank and sandbox:
-        findings = [_finding(one, bank, sandbox) for one in compared.differences]
+        findings = [_finding(difference, bank, sandbox) for difference in compared.differences]
         masked = [_finding(difference, bank, sandbox, why) for difference, why in compared.masked]
     return ComparedExchange(
         number,
@@ -402,10 +408,10 @@ def _written(rule: IgnoreRule) -> tuple[str, str]:
 
 def _tally(exchanges: Iterable[ComparedExchange]) -> Tally:
     every = list(exchanges)
-    severities = Counter(finding.severity for one in every for finding in one.findings)
-    verdicts = Counter(one.verdict for one in every)
+    severities = Counter(finding.severity for exchange in every for finding in exchange.findings)
+    verdicts = Counter(exchange.verdict for exchange in every)
     return Tally(
         {verdict: verdicts[verdict] for verdict in VERDICTS},
         {severity: severities[severity] for severity in SEVERITIES},
-        sum(len(one.masked) for one in every),
+        sum(len(exchange.masked) for exchange in every),
     )

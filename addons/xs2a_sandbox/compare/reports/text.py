@@ -55,10 +55,15 @@ def remarks(report: Report, console: Console) -> None:
 def _behaviour(behaviour: BehaviourComparison, console: Console) -> None:
     """The chains of states of both sides where one never shows the other's, and how many there are."""
     console.print(Text(f"States, then {behaviour.then}, now {behaviour.now}", "italic"))
-    for one in behaviour.differences:
-        console.print(Text(f"{one.severity} {one.kind}  {one.thing}: {one.place}", _COLOURS[one.severity]))
-        console.print(Text(f"  then  {one.then}", "red"))
-        console.print(Text(f"  now   {one.now}", "green"))
+    for difference in behaviour.differences:
+        console.print(
+            Text(
+                f"{difference.severity} {difference.kind}  {difference.thing}: {difference.place}",
+                _COLOURS[difference.severity],
+            )
+        )
+        console.print(Text(f"  then  {difference.then}", "red"))
+        console.print(Text(f"  now   {difference.now}", "green"))
     for thing in behaviour.alone:
         console.print(Text(f"only one of the two has a {thing}: its states are not compared", "yellow"))
     chains = f"{len(behaviour.chains_then)} chains of states then, {len(behaviour.chains_now)} now"

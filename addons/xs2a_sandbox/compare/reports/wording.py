@@ -51,7 +51,7 @@ def _of_numbers(bank: Any, sandbox: Any) -> str | None:
     if type(bank) is not type(sandbox) and mine == theirs and isinstance(bank, str) is not isinstance(sandbox, str):
         return "the same number, as text on one side"
     if mine == theirs:
-        scales = [max(0, -int(one.as_tuple().exponent)) for one in (mine, theirs)]
+        scales = [max(0, -int(amount.as_tuple().exponent)) for amount in (mine, theirs)]
         return f"only in scale: {scales[0]} digits after the point at the bank, {scales[1]} here"
     if mine == -theirs:
         return "only in the sign"

@@ -423,7 +423,7 @@ def _schemas() -> Schemas:
 def _in_order(compiled: Sequence[tuple[_Stub, Rule]], left_out: list[str]) -> Iterator[Mapping[str, Any]]:
     """The rules with priorities where two can fit one request, without those that another one always hides."""
     # Stable: of equals the later one is the stronger.
-    weakest_first = sorted(compiled, key=lambda one: one[0].priority)
+    weakest_first = sorted(compiled, key=lambda ranked: ranked[0].priority)
     stubs = {rule.id: stub for stub, rule in compiled}
     weaker: defaultdict[str, list[str]] = defaultdict(list)
     hiding: dict[str, str] = {}

@@ -327,7 +327,7 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
             inner = [_matcher(one, what, seen, censored) for one in _list(operand, operator)]
             return {
                 "all" if operator == "and" else "any": [
-                    one if isinstance(one, dict) else {"equals": one} for one in inner
+                    matcher if isinstance(matcher, dict) else {"equals": matcher} for matcher in inner
                 ]
             }
         case "not":

@@ -99,8 +99,8 @@ class Template:
     def __init__(self, samples: Sequence[Sample], usual: Usual) -> None:
         self.unknown: list[str] = []
         self._usual = usual
-        self._shows_nulls = any("null" in json.dumps(one.value, default=str) for one in samples)
-        self.value = self._any([(one, one.value) for one in samples], "", "")
+        self._shows_nulls = any("null" in json.dumps(sample.value, default=str) for sample in samples)
+        self.value = self._any([(sample, sample.value) for sample in samples], "", "")
 
     def _any(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
         kinds = {type(value) for _, value in values}
@@ -155,8 +155,8 @@ class Template:
         """A member that some answers have: those of some states, if it is that."""
         if isinstance(learned, str) and (_PURE.fullmatch(learned) or _CONDITIONAL.fullmatch(learned)):
             return learned
-        state, states = self._usual.state, {one.state for one in there}
-        if state and None not in states and not states & {one.state for one in lacking}:
+        state, states = self._usual.state, {sample.state for sample in there}
+        if state and None not in states and not states & {sample.state for sample in lacking}:
             return f"{{{{ {_expression(learned)} if {state} in {_expression(sorted(map(str, states)))} }}}}"
         often = f"in {len(there)} of {len(there) + len(lacking)} answers, it is not known when"
         self.unknown.append(f"{place} is {often} ({lacking[0].place} lacks it)")
@@ -174,7 +174,7 @@ class Template:
 
     def _leaf(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
         written = [_written(sample, value, place) for sample, value in values]
-        if len({exactly(one) for one in written}) == 1:
+        if len({exactly(text) for text in written}) == 1:
             return written[0]
         state = self._usual.state
         by_state: dict[str | None, dict[str, Any]] = {}
@@ -184,7 +184,7 @@ class Template:
             words = {str(key): next(iter(ones.values())) for key, ones in sorted(by_state.items(), key=str)}
             return f"{{{{ {_expression(words)}[{state}] }}}}"
         (often, _), *_ = Counter(map(exactly, written)).most_common(1)
-        first = next(n for n, one in enumerate(written) if exactly(one) == often)
+        first = next(n for n, text in enumerate(written) if exactly(text) == often)
         self.unknown.append(f"{place} differs from answer to answer; this is that of {values[first][0].place}")
         return written[first]
 
@@ -229,7 +229,7 @@ def _written(sample: Sample, value: Any, place: str) -> Any:
         return f"{{{{ {echo} }}}}"
     start = sample.origin if sample.origin and value.startswith(f"{sample.origin}/") else ""
     pieces = _DELIMITERS.split(value.removeprefix(start))
-    return ("{{ session.url }}" if start else "") + "".join(_piece(one, sample.ids, "/" in value) for one in pieces)
+    return ("{{ session.url }}" if start else "") + "".join(_piece(piece, sample.ids, "/" in value) for piece in pieces)
 
 
 def _piece(piece: str, ids: Mapping[str, str], is_link: bool) -> str:
@@ -241,12 +241,12 @@ def _piece(piece: str, ids: Mapping[str, str], is_link: bool) -> str:
 def _expression(template: Any) -> str:
     """The template as it is written inside of an expression."""
     if isinstance(template, Mapping):
-        return "{" + ", ".join(f"{_quoted(name)}: {_expression(one)}" for name, one in template.items()) + "}"
+        return "{" + ", ".join(f"{_quoted(name)}: {_expression(member)}" for name, member in template.items()) + "}"
     if isinstance(template, list):
         return "[" + ", ".join(map(_expression, template)) + "]"
     if isinstance(template, str):
         pieces = [piece for piece in _PIECES.split(template) if piece]
-        inner = [f"({one[2:-2].strip()})" if one.startswith("{{") else _quoted(one) for one in pieces]
+        inner = [f"({piece[2:-2].strip()})" if piece.startswith("{{") else _quoted(piece) for piece in pieces]
         return " ~ ".join(inner) or "''"
     return (
         {None: "none", True: "true", False: "false"}[template]

@@ -29,16 +29,16 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
     """`consents` are the ids of those that came about in the recording: any other that is valid will do as well."""
     routes = Routes(None)
     groups: defaultdict[str, list[tuple[RecognisedExchange, dict[str, Any], dict[str, str], bool]]] = defaultdict(list)
-    for one in exchanges:
-        if len(one.entry.answer_body) > LARGE:
+    for exchange in exchanges:
+        if len(exchange.entry.answer_body) > LARGE:
             continue
-        guarded = one.entry.headers.get(_CONSENT) in consents
-        if one.operation:
-            start, parameters = {"operation": one.operation.id}, dict(one.parameters)
+        guarded = exchange.entry.headers.get(_CONSENT) in consents
+        if exchange.operation:
+            start, parameters = {"operation": exchange.operation.id}, dict(exchange.parameters)
         else:
-            route = routes.find(one.entry.method, one.entry.target)
+            route = routes.find(exchange.entry.method, exchange.entry.target)
             start, parameters = {"method": route.method, "path": route.path}, dict(route.parameters)
-        groups[exactly([start, guarded])].append((one, start, parameters, guarded))
+        groups[exactly([start, guarded])].append((exchange, start, parameters, guarded))
     ids: set[str] = set()
     for ones in groups.values():
         answers = [taped_answer(one.entry, {}) for one, *_ in ones]
@@ -68,5 +68,5 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
             yield RecordedRule({"id": id, "doc": doc, **made}, places)
 
 
-def _headers(one: RecognisedExchange, guarded: bool) -> Headers:
-    return Headers(pair for pair in one.entry.headers if not (guarded and pair[0].lower() == _CONSENT.lower()))
+def _headers(exchange: RecognisedExchange, guarded: bool) -> Headers:
+    return Headers(pair for pair in exchange.entry.headers if not (guarded and pair[0].lower() == _CONSENT.lower()))

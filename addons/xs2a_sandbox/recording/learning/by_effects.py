@@ -50,16 +50,18 @@ def by_effects(
 
 def _required(exchanges: Sequence[RecognisedExchange], member: str) -> dict[str, Any]:
     required: dict[str, Any] = {}
-    if all(one.entry.headers.get("X-Request-ID") for one in exchanges):
+    if all(exchange.entry.headers.get("X-Request-ID") for exchange in exchanges):
         required["headers"] = {"X-Request-ID": {"exists": True}}
-    if all(isinstance(one.body, dict) and member.strip("/") in one.body for one in exchanges):
+    if all(isinstance(exchange.body, dict) and member.strip("/") in exchange.body for exchange in exchanges):
         required["body"] = {member: {"exists": True}}
     return required
 
 
 def _consent(exchanges: Sequence[RecognisedExchange]) -> dict[str, Any]:
     until = "body.validUntil or today(90)"
-    if any(str((one.body or {}).get("validUntil", "9")) < f"{one.entry.time:%Y-%m-%d}" for one in exchanges):
+    if any(
+        str((exchange.body or {}).get("validUntil", "9")) < f"{exchange.entry.time:%Y-%m-%d}" for exchange in exchanges
+    ):
         until = "body.validUntil if body.validUntil >= today() else today(90)"  # the bank takes a day that is over
     return {
         "consentStatus": "received",
@@ -73,7 +75,7 @@ def _consent(exchanges: Sequence[RecognisedExchange]) -> dict[str, Any]:
 
 
 def _payment(exchanges: Sequence[RecognisedExchange], service: str) -> dict[str, Any]:
-    sent = dict.fromkeys(name for one in exchanges if isinstance(one.body, dict) for name in one.body)
+    sent = dict.fromkeys(name for exchange in exchanges if isinstance(exchange.body, dict) for name in exchange.body)
     own = {"service": service, "product": "{{ path.product }}", "transactionStatus": "RCVD", "request": "{{ body }}"}
     return {**{name: f"{{{{ body.{name} }}}}" for name in sent if name.isidentifier()}, **own}
 
@@ -90,10 +92,10 @@ def _page(family: str, service: str, operations: Mapping[str, Operation]) -> dic
 def _renamed(value: Any, service: str, lets: tuple[str, ...]) -> Any:
     """The answer with what effects have made in place of a handler's result; what can follow is not known here."""
     if isinstance(value, dict):
-        members = {key: _renamed(one, service, lets) for key, one in value.items()}
-        return {key: one for key, one in members.items() if not _lacks(one, lets)}
+        members = {key: _renamed(member, service, lets) for key, member in value.items()}
+        return {key: member for key, member in members.items() if not _lacks(member, lets)}
     if isinstance(value, list):
-        return [_renamed(one, service, lets) for one in value]
+        return [_renamed(member, service, lets) for member in value]
     if not isinstance(value, str):
         return value
     for before, after in _NAMES.items():

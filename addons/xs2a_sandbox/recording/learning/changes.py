@@ -48,9 +48,9 @@ def change(
     schemas: Schemas,
 ) -> OperationChange:
     """`exchanges` are those of the operation, `makers` are those that made ids, by the id."""
-    made = OperationChange(places=[one.place for one in exchanges])
-    succeeded = [one for one in exchanges if one.succeeded]
-    paths = Counter(one.path for one in exchanges)
+    made = OperationChange(places=[exchange.place for exchange in exchanges])
+    succeeded = [exchange for exchange in exchanges if exchange.succeeded]
+    paths = Counter(exchange.path for exchange in exchanges)
     (path, _), *others = paths.most_common()
     if path != operation.pattern.text:
         made.value["path"] = path
@@ -70,12 +70,12 @@ def _products(operation: Operation, exchanges: Sequence[RecognisedExchange]) -> 
     written = deepcopy(operation.origin.written.get("where", {}))
     alternatives = written if isinstance(written, list) else [written]
     changed = False
-    for one in exchanges:
-        product = one.parameters.get("product")
+    for exchange in exchanges:
+        product = exchange.parameters.get("product")
         fitting = [
             spec
             for spec, constraints in zip(alternatives, operation.where, strict=True)
-            if all(c.fits((one.parameters[c.place.name],)) for c in constraints if c.place.name != "product")
+            if all(c.fits((exchange.parameters[c.place.name],)) for c in constraints if c.place.name != "product")
         ]
         for spec in fitting[:1]:
             offered = spec.get("product")
@@ -94,7 +94,7 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
     for spec, step in zip(steps, operation.require.steps, strict=False):
         for constraint in step.constraints:
             part, name = constraint.place.part, constraint.place.name
-            if all(constraint.fits(_values(one, part, name)) for one in exchanges):
+            if all(constraint.fits(_values(exchange, part, name)) for exchange in exchanges):
                 continue
             if (key := next((key for key in spec.get(part) or {} if key.lower() == name.lower()), None)) is not None:
                 spec[part][key] = None
@@ -102,11 +102,11 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
             elif part == "headers":
                 spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # every request must bring it
                 lifted = True
-        if step.that and not all(step.that(_scope(one)) for one in exchanges):
+        if step.that and not all(step.that(_scope(exchange)) for exchange in exchanges):
             spec["that"] = None
             lifted = True
         named = step.schema if "schema" in (spec.get("body") or {}) else None
-        if named and not all(_accepts(named, one, step.optional, schemas) for one in exchanges):
+        if named and not all(_accepts(named, exchange, step.optional, schemas) for exchange in exchanges):
             spec["body"] = None
             lifted = True
     if not lifted:
@@ -121,39 +121,39 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
 _WHATEVER = {"any": [{"absent": True}, {"exists": True}]}
 
 
-def _scope(one: RecognisedExchange) -> dict[str, Any]:
+def _scope(exchange: RecognisedExchange) -> dict[str, Any]:
     """The part of a request that conditions of requirements are about."""
     return {
-        "path": one.parameters,
-        "query": dict(reversed(split_target(one.entry.target).query)),
-        "headers": one.entry.headers.first,
-        "body": one.body,
+        "path": exchange.parameters,
+        "query": dict(reversed(split_target(exchange.entry.target).query)),
+        "headers": exchange.entry.headers.first,
+        "body": exchange.body,
         WORK: Work(),
     }
 
 
 def _without_nulls(value: Any) -> Any:
-    return {key: one for key, one in value.items() if one is not None} if isinstance(value, dict) else value
+    return {key: member for key, member in value.items() if member is not None} if isinstance(value, dict) else value
 
 
 def _is_lifted(value: Any) -> bool:
     return isinstance(value, dict) and any(one is None or one is _WHATEVER for one in value.values())
 
 
-def _values(one: RecognisedExchange, part: str, name: str) -> Sequence[Any]:
+def _values(exchange: RecognisedExchange, part: str, name: str) -> Sequence[Any]:
     if part == "headers":
-        return one.entry.headers.all(name)
+        return exchange.entry.headers.all(name)
     if part == "query":
-        return [value for key, value in split_target(one.entry.target).query if key == name]
-    return at_pointer(one.body, parse_pointer(name)) if one.entry.body else ()
+        return [value for key, value in split_target(exchange.entry.target).query if key == name]
+    return at_pointer(exchange.body, parse_pointer(name)) if exchange.entry.body else ()
 
 
-def _accepts(name: str, one: RecognisedExchange, optional: bool, schemas: Schemas) -> bool:
-    if not one.entry.body:
+def _accepts(name: str, exchange: RecognisedExchange, optional: bool, schemas: Schemas) -> bool:
+    if not exchange.entry.body:
         return optional
-    for parameter, value in one.parameters.items():
+    for parameter, value in exchange.parameters.items():
         name = name.replace(f"{{{parameter}}}", value)
-    return name in schemas and one.body is not None and schemas[name].accepts(one.body)
+    return name in schemas and exchange.body is not None and schemas[name].accepts(exchange.body)
 
 
 # Answers
@@ -170,16 +170,16 @@ def _respond(
     written = deepcopy(operation.origin.written.get("respond", {}))
     usual_answers = written if isinstance(written, list) else [written]
     by_status: defaultdict[int, list[RecognisedExchange]] = defaultdict(list)
-    for one in exchanges:
-        by_status[one.entry.status].append(one)
+    for exchange in exchanges:
+        by_status[exchange.entry.status].append(exchange)
     if (operation.behaviour.handler or "").startswith(READS):
         return _of_data(usual_answers, by_status, operation, unknown)
     answers = []
     for number, spec in enumerate(usual_answers):
         status = spec.get("status", 200)
-        left = [one for one in by_status if one not in {other.get("status", 200) for other in usual_answers}]
+        left = [status for status in by_status if status not in {other.get("status", 200) for other in usual_answers}]
         if status not in by_status and left and (len(usual_answers) == 1 or number == len(usual_answers) - 1):
-            status = max(left, key=lambda one: len(by_status[one]))
+            status = max(left, key=lambda status: len(by_status[status]))
         if (group := by_status.pop(status, None)) is None:
             answers.append(spec)
             continue
@@ -199,7 +199,7 @@ def _of_data(
     unknown: list[str],
 ) -> list[dict[str, Any]]:
     """The documented shape of a bank's data, with its habit of nulls."""
-    if any(_shows_null(one.answer) for group in by_status.values() for one in group):
+    if any(_shows_null(exchange.answer) for group in by_status.values() for exchange in group):
         if not any(spec.get("nulls") == "fill" for spec in usual):
             unknown.append(f"{operation.id} shows members that are null; which ones it always shows is not known")
         return []
@@ -223,16 +223,16 @@ def _answer(
 ) -> dict[str, Any]:
     handler = handlers.get(operation.behaviour.handler or "")
     returns = handler.result if handler else {}
-    samples = [_sample(one, operation, makers, returns, courses) for one in exchanges]
+    samples = [_sample(exchange, operation, makers, returns, courses) for exchange in exchanges]
     answer: dict[str, Any] = {"status": exchanges[0].entry.status}
     if headers := _headers(spec.get("headers", {}), exchanges, samples):
         answer["headers"] = headers
-    readable = [sample for one, sample in zip(exchanges, samples, strict=True) if one.answer is not None]
+    readable = [sample for exchange, sample in zip(exchanges, samples, strict=True) if exchange.answer is not None]
     if readable:
         usual = Usual(spec.get("body"), _members(spec.get("body"), returns), courses.words(operation.id))
         template = Template(readable, usual)
         answer["body"] = template.value
-        unknown += [f"{operation.id}: {one}" for one in template.unknown]
+        unknown += [f"{operation.id}: {line}" for line in template.unknown]
     elif exchanges[0].entry.answer_body:
         unknown.append(f"{operation.id} is answered with another thing than JSON ({exchanges[0].place})")
     return answer
@@ -248,32 +248,32 @@ def _members(body: Any, returns: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _sample(
-    one: RecognisedExchange,
+    exchange: RecognisedExchange,
     operation: Operation,
     makers: Mapping[str, RecognisedExchange],
     returns: Mapping[str, Any],
     courses: Courses,
 ) -> Sample:
-    ids = {value: f"path{_step(name)}" for name, value in one.parameters.items()}
-    for name, id in one.made.items():
+    ids = {value: f"path{_step(name)}" for name, value in exchange.parameters.items()}
+    for name, id in exchange.made.items():
         if name in returns:
             ids[id] = f"result.{name}"
     for name in ("Consent-ID", "X-Request-ID"):
-        if value := one.entry.headers.get(name):
+        if value := exchange.entry.headers.get(name):
             ids.setdefault(value, f"headers['{name.lower()}']")
     echoes: dict[tuple[str, str], str] = {}
     for name, collection in _COLLECTIONS.items():
-        maker = makers.get(one.parameters.get(name, ""))
+        maker = makers.get(exchange.parameters.get(name, ""))
         if maker is not None:
             echoes |= dict(_echoes(maker.body, f"state.{collection}[path.{name}].request"))
-    echoes |= dict(_echoes(one.body, "body"))
-    state = told(Lookup((), dict(one.parameters), operation, ()), Content("json", one.answer))
+    echoes |= dict(_echoes(exchange.body, "body"))
+    state = told(Lookup((), dict(exchange.parameters), operation, ()), Content("json", exchange.answer))
     meaning = courses.meaning(state.thing, state.state) if state else None
-    return Sample(one.place, one.answer, ids, echoes, meaning, _origin(one))
+    return Sample(exchange.place, exchange.answer, ids, echoes, meaning, _origin(exchange))
 
 
-def _origin(one: RecognisedExchange) -> str:
-    return str(Origin.parse(one.entry.bank)) if one.entry.bank else ""
+def _origin(exchange: RecognisedExchange) -> str:
+    return str(Origin.parse(exchange.entry.bank)) if exchange.entry.bank else ""
 
 
 def _echoes(value: Any, expression: str, place: str = "") -> Iterator[tuple[tuple[str, str], str]]:
@@ -296,7 +296,7 @@ def _headers(
     usual: Mapping[str, Any], exchanges: Sequence[RecognisedExchange], samples: Sequence[Sample]
 ) -> dict[str, Any]:
     """The headers that all of the answers have, with the same text or the same names in it."""
-    kept = [taped_answer(one.entry, {}).get("headers", {}) for one in exchanges]
+    kept = [taped_answer(exchange.entry, {}).get("headers", {}) for exchange in exchanges]
     documented = {name.lower(): text for name, text in usual.items()}
     headers = {}
     for name in kept[0]:

@@ -48,9 +48,9 @@ class Courses:
         """The bank's words by the documented states, where this operation tells them otherwise."""
         counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for (thing, _), tellings in self.lives.items():
-            for one in tellings:
-                if one.operation == operation and (thing, one.word) in self.meanings:
-                    counted[self.meanings[thing, one.word]][one.word] += 1
+            for telling in tellings:
+                if telling.operation == operation and (thing, telling.word) in self.meanings:
+                    counted[self.meanings[thing, telling.word]][telling.word] += 1
         most = {state: words.most_common(1)[0][0] for state, words in counted.items()}
         return {state: word for state, word in most.items() if word != state}
 
@@ -58,12 +58,14 @@ class Courses:
         """The words that the last telling of such things was, each with the places; of those that have moved."""
         words: dict[str, list[str]] = {}
         for (other, _), tellings in self.lives.items():
-            if other == thing and len({one.word for one in tellings}) > 1:
+            if other == thing and len({telling.word for telling in tellings}) > 1:
                 words.setdefault(tellings[-1].word, []).append(tellings[-1].place)
         return words
 
     def tells(self, thing: Thing, word: str) -> bool:
-        return any(one.word == word for (other, _), ones in self.lives.items() if other == thing for one in ones)
+        return any(
+            telling.word == word for (other, _), ones in self.lives.items() if other == thing for telling in ones
+        )
 
     @property
     def transitions(self) -> Counter[tuple[Thing, str, str, str]]:
@@ -71,10 +73,10 @@ class Courses:
         counted: Counter[tuple[Thing, str, str, str]] = Counter()
         for (thing, _), tellings in self.lives.items():
             before = _NOTHING
-            for one in tellings:
-                if one.word != before:
-                    counted[thing, before, one.operation, one.word] += 1
-                before = one.word
+            for telling in tellings:
+                if telling.word != before:
+                    counted[thing, before, telling.operation, telling.word] += 1
+                before = telling.word
         return counted
 
 
@@ -84,20 +86,20 @@ def courses(
     """`arrows` are the documented machines', and `beginnings` the states that everything of a kind begins in."""
     lives: dict[tuple[Thing, str], list[Telling]] = {}
     deleted: set[tuple[Thing, str]] = set()
-    for one in exchanges:
-        if one.operation is None or not one.succeeded:
+    for exchange in exchanges:
+        if exchange.operation is None or not exchange.succeeded:
             continue
-        lookup = Lookup((), dict(one.parameters), one.operation, ())
-        if now := told(lookup, Content("json", one.answer)):
+        lookup = Lookup((), dict(exchange.parameters), exchange.operation, ())
+        if now := told(lookup, Content("json", exchange.answer)):
             key = now.thing, now.id
-            lives.setdefault(key, []).append(Telling(now.state, one.operation.id, one.place, key in deleted))
-        if one.entry.method == "DELETE":
-            deleted |= {key for key in lives if key[1] in one.parameters.values()}
+            lives.setdefault(key, []).append(Telling(now.state, exchange.operation.id, exchange.place, key in deleted))
+        if exchange.entry.method == "DELETE":
+            deleted |= {key for key in lives if key[1] in exchange.parameters.values()}
     meanings: dict[tuple[Thing, str], str] = {}
     unknown: list[str] = []
-    after_delete = {key[0]: one for key, ones in lives.items() for one in ones if one.deleted}
+    after_delete = {key[0]: telling for key, ones in lives.items() for telling in ones if telling.deleted}
     for (thing, _), tellings in lives.items():
-        words = [one for one in tellings if not one.deleted]
+        words = [telling for telling in tellings if not telling.deleted]
         for telling, state in zip(words, _states(words, arrows[thing], beginnings.get(thing)), strict=True):
             if state is None:
                 text = f"{telling.word!r} ({telling.place}) is no state that the documented {thing} can come to"
@@ -119,7 +121,7 @@ def _states(words: Sequence[Telling], arrows: Arrows, beginning: str | None) -> 
         if position and telling.word == words[position - 1].word:
             states.append(states[-1])
             continue
-        later = [one.word for one in words[position + 1 :] if one.word != telling.word]
+        later = [word.word for word in words[position + 1 :] if word.word != telling.word]
         state = _state(telling.word, now, later, arrows, beginning)
         states.append(state)
         now = state or now
@@ -133,8 +135,8 @@ def _state(word: str, now: str, later: Sequence[str], arrows: Arrows, beginning:
     if word == now or word in reached(now, arrows):
         return word
     ahead = reached(now, arrows)
-    settled = [one for one in ahead if one.startswith(_SETTLED)]
-    if any(one in ahead or (settled and one.startswith(_SETTLED)) for one in later):
+    settled = [word for word in ahead if word.startswith(_SETTLED)]
+    if any(word in ahead or (settled and word.startswith(_SETTLED)) for word in later):
         return now  # one more word on the way to where the documented states lead as well
     if word.startswith(_SETTLED) and (settled or now.startswith(_SETTLED)):
         return _EXECUTES if _EXECUTES in settled else now
@@ -152,12 +154,12 @@ def reached(state: str, arrows: Arrows) -> set[str]:
 
 
 def _ambiguous(courses: Courses) -> Iterable[str]:
-    for operation in sorted({one.operation for ones in courses.lives.values() for one in ones}):
+    for operation in sorted({telling.operation for ones in courses.lives.values() for telling in ones}):
         counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for (thing, _), tellings in courses.lives.items():
-            for one in tellings:
-                if one.operation == operation and (thing, one.word) in courses.meanings:
-                    counted[courses.meanings[thing, one.word]][one.word] += 1
+            for telling in tellings:
+                if telling.operation == operation and (thing, telling.word) in courses.meanings:
+                    counted[courses.meanings[thing, telling.word]][telling.word] += 1
         for state, words in counted.items():
             if len(words) > 1:
                 told_words = ", ".join(f"{word} ({number} ×)" for word, number in words.most_common())

@@ -45,35 +45,37 @@ def learn_errors(
 ) -> LearnedErrors:
     """`raised` are errors by the documented names, with the exchanges in which the bank has answered them."""
     learned = LearnedErrors()
-    readable = [(name, one, said(one.answer)) for name, one in raised if isinstance(one.answer, dict)]
+    readable = [(name, error, said(error.answer)) for name, error in raised if isinstance(error.answer, dict)]
     own_text = _written_text(every_body)
-    texts = {id(one): _in(own_text, what.text or "") for _, one, what in readable}
+    texts = {id(exchange): _in(own_text, what.text or "") for _, exchange, what in readable}
     is_usual = (
-        bool(readable) and all(texts.values()) and all(_is_like(one.answer, every_body) for _, one, _ in readable)
+        bool(readable)
+        and all(texts.values())
+        and all(_is_like(exchange.answer, every_body) for _, exchange, _ in readable)
     )
     if readable and not is_usual:
         learned.every = _every(readable, learned.unknown)
-        learned.places = [one.place for _, one, _ in readable]
+        learned.places = [exchange.place for _, exchange, _ in readable]
     by_name: defaultdict[str, list[tuple[RecognisedExchange, str | None, str, str | None]]] = defaultdict(list)
-    for name, one in raised:
-        what = said(one.answer)
-        parts = texts.get(id(one)) if is_usual else None
+    for name, error in raised:
+        what = said(error.answer)
+        parts = texts.get(id(error)) if is_usual else None
         number, text = parts or (None, what.text or "")
-        by_name[name].append((one, what.code, _with_id(text, one, documented[name]), number))
+        by_name[name].append((error, what.code, _with_id(text, error, documented[name]), number))
     for name, ones in by_name.items():
-        value: dict[str, Any] = {"status": _by_operation([(one, one.entry.status) for one, *_ in ones])}
-        if codes := [(one, code) for one, code, _, _ in ones if code]:
+        value: dict[str, Any] = {"status": _by_operation([(exchange, exchange.entry.status) for exchange, *_ in ones])}
+        if codes := [(exchange, code) for exchange, code, _, _ in ones if code]:
             value["code"] = _by_operation(codes)
-        if numbers := [(one, number) for one, _, _, number in ones if number]:
+        if numbers := [(exchange, number) for exchange, _, _, number in ones if number]:
             value["number"] = _by_operation(numbers)
         counted = Counter(text for _, _, text, _ in ones if text)
         if len(counted) == 1 or (counted and "expected" not in str(documented[name].origin.written["text"])):
             value["text"] = counted.most_common(1)[0][0]
         if len(counted) > 1:
             learned.unknown.append(
-                f"{name} is said in {len(counted)} ways ({', '.join(one.place for one, *_ in ones)})"
+                f"{name} is said in {len(counted)} ways ({', '.join(exchange.place for exchange, *_ in ones)})"
             )
-        learned.errors[name] = value, [one.place for one, *_ in ones]
+        learned.errors[name] = value, [exchange.place for exchange, *_ in ones]
     return learned
 
 
@@ -90,17 +92,17 @@ def said(body: Any) -> Said:
 
 def _every(readable: Sequence[tuple[str, RecognisedExchange, Said]], unknown: list[str]) -> Any:
     samples = []
-    for _, one, what in readable:
+    for _, exchange, what in readable:
         names = {"code": what.code, "text": what.text, "path": what.path}
         echoes = {("", exactly(value)): f"error.{name}" for name, value in names.items() if value}
-        for place in _placed(one.answer, names):
+        for place in _placed(exchange.answer, names):
             echoes |= place
-        echoes |= {(f"/{key}", exactly(one.entry.status)): "error.status" for key in _STATUSES}
-        ids = {value: "headers['x-request-id']" for value in one.entry.headers.all("X-Request-ID") if value}
+        echoes |= {(f"/{key}", exactly(exchange.entry.status)): "error.status" for key in _STATUSES}
+        ids = {value: "headers['x-request-id']" for value in exchange.entry.headers.all("X-Request-ID") if value}
         ids |= {what.code: "error.code"} if what.code else {}
-        samples.append(Sample(one.place, one.answer, ids, echoes))
+        samples.append(Sample(exchange.place, exchange.answer, ids, echoes))
     template = Template(samples, Usual(None, {}))
-    unknown += [f"errors: {one}" for one in template.unknown]
+    unknown += [f"errors: {line}" for line in template.unknown]
     return _shown_path(template.value)
 
 
@@ -120,10 +122,10 @@ def _shown_path(value: Any) -> Any:
     """A path that is not null in some answers alone is what the error has."""
     if isinstance(value, dict):
         return {
-            key: "{{ error.path }}" if key.removesuffix("?") == "path" and one is not None else _shown_path(one)
-            for key, one in value.items()
+            key: "{{ error.path }}" if key.removesuffix("?") == "path" and member is not None else _shown_path(member)
+            for key, member in value.items()
         }
-    return [_shown_path(one) for one in value] if isinstance(value, list) else value
+    return [_shown_path(member) for member in value] if isinstance(value, list) else value
 
 
 def _is_like(body: Any, template: Any) -> bool:
@@ -134,7 +136,7 @@ def _is_like(body: Any, template: Any) -> bool:
         return (
             isinstance(body, dict)
             and body.keys() == template.keys()
-            and all(_is_like(body[key], one) for key, one in template.items())
+            and all(_is_like(body[key], member) for key, member in template.items())
         )
     if isinstance(template, list):
         return isinstance(body, list) and len(body) == len(template) and all(map(_is_like, body, template))
@@ -161,12 +163,12 @@ def _in(written: str, text: str) -> tuple[str | None, str] | None:
     return (match["number"] if "number" in names else None, match["text"]) if match else None
 
 
-def _with_id(text: str, one: RecognisedExchange, documented: ErrorAnswer) -> str:
+def _with_id(text: str, exchange: RecognisedExchange, documented: ErrorAnswer) -> str:
     if _ID not in str(documented.origin.written["text"]):
         return text.replace("{{", "{{ '{{' }}")
-    ids = dict.fromkeys(one.parameters.values(), "id")
-    ids |= dict.fromkeys(one.entry.headers.all("Consent-ID"), "id")
-    return learned_text(text, Sample(one.place, None, ids, {}))
+    ids = dict.fromkeys(exchange.parameters.values(), "id")
+    ids |= dict.fromkeys(exchange.entry.headers.all("Consent-ID"), "id")
+    return learned_text(text, Sample(exchange.place, None, ids, {}))
 
 
 def _by_operation(values: Sequence[tuple[RecognisedExchange, Any]]) -> Any:
@@ -174,5 +176,5 @@ def _by_operation(values: Sequence[tuple[RecognisedExchange, Any]]) -> Any:
     (default, _), *others = Counter(value for _, value in values).most_common()
     if not others:
         return default
-    own = {one.operation.id: value for one, value in values if one.operation and value != default}
+    own = {exchange.operation.id: value for exchange, value in values if exchange.operation and value != default}
     return {"default": default, **dict(sorted(own.items()))}

@@ -52,7 +52,7 @@ class RecognisedExchange:
 def recognise_exchanges(
     places: Sequence[str], entries: Sequence[Exchange], operations: Iterable[Operation]
 ) -> list[RecognisedExchange]:
-    candidates = [one for one in operations if not any(s.kind == TAIL for s in one.pattern.segments)]
+    candidates = [operation for operation in operations if not any(s.kind == TAIL for s in operation.pattern.segments)]
     exchanges = []
     for place, entry in zip(places, entries, strict=True):
         operation, path, parameters = _operation(entry, candidates)
@@ -88,11 +88,11 @@ def _operation(entry: Exchange, operations: Sequence[Operation]) -> tuple[Operat
         if parameters is not None and _fits(operation, parameters):
             start = before[-1:] if before and _VERSION.fullmatch(before[-1]) else before
             written = operation.pattern.text.split("/")[-len(tail) :]
-            literal = sum(one.kind == LITERAL for one in tail)
+            literal = sum(segment.kind == LITERAL for segment in tail)
             fitting.append((literal, operation, "/".join(["", *start, *written]), parameters))
     if not fitting:
         return None, entry.target.partition("?")[0], {}
-    _, operation, path, parameters = max(fitting, key=lambda one: one[0])
+    _, operation, path, parameters = max(fitting, key=lambda fit: fit[0])
     return operation, path, parameters
 
 
