@@ -39,8 +39,8 @@ install: $(STAMP)
 run: $(STAMP)
 	@exec $(BIN)/xs2a-sandbox serve $(ARGS)
 
-# The tests start hundreds of processes: none of them is to compile the package anew, whatever the machine is set to.
-test test-slow test-lowest test-newest: export PYTHONDONTWRITEBYTECODE =
+# The tests start hundreds of processes, and benchmarks time a start: none of them is to compile the package anew, whatever the machine is set to.
+test test-slow test-lowest test-newest bench bench-peers: export PYTHONDONTWRITEBYTECODE =
 
 # By file, so that what the tests of a file share is made once, and in order: mitmproxy knows one proxy in a process, so that
 # the sandbox of tests/contract is of no use once those of tests/doors have begun.

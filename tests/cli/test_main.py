@@ -82,7 +82,7 @@ def serving(home, monkeypatch):
         ready(addresses(home))
         on_exchange(LogEntry("ci", "GET", "/v1/accounts", 200, 1.5, "handler", "list-accounts"))
 
-    served.serve, served.new_loop = serve, asyncio.new_event_loop
+    served.serve, served.new_loop, served.loop_name = serve, asyncio.new_event_loop, lambda: "a loop"
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", served)
     monkeypatch.setattr("xs2a_sandbox.doors.serving", served, raising=False)
     return served

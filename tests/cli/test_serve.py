@@ -23,6 +23,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         seen.update(options, settings=settings)
 
     module.serve, module.new_loop = serve, asyncio.new_event_loop  # type: ignore[attr-defined]
+    module.loop_name = lambda: "a loop"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", module)
     monkeypatch.setattr("xs2a_sandbox.doors.serving", module, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

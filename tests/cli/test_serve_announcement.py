@@ -32,6 +32,13 @@ def test_where_everything_is() -> None:
     ]
 
 
+def test_which_loop_it_is() -> None:
+    said = announcement(Settings(), ADDRESSES, "in memory", None, loop="uvloop 1").splitlines()
+    as_json = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None, loop="uvloop 1"))
+    assert "loop      uvloop 1" in said
+    assert as_json["loop"] == "uvloop 1"
+
+
 def test_where_the_clock_stands() -> None:
     frozen = Settings(frozen_at=read_time("2026-11-21T09:00"))
 
@@ -106,6 +113,7 @@ def test_as_one_line_of_json() -> None:
         "ca_file": "/my folder/ca.pem",
         "state": "in memory",
         "console": None,
+        "loop": None,
         "frozen_at": None,
         "banks": [],
         "quirks": [],

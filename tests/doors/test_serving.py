@@ -281,3 +281,13 @@ def test_with_nohup_a_hang_up_ends_nothing(engine: FakeEngine, confdir: Path) ->
     finally:
         signal.signal(signal.SIGHUP, before)
     assert seen == [False]
+
+
+def test_the_loop_says_why_it_is_no_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert serving.loop_name() == "uvloop"
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    loop = serving.new_loop()
+    loop.close()
+    assert type(loop).__module__.startswith("asyncio")
+    assert serving.loop_name().startswith("asyncio's own, ")
+    assert "uvloop" in serving.loop_name()

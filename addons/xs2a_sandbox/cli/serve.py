@@ -32,7 +32,12 @@ _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
 
 def announcement(
-    settings: Settings, addresses: "Addresses", state: str, consent: str | None, console: str | None = None
+    settings: Settings,
+    addresses: "Addresses",
+    state: str,
+    consent: str | None,
+    console: str | None = None,
+    loop: str | None = None,
 ) -> str:
     """A few lines of text, or one of JSON when that is the log's format. `console` is a link that signs in once."""
     command = curl(settings, addresses, consent)
@@ -46,6 +51,7 @@ def announcement(
                 "ca_file": str(addresses.ca_file),
                 "state": state,
                 "console": console,
+                "loop": loop,
                 "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
                 "quirks": [file.stem for file in settings.quirk],
                 "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
@@ -59,6 +65,7 @@ def announcement(
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
         *([f"console   {console}"] if console else []),
+        *([f"loop      {loop}"] if loop else []),
         *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
@@ -305,7 +312,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         console = sign_in.link(settings.public_url or addresses.direct, token) if token else None
         if exposed := exposure(settings):
             logger.warning("%s", exposed)
-        click.echo(announcement(settings, addresses, state, consent, console))
+        click.echo(announcement(settings, addresses, state, consent, console, serving.loop_name()))
 
     def log(exchange: LogEntry) -> None:
         nonlocal clear

@@ -36,6 +36,15 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return new_event_loop()
 
 
+def loop_name() -> str:
+    """The loop that `new_loop` makes, and why it is no better one, in words."""
+    try:
+        import uvloop  # noqa: F401
+    except ImportError as error:
+        return f"asyncio's own, in which a request costs a tenth more: uvloop cannot be loaded ({error})"
+    return "uvloop"
+
+
 async def serve(
     settings: Settings,
     *,

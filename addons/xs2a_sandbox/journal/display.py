@@ -22,6 +22,8 @@ from xs2a_sandbox.state.session import PREFIX
 _SESSION = re.compile(rf"/{PREFIX}/[A-Za-z0-9._-]{{1,64}}(?=/|$)")
 _MARKED = re.compile(r"@|[A-Za-z]{2}\d\d[ \-\u00a0\u202f]?[A-Za-z0-9]{4}|\d(?:[ \-\u00a0\u202f]?\d){11}|eyJ", re.ASCII)
 """Marks that any account, card, e-mail address and token has in it."""
+_ID = re.compile(r"(?<=/)[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?=/|$)")
+"""A UUID in a path, which stays whatever it holds; half of them have one of the marks."""
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6}[A-Za-z0-9_.-]*", re.ASCII)
 
 
@@ -99,7 +101,7 @@ class Display:
         """The path without query."""
         path = path.partition("?")[0]
         if not personal:
-            return self._typed().target(path) if _MARKED.search(unquote(path)) else path
+            return self._typed().target(path) if _MARKED.search(unquote(_ID.sub("", path))) else path
         session, path = _parted(path)
         return session + self._personal().target(path)
 
