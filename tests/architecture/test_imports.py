@@ -26,7 +26,7 @@ FOLDERS = (
         "recording",
         "compare",
     ),
-    *("journal", "cassette", "upstream", "redaction", "config", "state", "tpp", "documents", "http"),
+    *("journal", "cassette", "upstream", "redaction", "config", "state", "signatures", "tpp", "documents", "http"),
 )
 """Top down: a module imports from its own folder and from those to the right."""
 

@@ -22,6 +22,8 @@ ALL = frozenset(CHECK_NAMES)
         ("documented", ("warn", "rights"), Checks(frozenset(["rights"]), ALL - {"rights"})),
         ("strict", (), Checks(ALL, strict=True)),
         ("strict", ("rights",), Checks(ALL, strict=True)),
+        ("documented", ("signature",), Checks(frozenset(["signature"]), demanding=frozenset(["signature"]))),
+        ("strict", ("signature",), Checks(ALL, strict=True, demanding=frozenset(["signature"]))),
     ],
 )
 def test_checks(profile: str, names: tuple[str, ...], checks: Checks) -> None:

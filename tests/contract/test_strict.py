@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import json
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.contract.control import Control
 from tests.contract.doors import Answer, Bank
+from tests.support.seals import seal, sealed
 
 spec = pytest.mark.spec
 
@@ -103,6 +106,66 @@ def test_digest(bank: Bank, control: Control, algorithm: str) -> None:
     assert right.partition("=")[2] in refused.json()["tppMessages"][0]["text"]
     assert bank.get("/v1/accounts", consent=valid, headers={"Digest": digest(algorithm, b"")}).status == 200
     assert refusal(bank.get("/v1/accounts", consent=valid, headers={"Digest": right})) == (400, "FORMAT_ERROR")
+
+
+def signed(body: bytes, **options: Any) -> dict[str, str]:
+    """The headers of a consent whose seal is that of a TPP."""
+    own = {"X-Request-ID": str(uuid.uuid4()), "TPP-Redirect-URI": "https://tpp.example/back"}
+    return sealed(options.pop("headers", own), body, **options)
+
+
+@spec("reading-strict-signature")
+@pytest.mark.parametrize("form", ["signature", "jws"])
+def test_signature(bank: Bank, control: Control, form: str) -> None:
+    checked(control, "signature")
+    body = json.dumps(bodies.consent()).encode()
+    headers = signed(body, form=form)
+    assert bank.post("/v1/consents", content=body, headers=headers).status == 200
+    for wrong, code in (
+        ({**headers, "TPP-Redirect-URI": "https://tpp.example/other"}, "SIGNATURE_INVALID"),
+        ({**headers, "Digest": digest("sha-256", b"")}, "SIGNATURE_INVALID"),
+        ({**headers, "TPP-Signature-Certificate": None}, "CERTIFICATE_MISSING"),
+        ({**headers, "TPP-Signature-Certificate": "abc"}, "CERTIFICATE_INVALID"),
+        (signed(body, form=form, names=("digest", "x-request-id")), "SIGNATURE_INVALID"),
+        (signed(body, form=form, by=seal(begins=-9, ends=-1)), "CERTIFICATE_EXPIRED"),
+    ):
+        assert refusal(bank.post("/v1/consents", content=body, headers=wrong)) == (401, code)
+    assert refusal(bank.post("/v1/consents", content=body)) == (401, "SIGNATURE_MISSING")
+    # Where there is no body, too.
+    consent = facts.consent("valid")
+    status = f"/v1/consents/{consent}/status"
+    assert bank.get(status, headers=signed(b"", form=form)).status == 200
+    assert refusal(bank.get(status, headers={"Digest": digest("sha-256", b"")})) == (401, "SIGNATURE_MISSING")
+
+
+@spec("reading-strict-signature")
+def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control) -> None:
+    checked(control, "signature")
+    body = json.dumps(bodies.consent()).encode()
+    headers = signed(body)
+    names = ("tpp-redirect-uri", "digest", "x-request-id")
+    lines = [f"{name}: {value}" for name in names for sent, value in headers.items() if sent.lower() == name]
+    other = signed(body, names=names, headers=headers)["Signature"]
+    listed = other.replace(" ".join(names), "digest x-request-id tpp-redirect-uri")
+    refused = bank.post("/v1/consents", content=body, headers={**headers, "Signature": listed})
+    shown = refused.json()["sandbox"]["signature"]
+    assert shown["signingString"] == [*lines[1:], lines[0]]
+    assert shown["clientSigned"]["text"] == lines
+    assert "in the order tpp-redirect-uri digest x-request-id" in refused.error["text"]
+
+
+@spec("reading-strict-signature")
+def test_strict_takes_what_is_not_signed_and_nothing_that_is_signed_wrong(bank: Bank, control: Control) -> None:
+    checked(control, profile="strict")
+    token = a_token(bank)
+    body = json.dumps(bodies.consent(facts.covered())).encode()
+    assert bank.post("/v1/consents", content=body, headers=token).status == 200
+    wrong = {**signed(body + b" "), **token}
+    assert refusal(bank.post("/v1/consents", content=body, headers=wrong)) == (401, "SIGNATURE_INVALID")
+    alone = {**token, "Digest": wrong["Digest"]}
+    assert refusal(bank.post("/v1/consents", content=body, headers=alone)) == (400, "FORMAT_ERROR")
+    checked(control, "signature", profile="strict")
+    assert refusal(bank.post("/v1/consents", content=body, headers=token)) == (401, "SIGNATURE_MISSING")
 
 
 def a_token(bank: Bank) -> dict[str, str]:

@@ -437,6 +437,7 @@ OTHERS = {
     "--add-host": "docker",
     "--cacert": "curl",
     "--cert": "curl",
+    "--data-binary": "curl",
     "--from-file": "kubectl",
     "--key": "curl",
     "--listen-host": "mitmdump",

@@ -1,22 +1,28 @@
-"""Checks that strict banks make of every request before they look at what it is for: its digest, and its token."""
+"""Checks that strict banks make of every request before they look at what it is for: digest, signature, token."""
 
 from datetime import datetime
 
+from xs2a_sandbox.bank import signed_requests
 from xs2a_sandbox.bank.handlers import token
 from xs2a_sandbox.cassette import Call, Operation
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import digest
+from xs2a_sandbox.signatures.rules import SignatureRules
 
 _NAMED_IN_PATHS = ("consentId", "paymentId", "basketId")
 
 
-def check(call: Call, operation: Operation) -> None:
+def check(call: Call, operation: Operation, signatures: SignatureRules) -> None:
     """Raises BankError, or has the call note it where a check only warns."""
     sent = call.request.headers.all("digest")
-    if sent and call.judges("digest") and (mistake := digest.mistake(sent, call.request.body)):
+    # A digest that is signed is wrong as its signature is.
+    is_signed = call.judges("signature") and signed_requests.is_signed(call.request)
+    if sent and not is_signed and call.judges("digest") and (mistake := digest.mistake(sent, call.request.body)):
         call.object("digest", BankError("digest-wrong", expected=mistake))
     # Clients without a token come here to get one.
     is_open = operation.behaviour.handler == token.issue.name or call.segments[:1] == (".well-known",)
+    if not is_open and call.judges("signature") and (error := signed_requests.refusal(call, signatures)):
+        call.object("signature", error)
     if not is_open and call.judges("token") and (error := _refusal(call)):
         call.object("token", error)
 

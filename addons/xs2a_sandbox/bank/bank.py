@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
@@ -193,7 +194,7 @@ class Bank:
 
     def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
-        admit = admission.check if call.checks is not NONE else None
+        admit = None if call.checks is NONE else partial(admission.check, signatures=self.interface.signatures)
         return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent, admit)
 
     def answer_unless_real(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response | None:
@@ -344,6 +345,8 @@ class Bank:
         body = self._error_body(entry.body, scope)
         if error.name in ("path-unknown", "not-recorded") and self._diagnose and isinstance(body, dict):
             body = {**body, "sandbox": self._diagnosis(error, call)}
+        elif "signature" in error.values and self._diagnose and isinstance(body, dict):
+            body = {**body, "sandbox": {"signature": error.values["signature"]}}
         return Response(entry.status(call.operation), with_content_type(headers, JSON), to_json(body))
 
     def _error_body(self, own: Any, scope: Scope) -> Any:

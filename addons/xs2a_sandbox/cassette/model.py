@@ -15,6 +15,7 @@ from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.signatures.rules import SignatureRules
 
 Pointer = tuple[str | int, ...]
 
@@ -236,6 +237,7 @@ class Cassette:
     """Options for handlers of the layers below, by name, in a cassette that extends no dialect."""
     is_quirk: bool = False
     sca_pages: ScaPages | None = None
+    signatures: SignatureRules | None = None
     origin: SourcePlace | None = None
 
     @property

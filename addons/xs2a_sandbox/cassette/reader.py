@@ -40,6 +40,7 @@ from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import Schema, bundled_schema
 from xs2a_sandbox.documents.yaml_reader import Document, complaints
 from xs2a_sandbox.errors import ExpressionError, Problem
+from xs2a_sandbox.signatures.rules import SignatureRules
 
 LARGEST_TOGETHER = 256 * 1024 * 1024
 """Bytes of the files that one cassette answers with."""
@@ -90,6 +91,7 @@ class _Reader:
             self.options(value) if "extends" not in value else {},
             value.get("quirk", False),
             self.sca_pages(value["sca_pages"]) if "sca_pages" in value else None,
+            SignatureRules.read(value["signatures"]) if "signatures" in value else None,
             SourcePlace(self.document, ()),
         )
 

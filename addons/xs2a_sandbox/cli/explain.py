@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox.cli.control import session_option, where
+from xs2a_sandbox.cli.described import by_name, read_headers
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import DescribedRequest
@@ -41,6 +42,10 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrapped(f"  amended by the rule {rule['rule']} ({rule['place']})", "    ")
     if quirks := explanation["quirks"]:
         yield from _wrapped(f"  the bank has the quirks {', '.join(quirks)}", "    ")
+    for objection in explanation["objections"]:
+        yield from _wrapped(f"  strict would refuse this: {objection}", "    ")
+    if signature := explanation["signature"]:
+        yield from _signature(signature)
     if explanation["hints"]:
         yield ""
         for hint in explanation["hints"]:
@@ -56,6 +61,18 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield f"This would answer it, in {suggestion['file']}:"
         yield ""
         yield from suggestion["yaml"].splitlines()
+
+
+def _signature(signature: Mapping[str, Any]) -> Iterator[str]:
+    """The text that had to be signed, beside the one that seems to have been."""
+    yield ""
+    yield from _wrapped(f"Signature: {signature['reason']}", "    ")
+    if lines := signature["signingString"]:
+        yield "  the signing string:"
+        yield from (f"    {line!r}" for line in lines)
+    if signed := signature["clientSigned"]:
+        yield from _wrapped(f"  the client seems to have signed, {signed['difference']}:", "    ")
+        yield from (f"    {line!r}" for line in signed["text"])
 
 
 def _candidate(candidate: Mapping[str, Any], number: str) -> Iterator[str]:
@@ -81,7 +98,14 @@ def _wrapped(line: str, indent: str = "  ") -> list[str]:
 @click.command()
 @click.argument("method")
 @click.argument("url")
-@click.option("-H", "--header", "headers", metavar="'NAME: VALUE'", multiple=True, help="As the app sends it.")
+@click.option(
+    "-H",
+    "--header",
+    "headers",
+    metavar="'NAME: VALUE'",
+    multiple=True,
+    help="As the app sends it; @FILE has one on each line.",
+)
 @click.option("-d", "--data", "body", metavar="BODY", help="The body, as the app sends it.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.option("--offline", is_flag=True, help="With the configured files, whether a sandbox runs or not.")
@@ -101,7 +125,12 @@ def explain(
 
     A running sandbox is asked; where none runs, the configured cassettes and fresh test data say it.
     """
-    request: DescribedRequest = {"method": method.upper(), "url": url, "headers": _read(headers), "body": body}
+    request: DescribedRequest = {
+        "method": method.upper(),
+        "url": url,
+        "headers": by_name(read_headers(headers)),
+        "body": body,
+    }
     if session is not None:
         request["session"] = session
     try:
@@ -132,14 +161,3 @@ def _offline(settings: Settings, request: DescribedRequest) -> dict[str, Any]:
     # Kept state is neither read nor made.
     engine = build(replace(settings, state="memory:", reset=False))
     return {"asked": "offline", **described(engine.explain(described_request.read(request)))}
-
-
-def _read(headers: tuple[str, ...]) -> dict[str, list[str]]:
-    """Lists of values by name."""
-    values: dict[str, list[str]] = {}
-    for header in headers:
-        name, colon, value = header.partition(":")
-        if not colon or not name.strip():
-            raise click.BadParameter(f"{header!r} is not 'NAME: VALUE'", param_hint="-H")
-        values.setdefault(name.strip(), []).append(value.strip())
-    return values

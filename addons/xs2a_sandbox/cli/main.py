@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve, tpp, vault
+from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve, sign, tpp, vault
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
 from xs2a_sandbox.upstream import tls
@@ -66,6 +66,7 @@ for _command in (
     control.clock,
     control.console,
     explain.explain,
+    sign.sign,
     journal.journal,
 ):
     cli.add_command(_command)

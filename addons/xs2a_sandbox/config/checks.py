@@ -6,8 +6,11 @@ from typing import Literal
 
 Profile = Literal["documented", "strict"]
 
-CHECK_NAMES = ("digest", "frequency", "one-off", "rights", "token")
+CHECK_NAMES = ("digest", "frequency", "one-off", "rights", "signature", "token")
 """All that there are."""
+
+_MAY_BE_MISSING = frozenset({"signature"})
+"""Those of what some banks do without: they refuse requests that lack it where they are named."""
 
 WARN = "warn"
 """The word among the names of checks that lets those which are not named warn."""
@@ -17,12 +20,14 @@ WARN = "warn"
 class Checks:
     """`refusing` checks refuse a request, `warning` ones say what they would have refused.
 
-    With `strict` the bank also does no favours: a consent that is asked for is always a new one.
+    Those that are `demanding` refuse requests that lack what they look at, too. With `strict` the bank also does no
+    favours: a consent that is asked for is always a new one.
     """
 
     refusing: frozenset[str] = frozenset()
     warning: frozenset[str] = frozenset()
     strict: bool = False
+    demanding: frozenset[str] = frozenset()
 
     @staticmethod
     def clash(profile: str, names: Collection[str]) -> str | None:
@@ -36,11 +41,12 @@ class Checks:
         """The checks of a profile, and those that are named beside it."""
         everything = frozenset(CHECK_NAMES)
         if profile == "strict":
-            return cls(everything, strict=True)
+            return cls(everything, strict=True, demanding=_MAY_BE_MISSING & set(names))
         if not names:
             return NONE
         refusing = frozenset(names) & everything
-        return cls(refusing, everything - refusing if WARN in names else frozenset())
+        warning = everything - refusing if WARN in names else frozenset()
+        return cls(refusing, warning, demanding=_MAY_BE_MISSING & refusing)
 
 
 NONE = Checks()

@@ -160,6 +160,8 @@ class ExplanationShape(TypedDict):
     handler: dict[str, Any] | None
     amended: list[dict[str, str]]
     quirks: list[str]
+    signature: dict[str, Any] | None
+    objections: list[str]
     hints: list[dict[str, str]]
     nearest: list[dict[str, Any]]
     suggestion: dict[str, str] | None

@@ -363,7 +363,7 @@ class Engine:
             clearance.check(to_bank.real, request, self.guard)
             call = self._stateless(request, to_bank.target, outcome.session)
             return own(call, f"everything goes to the bank {to_bank.real.url} (mode record)")
-        call = self.begin(request, to_bank.target, outcome, documents)
+        call = outcome.call = self.begin(request, to_bank.target, outcome, documents)
         faults = self.faults_of(to_bank, outcome)
         faults.look(call)
         decision = faults.decide(call)
@@ -381,7 +381,10 @@ class Engine:
         if asks_bank:
             text = f"the bank {to_bank.real.url} is asked (mode {mode})"
             return replace(explained, message=f"{explained.message}; {text}")
-        return replace(explained, reply=attempted(decision, call, outcome))
+        explained = replace(explained, reply=attempted(decision, call, outcome), objections=outcome.objections)
+        refusals = [one for one in (decision.error, *call.objections) if isinstance(one, BankError)]
+        signatures = (one.values["signature"] for one in refusals if "signature" in one.values)
+        return replace(explained, signature=next(signatures, None))
 
     def _explain_page(
         self, request: Request, target: Target, outcome: Outcome, documents: Documents

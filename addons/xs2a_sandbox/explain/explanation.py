@@ -56,7 +56,8 @@ class Explanation:
     """`by` is who answers, or whose requirement or condition it is; `nearest` are others, best first.
 
     `options` is what `by` tells its `handler`, if it has one. `amended` are the rules that change the answer, in their
-    order; `quirks` are those of the bank.
+    order; `quirks` are those of the bank. `signature` shows what is wrong with that of the request;
+    `objections` is what checks that only warn would refuse.
     """
 
     method: str
@@ -73,6 +74,8 @@ class Explanation:
     options: Mapping[str, Any] = field(default_factory=dict)
     amended: tuple[Rule, ...] = ()
     quirks: tuple[str, ...] = ()
+    signature: Mapping[str, Any] | None = None
+    objections: tuple[str, ...] = ()
 
 
 def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, decision: Decision) -> Explanation:
@@ -147,6 +150,8 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "handler": one.handler and {"name": one.handler, "with": one.options},
         "amended": [{"rule": rule.id, "place": place_of(rule)} for rule in one.amended],
         "quirks": list(one.quirks),
+        "signature": one.signature,
+        "objections": list(one.objections),
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
         "nearest": [_described(shown) for shown in one.nearest],
         "suggestion": one.suggestion and {"file": one.suggestion.file, "yaml": one.suggestion.yaml},

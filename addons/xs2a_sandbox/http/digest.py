@@ -5,6 +5,8 @@ import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 
+from xs2a_sandbox.http.reencoded_body import body_of
+
 _ALGORITHMS = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
 _LONGEST = 88
 """The characters of a SHA-512 in base64."""
@@ -22,12 +24,20 @@ def mistake(values: Sequence[str], body: bytes) -> str | None:
     return next((text for text in (_mistake(name, text, body) for name, text in judged) if text), None)
 
 
+def written(algorithm: str, body: bytes) -> str:
+    """The header for a body."""
+    return f"{algorithm}={b64encode(_ALGORITHMS[algorithm.lower()](body).digest()).decode()}"
+
+
 def _mistake(name: str, text: str, body: bytes) -> str | None:
     digest = _ALGORITHMS[name.lower()](body).digest()
     try:
-        if b64decode(text, validate=True) == digest:
-            return None
+        sent = b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return f"the {name.upper()} of the header Digest is no base64"
+    if sent == digest:
+        return None
     of = f"the {len(body)} bytes of the body" if body else "an empty body"
-    return f"the {name.upper()} of {of} is {b64encode(digest).decode()}, not {text[:_LONGEST]}"
+    other = body_of(sent, body)
+    told = f", which is that of {other}" if other else ""
+    return f"the {name.upper()} of {of} is {b64encode(digest).decode()}, not {text[:_LONGEST]}{told}"

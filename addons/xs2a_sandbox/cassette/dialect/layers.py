@@ -31,6 +31,7 @@ from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.signatures.rules import USUAL, SignatureRules
 
 ENGINE_ERRORS = frozenset(
     "bank-garbled bank-late bank-loop bank-not-configured bank-private bank-unreachable body-too-large busy "
@@ -40,7 +41,8 @@ ENGINE_ERRORS = frozenset(
 """Errors that the engine itself raises."""
 
 CHECK_ERRORS = frozenset(
-    "access-exceeded access-missing digest-wrong token-expired token-invalid token-unknown".split()
+    "access-exceeded access-missing digest-wrong seal-expired seal-invalid seal-missing signature-invalid "
+    "signature-missing token-expired token-invalid token-unknown".split()
 )
 """Errors of the setting `checks`: a dialect that does not say them says them as the bundled one."""
 
@@ -100,6 +102,7 @@ class Interface:
     sca_pages: ScaPages = field(default_factory=ScaPages)
     heeds_request_ids: bool = True
     """False where no answer depends on which X-Request-ID a request has, but for its echo."""
+    signatures: SignatureRules = USUAL
 
     def named(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -142,6 +145,7 @@ def check(
     replaced: list[tuple[Rule, Rule]] = []
     mistaken: list[Problem] = []
     every_request, every_answer, every_error, pages = Requirement(), Answer(), None, ScaPages()
+    signatures = USUAL
     parsed = [*map(list, below.layers), *parsed]
     for number, layer in enumerate(parsed, -len(below.layers)):
         both: list[Operation | Rule] = []
@@ -165,6 +169,7 @@ def check(
             every_answer = one.every_answer or every_answer
             every_error = one.every_error or every_error
             pages = one.sca_pages.over(pages) if one.sca_pages else pages
+            signatures = one.signatures or signatures
         for one in layer:
             if wrong := list(quirks.check_options(one, operations, handlers)):
                 mistaken += wrong
@@ -225,6 +230,7 @@ def check(
         tuple(one.file.stem for one in switched_on),
         pages,
         any(one.origin is None or request_ids.heeds(one.origin.written) for layer in parsed for one in layer),
+        signatures,
     )
     return read, problems
 
@@ -252,7 +258,7 @@ def _folder(path: Path | Cassette) -> Path:
 
 def _twice(layer: Sequence[Cassette]) -> Iterator[Problem]:
     """The problems with what a layer says once: a second time it would depend on the order of files."""
-    for key in ("every_request", "every_answer", "every_error", "sca_pages"):
+    for key in ("every_request", "every_answer", "every_error", "sca_pages", "signatures"):
         origins = [one.origin for one in layer if one.origin and key in one.origin.written]
         for other in origins[1:]:
             text = f"{key} stands already in {origins[0].document.file}, in the same layer"

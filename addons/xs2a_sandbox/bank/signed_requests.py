@@ -1,0 +1,66 @@
+"""The check of a request's signature: by its rules in the dialect, and whose seal it is."""
+
+from typing import TYPE_CHECKING
+
+from xs2a_sandbox.bank.handlers.token import TOKENS
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.signatures.rules import SignatureRules
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+    from xs2a_sandbox.signatures.mistakes import SignatureMistake
+
+_HEADERS = ("signature", "x-jws-signature")
+
+
+def is_signed(request: Request) -> bool:
+    return any(name in request.headers.first for name in _HEADERS)
+
+
+def refusal(call: Call, rules: SignatureRules) -> BankError | None:
+    """The error of a request whose signature is wrong, or missing where one is demanded."""
+    if not is_signed(call.request):
+        if "signature" in call.checks.demanding or rules.demanded:
+            text = f"the header Signature is missing; it has to sign {', '.join(rules.signed)}"
+            return BankError("signature-missing", expected=text)
+        return None
+    # What reads certificates is loaded when the first signature comes.
+    from xs2a_sandbox.signatures import verification
+    from xs2a_sandbox.signatures.signing_string import SignedMessage
+
+    request = call.request
+    port = f":{request.port}" if request.port else ""
+    url = f"{request.scheme}://{request.host}{port}{request.target}"
+    message = SignedMessage(request.headers, request.body, request.method, request.target, url)
+    times = (call.clock.now(), REAL.now())
+    mistake = verification.mistake(message, rules, times, lambda certificate: _objection(call, certificate))
+    if mistake is None:
+        return None
+    if shown := mistake.shown:
+        call.warnings.append(shown)
+    return BankError(mistake.error, expected=mistake.text, signature=mistake.described)
+
+
+def _objection(call: Call, certificate: "Certificate") -> "SignatureMistake | None":
+    """The mistake where the seal is another TPP's than the token."""
+    from xs2a_sandbox.signatures.mistakes import invalid
+    from xs2a_sandbox.signatures.sealing_certificate import organisation
+
+    owner = _organisation_of_token(call)
+    sealed = organisation(certificate)
+    if owner is None or owner == sealed:
+        return None
+    return invalid(f"the certificate of the signature is that of {sealed or 'no TPP'}, the token that of {owner}")
+
+
+def _organisation_of_token(call: Call) -> str | None:
+    """The organisation identifier of the client that the token was given to, where the test data have one."""
+    secret = call.headers.get("authorization", "").partition(" ")[2].strip()
+    kept = call.state.get(TOKENS, secret) if secret else None
+    client = call.state.get("clients", kept["client"]) if kept else None
+    organisation: str | None = (client or {}).get("organizationIdentifier")
+    return organisation

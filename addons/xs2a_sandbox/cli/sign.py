@@ -1,0 +1,72 @@
+"""`sign`: the headers of a signed request."""
+
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import click
+
+from xs2a_sandbox.cli.described import read_body, read_headers
+from xs2a_sandbox.http import Headers
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("method")
+@click.argument("url")
+@click.option("-H", "--header", "headers", metavar="'NAME: VALUE'", multiple=True, help="As the app sends it.")
+@click.option("-d", "--data", "body", metavar="BODY", help="The body, byte for byte; @FILE for that of a file.")
+@click.option(
+    "--with", "seal", metavar="FILE", type=_FILE, required=True, help="The seal (QSEAL) with its key, as PEM."
+)
+@click.option("--key", metavar="FILE", type=_FILE, help="The key, where it is in a file of its own.")
+@click.option("--key-password", metavar="TEXT", envvar="XS2A_SANDBOX_KEY_PASSWORD", help="The key's password.")
+@click.option(
+    "--form", type=click.Choice(["signature", "jws"]), default="signature", help="Signature or x-jws-signature."
+)
+@click.option("--digest", type=click.Choice(["SHA-256", "SHA-512"]), default="SHA-256", help="Of body and signature.")
+@click.option(
+    "--sign", "names", metavar="NAME", multiple=True, help="Sign these headers, in this order, and no others."
+)
+def sign(
+    method: str,
+    url: str,
+    headers: tuple[str, ...],
+    body: str | None,
+    seal: Path,
+    key: Path | None,
+    key_password: str | None,
+    form: Literal["signature", "jws"],
+    digest: str,
+    names: tuple[str, ...],
+) -> None:
+    """Print the headers that sign a request: for curl's -H @-, and for `explain`.
+
+    Headers that are given with -H are printed, too; X-Request-ID is made up where it is not among them.
+    """
+    from xs2a_sandbox.clock import REAL
+    from xs2a_sandbox.signatures.signing import Seal, signed_headers
+    from xs2a_sandbox.signatures.signing_string import REQUEST_TARGET, SignedMessage
+
+    sent = read_headers(headers)
+    if not any(name.lower() == "x-request-id" for name, _ in sent):
+        sent.append(("X-Request-ID", str(uuid4())))
+    parts = urlsplit(url)
+    target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    message = SignedMessage(Headers(sent), read_body(body), method.upper(), target, url)
+    known = {REQUEST_TARGET, "digest", *(name.lower() for name, _ in sent)}
+    if absent := [name for name in names if name.lower() not in known]:
+        raise click.BadParameter(f"{absent[0]!r} is no header of the request: give it with -H", param_hint="--sign")
+    added = signed_headers(
+        message,
+        Seal.read(seal, key, key_password),
+        REAL.now(),
+        form=form,
+        algorithm=digest,
+        names=[name.lower() for name in names],
+    )
+    replaced = {name.lower() for name, _ in added}
+    for name, value in [*(pair for pair in sent if pair[0].lower() not in replaced), *added]:
+        click.echo(f"{name}: {value}")

@@ -1,0 +1,194 @@
+"""The header x-jws-signature: a detached JWS over headers, with the members that JAdES adds (ETSI TS 119 182-1).
+
+`sigT` is when it was signed, `sigD` names the headers whose signing string is the payload; `b64` is false (RFC 7797).
+"""
+
+import binascii
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, RSAKey
+from joserfc.registry import HeaderParameter
+
+from xs2a_sandbox.signatures.keys import EC, PKCS1, PSS, PrivateKey, PublicKey, Scheme
+from xs2a_sandbox.signatures.mistakes import SignatureMistake, invalid
+
+HEADER = "x-jws-signature"
+HTTP_HEADERS = "http://uri.etsi.org/19182/HttpHeaders"
+"""The mechanism by which sigD names headers."""
+
+_SCHEMES: Mapping[str, Scheme] = {
+    "RS256": Scheme(PKCS1, "SHA-256"),
+    "RS512": Scheme(PKCS1, "SHA-512"),
+    "PS256": Scheme(PSS, "SHA-256"),
+    "PS512": Scheme(PSS, "SHA-512"),
+    "ES256": Scheme(EC, "SHA-256", plain=True),
+    "ES384": Scheme(EC, "SHA-384", plain=True),
+    "ES512": Scheme(EC, "SHA-512", plain=True),
+}
+_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_CRITICAL = ("sigT", "sigD", "b64")
+_BY_ADDRESS = ("jku", "x5u", "jwk")
+_KEY_NAME = re.compile(r"[\w .:=,+@%*()'\"-]{1,300}")
+_LARGEST = 16 * 1024
+_APART = timedelta(minutes=5)
+_MEMBERS = {
+    name: HeaderParameter(name, lambda _: None) for name in ("sigT", "sigD", "x5t#S256", "x5c", "kid", "alg", "typ")
+}
+
+
+class _Registry(jws.JWSRegistry):
+    # A certificate is larger than what the library takes by itself.
+    max_header_length = _LARGEST
+
+
+_REGISTRY = _Registry(header_registry=_MEMBERS, algorithms=[*_SCHEMES], strict_check_header=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JwsHeader:
+    """A JWS without its payload. `headers` are the names of what is signed, in lower case and in their order."""
+
+    protected: str
+    members: Mapping[str, Any]
+    headers: tuple[str, ...]
+    signature: str
+
+    @property
+    def scheme(self) -> Scheme:
+        return _SCHEMES[self.members["alg"]]
+
+    @property
+    def chain(self) -> str | None:
+        """The certificate in x5c, if it has one."""
+        certificates = self.members.get("x5c")
+        return certificates[0] if certificates else None
+
+    def verifies(self, key: PublicKey, text: bytes) -> bool:
+        """Tells if the key has signed the text."""
+        pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        kind = RSAKey if self.scheme.is_rsa else ECKey
+        try:
+            detached = f"{self.protected}..{self.signature}"
+            jws.deserialize_compact(detached, kind.import_key(pem), registry=_REGISTRY, payload=text)
+        except (JoseError, ValueError, TypeError):
+            return False
+        return True
+
+    def wrap(self, text: bytes) -> bytes:
+        """The bytes that are signed for a payload."""
+        return self.protected.encode() + b"." + text
+
+    @property
+    def raw_signature(self) -> bytes:
+        return urlsafe_b64decode(self.signature + "==")
+
+
+def read(text: str) -> JwsHeader | SignatureMistake:
+    """The parts of the header, or what is wrong with it."""
+    parts = text.strip().split(".")
+    if len(text) > _LARGEST or len(parts) != 3:
+        return invalid(f"the header {HEADER} must be a JWS of three parts, the middle one empty: HEADER..SIGNATURE")
+    protected, payload, signature = parts
+    if payload:
+        return invalid(f"the JWS in {HEADER} must be detached: nothing stands between its two dots")
+    for name, part in (("header", protected), ("signature", signature)):
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", part):
+            return invalid(f"the {name} of the JWS must be base64url without = at its end")
+    try:
+        members = json.loads(urlsafe_b64decode(protected + "=="))
+        urlsafe_b64decode(signature + "==")
+    except (ValueError, binascii.Error, RecursionError):
+        return invalid("the header of the JWS is no JSON in base64url, or its signature no base64url")
+    if not isinstance(members, dict):
+        return invalid("the header of the JWS must be a JSON object")
+    if mistake := _member_mistake(members):
+        return invalid(mistake)
+    return JwsHeader(protected, members, tuple(one.lower() for one in members["sigD"]["pars"]), signature)
+
+
+def _member_mistake(members: Mapping[str, Any]) -> str | None:
+    """The first mistake in the members of the JWS header, in words."""
+    algorithm = members.get("alg")
+    if not isinstance(algorithm, str) or algorithm not in _SCHEMES:
+        return f"the alg of the JWS must be one of {', '.join(_SCHEMES)}, not {str(algorithm)[:40]!r}"
+    for name in _BY_ADDRESS:
+        if name in members:
+            return f"the JWS names its key by {name}: keys are never fetched, nor taken from a JWS; send x5c"
+    kid = members.get("kid")
+    if kid is not None and not (isinstance(kid, str) and _KEY_NAME.fullmatch(kid) and ".." not in kid):
+        return "the kid of the JWS is no name of a key: nothing is looked up by it, and it has no slashes"
+    chain = members.get("x5c")
+    if chain is not None and not (isinstance(chain, list) and chain and all(isinstance(one, str) for one in chain)):
+        return "the x5c of the JWS must be a list of certificates in base64, the TPP's own first"
+    if members.get("b64") is not False:
+        return "the JWS must say b64: false, as its payload is signed as it is (RFC 7797)"
+    critical = members.get("crit")
+    if not isinstance(critical, list) or not set(_CRITICAL) <= {one for one in critical if isinstance(one, str)}:
+        return f"the crit of the JWS must list {', '.join(_CRITICAL)}"
+    if others := [one for one in critical if one not in _CRITICAL]:
+        return f"the crit of the JWS lists {str(others[0])[:40]!r}, which nobody knows here"
+    data = members.get("sigD")
+    names = data.get("pars") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or data.get("mId") != HTTP_HEADERS:
+        return f"the sigD of the JWS must be an object with mId {HTTP_HEADERS}"
+    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+        return "the sigD of the JWS must have pars, a list of the names of headers"
+    if len({one.lower() for one in names}) != len(names):
+        return "the sigD of the JWS lists a header twice under pars"
+    return None
+
+
+def time_mistake(members: Mapping[str, Any], times: Collection[datetime]) -> str | None:
+    """The mistake in when it says that it was signed, which has to be about one of these times."""
+    text = members.get("sigT")
+    try:
+        signed = datetime.fromisoformat(text) if isinstance(text, str) and "T" in text else None
+    except ValueError:
+        signed = None
+    if signed is None or signed.tzinfo is None:
+        return f"the sigT of the JWS must be a time such as 2026-11-21T10:15:00Z, not {str(text)[:40]!r}"
+    if all(abs(signed - one) > _APART for one in times):
+        now = next(iter(times)).astimezone(UTC)
+        return f"the sigT of the JWS is {text}, more than 5 minutes from {now:%Y-%m-%dT%H:%M:%SZ}, the time at the bank"
+    return None
+
+
+def thumbprint_mistake(members: Mapping[str, Any], certificate: x509.Certificate) -> str | None:
+    """The difference between x5t#S256, where there is one, and the certificate."""
+    said = members.get("x5t#S256")
+    own = thumbprint(certificate)
+    if said is None or said == own:
+        return None
+    return f"the x5t#S256 of the JWS is {str(said)[:60]!r}, that of the certificate is {own}"
+
+
+def thumbprint(certificate: x509.Certificate) -> str:
+    return urlsafe_b64encode(certificate.fingerprint(hashes.SHA256())).decode().rstrip("=")
+
+
+def written(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ...], text: bytes, now: datetime) -> str:
+    """The detached JWS over the text."""
+    curve = getattr(key, "curve", None)
+    members = {
+        "alg": _CURVES[curve.name] if curve else "RS256",
+        "x5t#S256": thumbprint(certificate),
+        "sigT": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "sigD": {"pars": list(names), "mId": HTTP_HEADERS},
+        "b64": False,
+        "crit": list(_CRITICAL),
+    }
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    kind = ECKey if curve else RSAKey
+    whole = jws.serialize_compact(members, text, kind.import_key(pem), registry=_REGISTRY)
+    return f"{whole.partition('.')[0]}..{whole.rpartition('.')[2]}"

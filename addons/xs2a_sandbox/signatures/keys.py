@@ -1,0 +1,91 @@
+"""What a public key says of signatures: whether one fits a text, and whether the key has made it at all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+Kind = Literal["RSASSA-PKCS1-v1_5", "RSASSA-PSS", "ECDSA"]
+PKCS1: Kind = "RSASSA-PKCS1-v1_5"
+PSS: Kind = "RSASSA-PSS"
+EC: Kind = "ECDSA"
+
+PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+HASHES: Mapping[str, hashes.HashAlgorithm] = {
+    "SHA-256": hashes.SHA256(),
+    "SHA-384": hashes.SHA384(),
+    "SHA-512": hashes.SHA512(),
+    "SHA-1": hashes.SHA1(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A way to sign. An elliptic curve's signature is a DER structure, or the `plain` numbers one after the other."""
+
+    kind: Kind
+    hash: str
+    plain: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} with {self.hash}{' (r and s side by side)' if self.plain else ''}"
+
+    @property
+    def is_rsa(self) -> bool:
+        return self.kind != EC
+
+    def is_for(self, key: PublicKey) -> bool:
+        """Tells if such a key can sign so."""
+        return self.is_rsa is isinstance(key, rsa.RSAPublicKey)
+
+
+def verifies(key: PublicKey, scheme: Scheme, signature: bytes, text: bytes) -> bool:
+    """Tells if the key has signed the text in this way, which has to be one for it."""
+    algorithm = HASHES[scheme.hash]
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, text, _padding(scheme), algorithm)
+        else:
+            key.verify(_der(signature) if scheme.plain else signature, text, ec.ECDSA(algorithm))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def sign(key: PrivateKey, scheme: Scheme, text: bytes) -> bytes:
+    """The signature of the text, an elliptic curve's as DER."""
+    if isinstance(key, rsa.RSAPrivateKey):
+        return key.sign(text, _padding(scheme), HASHES[scheme.hash])
+    return key.sign(text, ec.ECDSA(HASHES[scheme.hash]))
+
+
+def _padding(scheme: Scheme) -> padding.AsymmetricPadding:
+    if scheme.kind == PSS:
+        return padding.PSS(padding.MGF1(HASHES[scheme.hash]), padding.PSS.DIGEST_LENGTH)
+    return padding.PKCS1v15()
+
+
+def _der(signature: bytes) -> bytes:
+    """Raises ValueError for what cannot be two numbers."""
+    half, odd = divmod(len(signature), 2)
+    if odd or not half:
+        raise ValueError("the two numbers have the same length")
+    return encode_dss_signature(int.from_bytes(signature[:half]), int.from_bytes(signature[half:]))
+
+
+def signed_hash(key: PublicKey, signature: bytes) -> tuple[str, bytes] | None:
+    """The name and value of the hash that a signature of RSASSA-PKCS1-v1_5 holds; None where it is none by this key."""
+    if not isinstance(key, rsa.RSAPublicKey):
+        return None
+    for name, algorithm in HASHES.items():
+        try:
+            return name, key.recover_data_from_signature(signature, padding.PKCS1v15(), algorithm)
+        except (InvalidSignature, ValueError):
+            continue
+    return None

@@ -1,0 +1,100 @@
+"""The certificate of a seal (QSEAL) as it comes with a signature: TPP-Signature-Certificate, or x5c."""
+
+import binascii
+import re
+from base64 import b64decode, b64encode
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from xs2a_sandbox.signatures.keys import PublicKey
+from xs2a_sandbox.signatures.mistakes import SignatureMistake
+
+HEADER = "TPP-Signature-Certificate"
+_LARGEST = 16 * 1024
+_SMALLEST_RSA = 2048
+_ORGANISATION = x509.ObjectIdentifier("2.5.4.97")
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
+
+
+def mistaken(reason: str, error: str = "seal-invalid") -> SignatureMistake:
+    return SignatureMistake(error, reason)
+
+
+def read(text: str, place: str = f"the header {HEADER}") -> x509.Certificate | SignatureMistake:
+    """The certificate in base64, or what is wrong with what stands in its place."""
+    if len(text) > _LARGEST:
+        return mistaken(f"{place} is longer than {_LARGEST} characters")
+    # Without its line breaks PEM is base64 between two marks, which many clients leave there.
+    if pem := _PEM.fullmatch(text.strip()):
+        text = re.sub(r"\s", "", pem[1])
+    try:
+        der = b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return mistaken(f"{place} must be the certificate (DER) in base64, in one line: {_instead(text)}")
+    if der.lstrip().startswith(b"-----BEGIN"):
+        return mistaken(f"{place} is PEM that was put into base64 once more: leave its first and last line away")
+    try:
+        return x509.load_der_x509_certificate(der)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return mistaken(f"{place} is base64, but no certificate (X.509 as DER)")
+
+
+def _instead(text: str) -> str:
+    if re.search(r"\s", text):
+        return "it has blanks in it"
+    if re.search(r"%[0-9A-Fa-f]{2}", text):
+        return "it has been percent-encoded"
+    return "it looks like base64url" if re.search(r"[-_]", text) else "it is no base64"
+
+
+def key_of(certificate: x509.Certificate) -> PublicKey | SignatureMistake:
+    """The key that signatures are held against, or why it is none that banks take."""
+    try:
+        key = certificate.public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        return mistaken("the key of the signature's certificate cannot be read")
+    if isinstance(key, rsa.RSAPublicKey):
+        if key.key_size >= _SMALLEST_RSA:
+            return key
+        return mistaken(
+            f"the signature's certificate has an RSA key of {key.key_size} bits; {_SMALLEST_RSA} are needed"
+        )
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return key
+    return mistaken("the key of the signature's certificate is neither RSA nor an elliptic curve's")
+
+
+def date_mistake(certificate: x509.Certificate, now: datetime) -> SignatureMistake | None:
+    """The mistake in a certificate that is not good at that time."""
+    try:
+        begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    except ValueError:
+        return mistaken("the signature's certificate has dates that there are not")
+    if now > ends:
+        return mistaken(f"the signature's certificate has expired, on {ends:%Y-%m-%d %H:%M} UTC", "seal-expired")
+    if now < begins:
+        return mistaken(f"the signature's certificate is not valid before {begins:%Y-%m-%d %H:%M} UTC")
+    return None
+
+
+def organisation(certificate: x509.Certificate) -> str | None:
+    """The organisation identifier of the TPP, such as PSDAT-FMA-123456."""
+    try:
+        attributes = certificate.subject.get_attributes_for_oid(_ORGANISATION)
+    except ValueError:
+        return None
+    return str(attributes[0].value) if attributes else None
+
+
+def written(certificate: x509.Certificate) -> str:
+    """The certificate as it stands in the header."""
+    return b64encode(certificate.public_bytes(Encoding.DER)).decode()
+
+
+def key_id(certificate: x509.Certificate) -> str:
+    """The keyId that names it."""
+    return f"SN={certificate.serial_number:X},CA={certificate.issuer.rfc4514_string()}"

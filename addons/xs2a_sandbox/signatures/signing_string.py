@@ -1,0 +1,31 @@
+"""The text that is signed: headers of a message, one on each line (draft-cavage-http-signatures-10, section 2.3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xs2a_sandbox.http import Headers
+
+REQUEST_TARGET = "(request-target)"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedMessage:
+    """A request or an answer as far as it can be signed. An answer has neither `method` nor `target`."""
+
+    headers: Headers
+    body: bytes = b""
+    method: str = ""
+    target: str = ""
+    url: str = ""
+
+    def value(self, name: str) -> str | None:
+        """The value of a header as it is signed: several fields of one name are one; None where there is none."""
+        if name == REQUEST_TARGET:
+            return f"{self.method.lower()} {self.target}" if self.method else None
+        values = self.headers.all(name)
+        return ", ".join(value.strip() for value in values) if values else None
+
+
+def signing_string(names: Sequence[str], message: SignedMessage) -> str:
+    """The signed text. A header that the message does not have is as good as empty in it."""
+    return "\n".join(f"{name}: {message.value(name) or ''}" for name in names)

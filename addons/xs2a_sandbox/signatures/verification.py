@@ -1,0 +1,164 @@
+"""Whether the signature of a message is right, and else what is wrong with it."""
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+
+from cryptography import x509
+
+from xs2a_sandbox.http import digest
+from xs2a_sandbox.signatures import jws, sealing_certificate, signature_header
+from xs2a_sandbox.signatures.guesses import client_signed
+from xs2a_sandbox.signatures.keys import PublicKey, Scheme, verifies
+from xs2a_sandbox.signatures.mistakes import SignatureMistake, invalid
+from xs2a_sandbox.signatures.rules import SignatureRules
+from xs2a_sandbox.signatures.signing_string import REQUEST_TARGET, SignedMessage, signing_string
+
+type Objection = Callable[[x509.Certificate], SignatureMistake | None]
+"""Says what a bank has against a certificate that is good by itself."""
+
+HEADERS = ("signature", jws.HEADER)
+
+
+def is_signed(message: SignedMessage) -> bool:
+    return any(message.headers.get(name) is not None for name in HEADERS)
+
+
+def mistake(
+    message: SignedMessage,
+    rules: SignatureRules,
+    times: Sequence[datetime],
+    object_to: Objection = lambda _: None,
+) -> SignatureMistake | None:
+    """The first mistake in the signatures of a message; None for right ones, and for a message that has none.
+
+    The first of the `times` is that of the bank; a client may also go by one of the others.
+    """
+    for name in HEADERS:
+        values = message.headers.all(name)
+        if len(values) > 1:
+            return invalid(f"the header {name} is sent {len(values)} times")
+        if values and (
+            wrong := (_header_mistake if name == "signature" else _jws_mistake)(
+                values[0], message, rules, times, object_to
+            )
+        ):
+            return wrong
+    return None
+
+
+def _header_mistake(
+    text: str, message: SignedMessage, rules: SignatureRules, times: Sequence[datetime], object_to: Objection
+) -> SignatureMistake | None:
+    header = signature_header.read(text)
+    if isinstance(header, SignatureMistake):
+        return header
+    sealed = _sealed(_sent_certificate(message), times[0], object_to)
+    if isinstance(sealed, SignatureMistake):
+        return sealed
+    certificate, key = sealed
+    if wrong := signature_header.key_mistake(header.key_id, certificate):
+        return invalid(wrong)
+    scheme = header.scheme(key)
+    if scheme is None:
+        return invalid(f"the algorithm {header.algorithm} does not go with the key of the certificate")
+    if wrong := _content_mistake(header.headers, message, rules):
+        return invalid(wrong, signing_string(header.headers, message))
+    return _unfit(
+        header.headers,
+        message,
+        key,
+        scheme,
+        header.signature,
+        lambda text: text,
+        lambda text: verifies(key, scheme, header.signature, text),
+    )
+
+
+def _jws_mistake(
+    text: str, message: SignedMessage, rules: SignatureRules, times: Sequence[datetime], object_to: Objection
+) -> SignatureMistake | None:
+    header = jws.read(text)
+    if isinstance(header, SignatureMistake):
+        return header
+    sent = (
+        _sent_certificate(message)
+        if header.chain is None
+        else sealing_certificate.read(header.chain, "the x5c of the JWS")
+    )
+    sealed = _sealed(sent, times[0], object_to)
+    if isinstance(sealed, SignatureMistake):
+        return sealed
+    certificate, key = sealed
+    if wrong := jws.thumbprint_mistake(header.members, certificate) or jws.time_mistake(header.members, times):
+        return invalid(wrong)
+    if not header.scheme.is_for(key):
+        return invalid(f"the alg {header.members['alg']} does not go with the key of the certificate")
+    if wrong := _content_mistake(header.headers, message, rules):
+        return invalid(wrong, signing_string(header.headers, message))
+    return _unfit(
+        header.headers,
+        message,
+        key,
+        header.scheme,
+        header.raw_signature,
+        header.wrap,
+        lambda text: header.verifies(key, text),
+    )
+
+
+def _sent_certificate(message: SignedMessage) -> x509.Certificate | SignatureMistake:
+    values = message.headers.all(sealing_certificate.HEADER)
+    if len(values) != 1:
+        how = f"is sent {len(values)} times" if values else "is missing: it has to come with a signature"
+        error = "seal-invalid" if values else "seal-missing"
+        return SignatureMistake(error, f"the header {sealing_certificate.HEADER} {how}")
+    return sealing_certificate.read(values[0])
+
+
+def _sealed(
+    certificate: x509.Certificate | SignatureMistake, now: datetime, object_to: Objection
+) -> tuple[x509.Certificate, PublicKey] | SignatureMistake:
+    """The certificate with its key, or what is wrong with it."""
+    if isinstance(certificate, SignatureMistake):
+        return certificate
+    key = sealing_certificate.key_of(certificate)
+    if isinstance(key, SignatureMistake):
+        return key
+    return sealing_certificate.date_mistake(certificate, now) or object_to(certificate) or (certificate, key)
+
+
+def _content_mistake(names: Collection[str], message: SignedMessage, rules: SignatureRules) -> str | None:
+    """The mistake in what is signed, whatever the signature is: headers that are missing, and a wrong digest."""
+    needed = [*rules.signed, *(name for name in rules.signed_if_sent if message.headers.get(name) is not None)]
+    if unsigned := [name for name in needed if name not in names]:
+        return f"{_named(unsigned)} must be signed, too"
+    if absent := [name for name in names if name != REQUEST_TARGET and message.headers.get(name) is None]:
+        return f"{_named(absent)} is listed as signed, and not sent"
+    if REQUEST_TARGET in names and message.value(REQUEST_TARGET) is None:
+        return f"{REQUEST_TARGET} is listed as signed: an answer has none"
+    return digest.mistake(message.headers.all("digest"), message.body) if "digest" in names else None
+
+
+def _named(names: Sequence[str]) -> str:
+    return f"the header {names[0]}" if len(names) == 1 else f"each of the headers {', '.join(names)}"
+
+
+def _unfit(
+    names: Sequence[str],
+    message: SignedMessage,
+    key: PublicKey,
+    scheme: Scheme,
+    signature: bytes,
+    wrap: Callable[[bytes], bytes],
+    fits: Callable[[bytes], bool],
+) -> SignatureMistake | None:
+    """The mistake where the signature does not fit the signing string, with what it fits in its place."""
+    text = signing_string(names, message)
+    if fits(text.encode("latin-1", "replace")):
+        return None
+    signed, hint = client_signed(message, names, key, scheme, signature, wrap)
+    if signed:
+        return invalid(
+            "the signature is not that of the signing string; the client seems to have signed it so", text, signed
+        )
+    return invalid(f"the signature is not that of the signing string: {hint}", text)

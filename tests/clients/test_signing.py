@@ -1,0 +1,43 @@
+"""A client that signs, and knows nothing of the sandbox: npm's js-nextgen-psd2."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from tests.clients.test_clients import HERE, WALK, plain, runs
+from tests.contract import bodies, facts
+from tests.support.seals import seal
+from tests.support.serving import served
+
+PROGRAM = HERE / "node" / "signing.cjs"
+
+
+def walked(url: str, folder: Path, which: int) -> list[dict[str, Any]]:
+    """The answers to the program with a seal, whose certificate is `which`'s."""
+    (folder / "seal.crt").write_bytes(seal(which=which).certificate.public_bytes(Encoding.PEM))
+    (folder / "seal.key").write_bytes(
+        seal(which=which).key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+    consent = json.dumps(bodies.consent(facts.covered()))
+    variables = {"BASE_URL": url, "SEAL_CERT": "seal.crt", "SEAL_KEY": "seal.key", "CONSENT": consent}
+    done = subprocess.run(
+        ["node", PROGRAM], cwd=folder, env=plain() | variables, capture_output=True, text=True, timeout=WALK
+    )
+    assert done.returncode == 0, done.stderr[:1000]
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers
+
+
+@pytest.mark.skipif(
+    not runs(f"command -v node && test -d {HERE}/node/node_modules/js-nextgen-psd2"),
+    reason="js-nextgen-psd2 is not installed: `make clients` does it",
+)
+def test_a_client_that_signs(tmp_path: Path) -> None:
+    with served(tmp_path, "--checks", "signature") as serving:
+        created, status = walked(serving.direct, tmp_path, 0)
+        assert [created["status"], status["status"]] == [200, 200], created
+        assert status["body"]["consentStatus"] == "valid"
