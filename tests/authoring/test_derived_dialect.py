@@ -1,6 +1,7 @@
 """A dialect derived from a recording answers what was recorded, with other ids and amounts, and what was not."""
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -225,6 +226,18 @@ def test_what_a_handler_refuses_and_the_bank_took_is_made_by_effects(tmp_path: P
     assert id != MADE["consentId"]
     app.decide("consent", id, "valid")
     assert app.ask("GET", f"/v1/consents/{id}/status") == {"consentStatus": "valid"}
+
+
+def test_what_effects_make_has_ids_in_the_banks_form(tmp_path: Path) -> None:
+    answers = [{"consentId": f"KONS-{number}", "consentStatus": "received"} for number in ("100200", "734518")]
+    entries = [
+        taped("/v1/consents", answer, "POST", status=201, headers=HEADERS, body=consent_of({"wholeBank": "yes"}))
+        for answer in answers
+    ]
+    app = App(differing_bank.engine(derived_dialects.write(learn(tmp_path, entries), tmp_path / "cassettes")))
+    ids = [str(app.ask("POST", "/v1/consents", consent_of({"wholeBank": "yes"}))["consentId"]) for _ in range(2)]
+    assert all(re.fullmatch("KONS-[0-9]{6}", id) for id in ids)
+    assert len({*ids, "KONS-100200", "KONS-734518"}) == 4
 
 
 @pytest.mark.parametrize("keeps", [True, False])

@@ -1,6 +1,7 @@
 """The command, with a bank that is a second sandbox and stands in for the way to one."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -153,6 +154,22 @@ def recorded(monkeypatch: pytest.MonkeyPatch, *, redacted: bool, body: bytes = b
     entry = Exchange(time, 1.0, URL, "GET", "/v1/accounts", Headers(), b"", 200, Headers(), body)
     tape = Tape(Path(), (entry,), ("1a2b3c4d" if redacted else None,))
     monkeypatch.setattr(script, "read_tape", lambda path: tape)
+
+
+def test_the_sandbox_has_the_quirk_that_is_named(bank: Callable[[Change], list[str]]) -> None:
+    def without_ids(request: Request, response: Response) -> Response:
+        if "/transactions?" not in request.target or "card" in request.target:
+            return response
+        ids = rb'"(transactionId|entryReference)":(null|"[^"]*")'
+        return replace(response, body=re.sub(ids, rb'"\1":"0"', response.body))
+
+    bank(without_ids)
+    arguments = ("--bank", URL, "--noise-reads", "off")
+    assert "account-transactions" in compare(*arguments).output
+    done = compare(*arguments, "--quirk", "ids-zero")
+    assert done.exit_code == 0, done.output
+    assert "0 differ" in done.output
+    assert "did you mean ids-zero?" in compare(*arguments, "--quirk", "ids-zeros").output
 
 
 def test_a_recording_stands_for_the_bank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

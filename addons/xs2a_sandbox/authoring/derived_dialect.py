@@ -268,7 +268,10 @@ def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Re
             if outcome.error:
                 reason = f"the handler {operation.behaviour.handler} refuses what was asked with {outcome.error}"
                 made.unknown.append(f"{one.request} ({one.place}): {reason}, so effects answer in its place")
-        made.value = by_effects(operation, made.value, [one for one, _ in pairs], interface.operations)
+        options, _ = draft.options.get(operation.behaviour.handler, ({}, ()))
+        made.value = by_effects(
+            operation, made.value, [one for one, _ in pairs], interface.operations, options.get("ids")
+        )
 
 
 def _is(one: RecognisedExchange, id: str) -> bool:

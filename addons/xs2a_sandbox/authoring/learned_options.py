@@ -7,8 +7,9 @@ from typing import Any
 
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED
 from xs2a_sandbox.bank.handlers.approaches import HABITS
-from xs2a_sandbox.bank.handlers.ids import UUID, form_of
+from xs2a_sandbox.bank.handlers.ids import form_of
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.evaluation.id_form import UUID
 from xs2a_sandbox.recording.learning.courses import Courses
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 

@@ -13,6 +13,8 @@ from uuid import UUID, uuid4
 import msgspec
 
 from xs2a_sandbox.cassette.evaluation.expressions import Scope
+from xs2a_sandbox.cassette.evaluation.id_form import UUID as UUID_FORM
+from xs2a_sandbox.cassette.evaluation.id_form import made
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.clock import Clock
@@ -166,8 +168,11 @@ class Call:
             raise error
         self.objections.append(error)
 
-    def new_id(self) -> str:
-        """A UUID; the next of the seed, where the session's clock stands still and has one."""
+    def new_id(self, form: str = UUID_FORM) -> str:
+        """An id in that form; of the seed, where the session's clock stands still and has one. Raises ValueError."""
+        return made(form, self._new_uuid, self.new_text)
+
+    def _new_uuid(self) -> str:
         self.drew = True
         return str(UUID(bytes=self._drawn(), version=4) if self.clock.seed else uuid4())
 
@@ -178,6 +183,7 @@ class Call:
 
     def new_text(self, alphabet: str, length: int) -> str:
         """A text of so many characters; the next of the seed, as ids are."""
+        self.drew = True
         draws = [self._drawn() if self.clock.seed else token_bytes(16) for _ in range(0, length, 16)]
         number = int.from_bytes(b"".join(draws))
         characters = []
@@ -207,7 +213,8 @@ class Call:
             "testdata": _LazyMapping(self.state.testdata),
             "session": {"id": self.session.id, "url": self.session.url},
             "clock": _LazyMapping(self._clock_view),
-            "uuid": self.new_id,
+            "uuid": self._new_uuid,
+            "new_id": self.new_id,
             "now": self._now,
             "today": self._today,
             WORK: Work(),

@@ -113,7 +113,7 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
             help="Write a report: .json, .xml (JUnit) or .html.",
         ),
         click.option("--no-redact", is_flag=True, help="Show secrets and personal data as they are."),
-        setting_flags("dialect", "cassettes", "testdata", "confdir"),
+        setting_flags("dialect", "quirk", "cassettes", "testdata", "confdir"),
     )
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

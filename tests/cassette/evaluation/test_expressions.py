@@ -11,6 +11,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     mismatches,
     render,
 )
+from xs2a_sandbox.cassette.evaluation.id_form import made
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.errors import ExpressionError
 
@@ -33,6 +34,7 @@ SCOPE = {
     },
     "state": {"payments": {"p1": {"status": "RCVD"}}},
     "uuid": lambda: "an-id",
+    "new_id": lambda form: made(form, lambda: "an-id", lambda alphabet, length: alphabet[:length]),
     "now": lambda: "2026-11-21T08:00:00+01:00",
     "today": lambda days=0: f"today{days:+}",
 }
@@ -214,6 +216,11 @@ def test_decimals_stay_exact(text, expected):
         ("{{ uuid() }} {{ now() }} {{ today() }} {{ today(-3) }}", "an-id 2026-11-21T08:00:00+01:00 today+0 today-3"),
         ("{{ today(3) }} {{ today(-1 - 2) }} {{ today(days=2) }} {{ today(*[1]) }}", "today+3 today-3 today+2 today+1"),
         ("{{ today('soon') }}", None),
+        (
+            "{{ new_id('{uuid}') }} {{ new_id('PAY-{digits:4}') }} {{ new_id('X' ~ '-{hex:12}') }}",
+            "an-id PAY-0123 X-0123456789ab",
+        ),
+        ("{{ new_id('{dig' ~ 'its:2}') }}", None),
         ("{{ today(1, 2) }}", None),
         ("{{ today(1, *[2]) }}", None),
     ],
@@ -268,6 +275,10 @@ def test_of_two_times_the_earlier_one_is_less(text, expected):
         ("{{ body.items() }}", "called"),
         ("{{ uuid()() }}", "called"),
         ("{{ uuid }}", "uuid()"),
+        ("{{ new_id() }}", "takes a form"),
+        ("{{ new_id('{digits:3}') }}", "'{digits:12}'"),
+        ("{{ new_id('PAY') }}", "'{digits:12}'"),
+        ("{{ new_id(form='{uuid}') }}", "takes a form"),
         ("{{ today ~ '' }}", "today()"),
         ("{{ }}", ""),
         ("{{ body.x", ""),

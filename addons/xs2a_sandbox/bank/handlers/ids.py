@@ -5,26 +5,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.evaluation.id_form import ALPHABETS, LEAST, MOST, PATTERN, UUID
 from xs2a_sandbox.cassette.handler import Option
 from xs2a_sandbox.documents.formats import is_uuid
 
-UUID = "{uuid}"
-ALPHABETS = {
-    "digits": "0123456789",
-    "hex": "0123456789abcdef",
-    "capitals": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-    "base64url": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
-}
-"""The characters of each kind, the narrowest first."""
-
-LEAST, MOST = 4, 64
-"""How many characters an id can have by these forms."""
-
 _PREFIX = re.compile(r"[A-Za-z]+[._~-]")
 """The part that ids have before what tells them apart."""
-
-_AROUND = r"[A-Za-z0-9._~-]*"
-_FORM = re.compile(rf"({_AROUND})\{{({'|'.join(ALPHABETS)}):([0-9]+)\}}({_AROUND})")
 
 
 def form(what: str) -> Option:
@@ -34,7 +20,7 @@ def form(what: str) -> Option:
         "`{hex:32}`, `{capitals:10}` (and digits) or `{base64url:22}`, with more before or behind: `PAY-{digits:8}`.",
         {
             "type": "string",
-            "pattern": rf"^{_AROUND}(\{{uuid\}}|\{{({'|'.join(ALPHABETS)}):([4-9]|[1-5][0-9]|6[0-4])\}}){_AROUND}$",
+            "pattern": f"^{PATTERN}$",
         },
         default=UUID,
     )
@@ -43,10 +29,9 @@ def form(what: str) -> Option:
 def new_id(call: Call, collection: str, options: Mapping[str, Any], name: str = "ids") -> str:
     """An id in the form that the option says, which nothing of the collection has."""
     template = options.get(name) or UUID
-    if template == UUID:
-        return call.new_id()
-    while call.state.get(collection, id := _made(call, template)) is not None:
-        pass
+    id = call.new_id(template)
+    while template != UUID and call.state.get(collection, id) is not None:
+        id = call.new_id(template)
     return id
 
 
@@ -62,10 +47,3 @@ def form_of(ids: Collection[str]) -> str | None:
         if len(lengths) == 1 and MOST >= max(lengths) >= LEAST and all(set(rest) <= set(alphabet) for rest in rests):
             return f"{prefix}{{{kind}:{max(lengths)}}}"
     return None
-
-
-def _made(call: Call, template: str) -> str:
-    if match := _FORM.fullmatch(template):
-        before, kind, length, after = match.groups()
-        return before + call.new_text(ALPHABETS[kind], int(length)) + after
-    return template.replace(UUID, call.new_id())

@@ -20,6 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from xs2a_sandbox.cassette.evaluation import work
+from xs2a_sandbox.cassette.evaluation.id_form import is_form
 from xs2a_sandbox.cassette.evaluation.values import as_time, merged, to_text
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work, metered, size, spend, weighed
 from xs2a_sandbox.errors import ExpressionError
@@ -232,7 +233,7 @@ ENVIRONMENT = _environment()
 ROOTS = frozenset({"request", "path", "query", "headers", "body", "state", "testdata", "session", "clock"})
 RESULT_ROOTS = ROOTS | {"result"}
 ERROR_ROOTS = ROOTS | {"error"}
-FUNCTIONS = frozenset({"uuid", "now", "today"})
+FUNCTIONS = frozenset({"uuid", "new_id", "now", "today"})
 
 Scope = dict[str, Any]
 Render = Callable[[Scope], Any]
@@ -545,11 +546,23 @@ def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str, fu
             raise ExpressionError(f"{name.name} is a function; write {name.name}() in {source!r}")
     for call in calls:
         if not (isinstance(call.node, nodes.Name) and call.node.name in FUNCTIONS):
-            raise ExpressionError(f"only uuid(), now() and today(days) can be called, in {source!r}")
+            raise ExpressionError(f"only uuid(), new_id(form), now() and today(days) can be called, in {source!r}")
+        if call.node.name == "new_id" and not _names_form(call):
+            raise ExpressionError(
+                f"new_id takes a form, such as '{{digits:12}}', '{{hex:32}}' or 'PAY-{{capitals:10}}', in {source!r}"
+            )
     for used in _every(nodes.Filter, expression):
         if used.name not in FILTERS:
             raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
         _check_named(used, source)
+
+
+def _names_form(call: nodes.Call) -> bool:
+    """Tells if the one argument can be a form of ids: what is computed is only known later."""
+    match call:
+        case nodes.Call(args=[nodes.Const(value=form)], kwargs=[]):
+            return is_form(form)
+    return len(call.args) == 1 and not call.kwargs
 
 
 _NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}

@@ -21,8 +21,12 @@ def by_effects(
     learned: Mapping[str, Any],
     exchanges: Sequence[RecognisedExchange],
     operations: Mapping[str, Operation],
+    ids: str | None,
 ) -> dict[str, Any]:
-    """The change of the operation, with effects in place of its handler; `learned` is what else is otherwise in it."""
+    """The change of the operation, with effects in place of its handler; `learned` is what else is otherwise in it.
+
+    `ids` is the form of what is made, None for UUIDs.
+    """
     family = MAKES[operation.behaviour.handler or ""]
     written = operation.origin.written
     service = str((operation.behaviour.options or {}).get("service") or "{{ path.service }}")
@@ -37,7 +41,7 @@ def by_effects(
         "require": [_required(exchanges, "/access" if family == "consent" else "/debtorAccount")],
         "let": {
             **dict.fromkeys(written.get("let", {})),
-            "id": "{{ uuid() }}",
+            "id": f"{{{{ new_id('{ids}') }}}}" if ids else "{{ uuid() }}",
             "self": "{{ request.path }}/{{ let.id }}",
         },
         "effects": [

@@ -1,0 +1,34 @@
+"""The forms in which ids are made, as `{uuid}`, `{digits:12}` or `PAY-{hex:16}`."""
+
+import re
+from collections.abc import Callable
+
+UUID = "{uuid}"
+ALPHABETS = {
+    "digits": "0123456789",
+    "hex": "0123456789abcdef",
+    "capitals": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "base64url": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+}
+"""The characters of each kind, the narrowest first."""
+
+LEAST, MOST = 4, 64
+"""How many characters an id can have by these forms."""
+
+_AROUND = r"[A-Za-z0-9._~-]*"
+PATTERN = rf"{_AROUND}(\{{uuid\}}|\{{({'|'.join(ALPHABETS)}):([4-9]|[1-5][0-9]|6[0-4])\}}){_AROUND}"
+"""The regular expression of all forms."""
+_KIND = re.compile(r"\{([a-z0-9]+):([0-9]+)\}")
+
+
+def is_form(text: object) -> bool:
+    return isinstance(text, str) and re.fullmatch(PATTERN, text) is not None
+
+
+def made(form: str, uuid: Callable[[], str], text: Callable[[str, int], str]) -> str:
+    """An id in that form; `text` gives so many characters of an alphabet. Raises ValueError where it is no form."""
+    if not is_form(form):
+        raise ValueError(f"{form!r} is no form of ids, such as {{uuid}}, {{digits:12}} or PAY-{{hex:16}}")
+    if UUID in form:
+        return form.replace(UUID, uuid())
+    return _KIND.sub(lambda match: text(ALPHABETS[match[1]], int(match[2])), form)

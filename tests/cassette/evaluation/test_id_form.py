@@ -1,0 +1,33 @@
+"""The forms in which ids are made."""
+
+import pytest
+
+from xs2a_sandbox.cassette.evaluation.id_form import is_form, made
+
+
+def of_form(form: str) -> str:
+    return made(form, lambda: "a-uuid", lambda alphabet, length: alphabet[0] * length)
+
+
+@pytest.mark.parametrize(
+    ("form", "id"),
+    [
+        ("{uuid}", "a-uuid"),
+        ("C-{uuid}.x", "C-a-uuid.x"),
+        ("{digits:4}", "0000"),
+        ("PAY-{capitals:5}~1", "PAY-00000~1"),
+        ("{base64url:64}", "A" * 64),
+    ],
+)
+def test_an_id_has_its_form(form: str, id: str) -> None:
+    assert is_form(form)
+    assert of_form(form) == id
+
+
+@pytest.mark.parametrize(
+    "form", ["", "PAY", "{digits}", "{digits:3}", "{digits:65}", "{letters:9}", "a/{uuid}", "{uuid}{uuid}"]
+)
+def test_what_is_no_form_is_refused(form: str) -> None:
+    assert not is_form(form)
+    with pytest.raises(ValueError, match="is no form of ids"):
+        of_form(form)
