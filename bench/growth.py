@@ -16,7 +16,7 @@ from time import process_time
 from machine import usage
 from table import Row
 
-from engine import HEADERS, answered, best, engine, requests
+from engine import HEADERS, answered, engine, requests
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request
 
@@ -48,7 +48,7 @@ def transactions(counts: Sequence[int], rounds: int, calls: int) -> list[Row]:
         costs = dict.fromkeys(counts, float("inf"))
         for _ in range(rounds):
             for one in accounts:
-                costs[one.count] = min(costs[one.count], asyncio.run(best(one.engine, one.request, 1, calls)))
+                costs[one.count] = min(costs[one.count], asyncio.run(_anew(one, calls)))
         gc.unfreeze()
     least = counts[0]
     return [
@@ -63,6 +63,15 @@ def transactions(counts: Sequence[int], rounds: int, calls: int) -> list[Row]:
     ]
 
 
+async def _anew(account: _Account, calls: int) -> float:
+    """µs for one page that is not kept from the time before."""
+    await answered(account.engine, account.request)
+    started = process_time()
+    for _ in range(calls):
+        await account.engine.answer_anew(account.request)
+    return (process_time() - started) / calls * 1e6
+
+
 @contextmanager
 def _account(count: int) -> Iterator[_Account]:
     booked = [
@@ -72,10 +81,6 @@ def _account(count: int) -> Iterator[_Account]:
             "valueDate": "{{ today(-3) }}",
             "transactionAmount": {"amount": "-12.34", "currency": "EUR"},
             "creditorName": "Bäckerei Morgenrot",
-            "creditorAccount": {"iban": "AT859828500040039595"},
-            "debtorName": "Greta Moser",
-            "debtorAccount": {"iban": IBAN},
-            "creditorId": "",
             "remittanceInformationUnstructured": "Frühstück",
         }
         for number in range(count)
@@ -116,13 +121,46 @@ def _account(count: int) -> Iterator[_Account]:
             yield _Account(count, bank, Request("GET", path, Headers((*HEADERS, ("Consent-ID", CONSENT)))))
 
 
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """µs for a payment initiation by how many are kept, and the bytes that each took."""
+
+    costs: dict[int, float]
+    bytes_each: float
+
+
 def kept(counts: Sequence[int]) -> list[Row]:
     """Payments in one session, and sessions of one payment each; in a process that has used no memory before."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
-        return [row for what in ("payments", "sessions") for row in processes.submit(_kept, what, counts).result()]
+        payments, sessions = (processes.submit(_kept, what, counts).result() for what in ("payments", "sessions"))
+    of_session = sessions.bytes_each - payments.bytes_each
+    return [
+        *_initiations("payments", payments.costs),
+        _memory("memory of a payment that is kept", payments.bytes_each),
+        *_initiations("sessions", sessions.costs),
+        _memory("memory of a session, beside its payment", of_session),
+    ]
 
 
-def _kept(what: str, counts: Sequence[int]) -> list[Row]:
+def _initiations(what: str, costs: dict[int, float]) -> list[Row]:
+    least, *_, most = costs
+    return [
+        Row(
+            f"a payment initiation, {count:,} {what} kept",
+            f"{cost:.0f} µs",
+            "" if count == least else f"{least:,} {what}",
+            None if count == least else cost / costs[least],
+            greatest=MOST_GROWTH if count == most else None,
+        )
+        for count, cost in costs.items()
+    ]
+
+
+def _memory(what: str, size: float) -> Row:
+    return Row(what, f"{size:,.0f} bytes", f"{MOST_BYTES:,.0f} bytes", size / MOST_BYTES, greatest=1.0)
+
+
+def _kept(what: str, counts: Sequence[int]) -> _Growth:
     with engine() as bank:
         initiation = requests(bank)["payment initiation"]
 
@@ -130,10 +168,10 @@ def _kept(what: str, counts: Sequence[int]) -> list[Row]:
             headers = (*initiation.headers, ("X-Sandbox-Session", f"bench-{number}"))
             return replace(initiation, headers=Headers(headers))
 
-        return asyncio.run(_filled(what, bank, in_session if what == "sessions" else lambda _: initiation, counts))
+        return asyncio.run(_filled(bank, in_session if what == "sessions" else lambda _: initiation, counts))
 
 
-async def _filled(what: str, bank: Engine, request: Callable[[int], Request], counts: Sequence[int]) -> list[Row]:
+async def _filled(bank: Engine, request: Callable[[int], Request], counts: Sequence[int]) -> _Growth:
     for number in range(_WARM):
         await answered(bank, request(-number))
     number = 0
@@ -153,25 +191,4 @@ async def _filled(what: str, bank: Engine, request: Callable[[int], Request], co
             quickest = min(quickest, (process_time() - started) / _PROBES * 1e6)
         costs[count] = quickest
     gc.collect()
-    bytes_each = (usage(os.getpid()).memory - before) / number
-    least, most = counts[0], counts[-1]
-    one = what.removesuffix("s")
-    return [
-        *(
-            Row(
-                f"a payment initiation, {count:,} {what} kept",
-                f"{cost:.0f} µs",
-                "" if count == least else f"{least:,} {what}",
-                None if count == least else cost / costs[least],
-                greatest=MOST_GROWTH if count == most else None,
-            )
-            for count, cost in costs.items()
-        ),
-        Row(
-            f"memory of a {one} that is kept",
-            f"{bytes_each:,.0f} bytes",
-            f"{MOST_BYTES:,.0f} bytes",
-            bytes_each / MOST_BYTES,
-            greatest=1.0,
-        ),
-    ]
+    return _Growth(costs, (usage(os.getpid()).memory - before) / number)

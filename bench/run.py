@@ -38,7 +38,7 @@ class Scale:
     rules: tuple[int, ...] = (20, 200, 2000, 10_000)
     exchanges: int = 1000
     seconds: float = 2.0
-    transactions: tuple[int, ...] = (10, 1000, 20_000)
+    transactions: tuple[int, ...] = (20, 1000, 100_000)
     kept: tuple[int, ...] = (1, 1000, 100_000)
 
 
@@ -52,7 +52,7 @@ QUICK = Scale(
     exchanges=10,
     rules=(20, 200, 2000),
     seconds=0.2,
-    transactions=(10, 20),
+    transactions=(20, 30),
     kept=(1, 20),
 )
 
