@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
 	@echo "make test     install and run the tests (ARGS=\"-k consents\" for a part)"
 	@echo "make test-slow  the tests that take minutes, marked slow"
 	@echo "make model    hold the sandbox against a model of its bank for half an hour (MINUTES=5), with figures at the end"
+	@echo "make wide     20,000 journeys at two sandboxes on one Redis that are killed meanwhile, judged, written into bench/wide.md (JOURNEYS=500)"
 	@echo "make test-lowest, test-newest  a part of the tests with the lowest and with the newest versions that pyproject.toml allows"
 	@echo "make attack   attack a real serve in every mode, through every door (ARGS=--quick for a part)"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
@@ -55,6 +56,11 @@ MINUTES := 30
 
 model: $(STAMP)
 	$(BIN)/python -m tests.model.run --minutes $(MINUTES) $(ARGS)
+
+JOURNEYS := 20000
+
+wide: $(STAMP) redis
+	$(BIN)/python -m tests.wide.run --journeys $(JOURNEYS) $(ARGS)
 
 attack: $(STAMP)
 	$(BIN)/python -m tests.attack.run $(ARGS)

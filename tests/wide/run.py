@@ -1,0 +1,144 @@
+"""`make wide`: journeys through HAProxy at two sandboxes on one Redis, while all of them are killed, judged at the end.
+
+python -m tests.wide.run [--journeys 20000] [--seed N] [--minutes 90]
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from tests.wide import page
+from tests.wide.checker import complaints
+from tests.wide.cluster import Cluster, cluster
+from tests.wide.journeys import SHARED_BY, App, GaveUp, kept
+from tests.wide.operation import Log, read
+from xs2a_sandbox.doors.serving import new_loop
+
+CLIENTS = 8
+_KILLS = (3.0, 8.0)
+"""Seconds between two ends of a replica."""
+_AWAY = (0.2, 1.5)
+"""Seconds for which Redis is away."""
+_REDIS_KILLS = 2
+_TOLD = 20
+
+
+@dataclass
+class Run:
+    """What was done, and whatever is wrong with it."""
+
+    journeys: int = 0
+    operations: int = 0
+    unknown: int = 0
+    races: int = 0
+    made: int = 0
+    killed: int = 0
+    restarts: int = 0
+    cut: int = 0
+    seconds: float = 0.0
+    times: list[float] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+
+
+async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
+    """Ends by itself after so many minutes, with a complaint if journeys are left."""
+    chance, result = Random(seed), Run()
+    log = Log(directory / "operations.jsonl")
+    async with cluster(directory, chance) as made:
+        apps = [App(made.port, log) for _ in range(CLIENTS)]
+        numbers, begun = iter(range(journeys)), monotonic()
+
+        async def ask(app: App) -> None:
+            for number in numbers:
+                try:
+                    await app.journey(number)
+                    result.journeys += 1
+                except GaveUp as reason:
+                    result.complaints.append(f"journey {number} was given up: {reason}")
+
+        harm = asyncio.create_task(_harm(made, chance, journeys, result))
+        try:
+            async with asyncio.timeout(minutes * 60):
+                await asyncio.gather(*map(ask, apps))
+        except TimeoutError:
+            result.complaints.append(f"{journeys - result.journeys} journeys were left after {minutes} minutes")
+        finally:
+            harm.cancel()
+            await asyncio.gather(harm, return_exceptions=True)
+        result.seconds = monotonic() - begun
+        for app in apps:
+            result.times += app.times
+            app.close()
+        log.close()
+        await made.until_ready()
+        documents = await kept(made.port, made.token, -(-journeys // SHARED_BY))
+        result.killed, result.restarts, result.cut = made.killed, made.restarts, made.between.lost
+    operations = list(read(directory / "operations.jsonl"))
+    result.operations, result.made = len(operations), len(documents)
+    result.unknown = sum(one.is_unknown for one in operations)
+    result.races = len({one.race for one in operations if one.race})
+    result.statuses.update(str(one.status or "no answer") for one in operations)
+    result.complaints += complaints(operations, documents)
+    return result
+
+
+async def _harm(made: Cluster, chance: Random, journeys: int, result: Run) -> None:
+    while True:
+        until = monotonic() + chance.uniform(*_KILLS)
+        while monotonic() < until:
+            await asyncio.sleep(0.1)
+            if result.journeys * (_REDIS_KILLS + 1) >= journeys * (made.restarts + 1) and made.restarts < _REDIS_KILLS:
+                await made.restart_redis(chance.uniform(*_AWAY))
+        made.kill_one(chance)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.wide.run", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--journeys", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument("--minutes", type=float, default=90, help="after which it ends, whatever is left")
+    options = parser.parse_args()
+    with TemporaryDirectory(prefix="wide-") as directory:
+        result = asyncio.run(
+            run(options.journeys, options.seed, Path(directory), options.minutes), loop_factory=new_loop
+        )
+        for complaint in result.complaints[:_TOLD]:
+            print(complaint)
+        print(f"{len(result.complaints)} complaints, seed {options.seed}")
+        if result.complaints:
+            return 1
+    page.write("journeys", told(result))
+    return 0
+
+
+def told(result: Run) -> str:
+    """The figures as lines of a table."""
+    times = sorted(result.times)
+    p50, p99 = (times[len(times) * percent // 100] * 1000 for percent in (50, 99))
+    statuses = ", ".join(f"{count:,} {status}" for status, count in sorted(result.statuses.items()))
+    rows = {
+        "journeys": f"{result.journeys:,}, by {CLIENTS} clients",
+        "requests": f"{result.operations:,} in {result.seconds:,.0f} s",
+        "answers": statuses,
+        "nobody knows what became of": f"{result.unknown:,} requests (no answer, or 503)",
+        "answered within": f"{p50:.0f} ms half of them, {p99:.0f} ms 99 of 100",
+        "consents and payments in the end": f"{result.made:,}",
+        "pairs of requests that raced": f"{result.races:,}",
+        "`kill -9` of a sandbox": f"{result.killed:,}",
+        "`kill -9` of Redis": f"{result.restarts:,}",
+        "connections to Redis cut after a commit, before its answer": f"{result.cut:,}",
+        "lost, made twice, won twice, or in a state that cannot follow": f"{len(result.complaints)}",
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
