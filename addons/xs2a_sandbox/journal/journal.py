@@ -31,8 +31,8 @@ class Journaled(Exchange):
     """One exchange with the app.
 
     `source` and `rule` are those of the answer's X-Sandbox-… headers. `personal`: real people's data may be in it.
-    `reason` is why it failed, as it may be shown; `operation` the one that was asked for, where it is known. `is_shown`:
-    it holds no more of a bank's than may be shown.
+    `reason` is why it failed, as it may be shown; `operation` the one that was asked for, where it is known. It
+    `is_shown` where it holds no more of a bank's than may be shown.
     """
 
     number: int
