@@ -168,10 +168,10 @@ def test_strict_takes_what_is_not_signed_and_nothing_that_is_signed_wrong(bank: 
     assert refusal(bank.post("/v1/consents", content=body, headers=token)) == (401, "SIGNATURE_MISSING")
 
 
-def a_token(bank: Bank) -> dict[str, str]:
+def a_token(bank: Bank, client: str = "demo-tpp", secret: str = "kletterrose") -> dict[str, str]:
     """The header of a token that the token endpoint gives."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    body = b"grant_type=client_credentials&client_id=demo-tpp&client_secret=kletterrose"
+    body = f"grant_type=client_credentials&client_id={client}&client_secret={secret}".encode()
     given = bank.post("/as/token.oauth2", content=body, headers=form, check=False).json()
     return {"Authorization": f"Bearer {given['access_token']}"}
 
@@ -273,3 +273,105 @@ def test_nothing_of_it_by_default(bank: Bank, control: Control) -> None:
             f"/v1/accounts/{iban}/transactions?bookingStatus=booked", consent=consent, headers={"PSU-IP-Address": None}
         )
         assert (answer.status, answer.headers.get(HEADER)) == (200, None)
+
+
+PAYMENTS = "/v1/payments/sepa-credit-transfers"
+
+
+@spec("reading-strict-idempotency")
+def test_with_its_id_a_payment_is_the_same_once_more(bank: Bank, control: Control) -> None:
+    checked(control, "idempotency")
+    id, body = {"X-Request-ID": str(uuid.uuid4())}, bodies.payment("sepa-credit-transfers")
+    first, again = (bank.post(PAYMENTS, json=body, headers=id) for _ in range(2))
+    assert (first.status, again.status) == (200, 200)
+    assert again.json() == first.json()
+    other = bank.post(PAYMENTS, json={**body, "creditorName": "Somebody else"}, headers=id)
+    assert refusal(other) == (400, "FORMAT_ERROR")
+    assert "X-Request-ID" in other.error["text"]
+    assert bank.post(PAYMENTS, json=body).json()["paymentId"] != first.json()["paymentId"]
+    checked(control)
+    assert bank.post(PAYMENTS, json=body, headers=id).json()["paymentId"] != first.json()["paymentId"]
+
+
+def known_as(control: Control, **changes: Any) -> None:
+    """What the bank knows of the client that tokens are given to."""
+    control.ask("PUT", "state/clients/demo-tpp", {"secret": "kletterrose", "name": "Demo TPP", **changes})
+
+
+@spec("reading-strict-redirect")
+def test_redirect_addresses_are_the_tpps_own(bank: Bank, control: Control) -> None:
+    checked(control, "redirect")
+    known_as(control, redirectUris=["https://tpp.example/back"])
+    token = a_token(bank)
+    for own in ("https://tpp.example/back", "https://tpp.example/back?state=1", "https://tpp.example/back/2"):
+        answer = bank.post("/v1/consents", json=bodies.consent(), headers={**token, "TPP-Redirect-URI": own})
+        assert answer.status == 200
+    for name in ("TPP-Redirect-URI", "TPP-Nok-Redirect-URI"):
+        for other in ("https://tpp.example/backdoor", "https://other.example/back", "http://tpp.example/back"):
+            refused = bank.post("/v1/consents", json=bodies.consent(), headers={**token, name: other})
+            assert refusal(refused) == (400, "FORMAT_ERROR")
+            assert name in refused.error["text"]
+    wish = {"TPP-Redirect-Preferred": "true"}
+    assert refusal(bank.post("/v1/consents", json=bodies.consent(), headers=wish)) == (400, "FORMAT_ERROR")
+
+
+@spec("reading-strict-validity")
+@pytest.mark.parametrize(
+    ("changes", "headers", "code"),
+    [
+        ({"recurringIndicator": False, "frequencyPerDay": 4}, {}, "FORMAT_ERROR"),
+        ({"combinedServiceIndicator": True}, {}, "SESSIONS_NOT_SUPPORTED"),
+        ({}, {"TPP-Redirect-Preferred": "yes"}, "FORMAT_ERROR"),
+        ({}, {"TPP-Explicit-Authorisation-Preferred": "1"}, "FORMAT_ERROR"),
+        ({}, {"PSU-IP-Port": "http"}, "FORMAT_ERROR"),
+        ({}, {"PSU-Http-Method": "get"}, "FORMAT_ERROR"),
+        ({}, {"PSU-Device-ID": "my phone"}, "FORMAT_ERROR"),
+        ({}, {"PSU-Geo-Location": "Vienna"}, "FORMAT_ERROR"),
+    ],
+)
+def test_what_is_said_of_consent_and_customer(
+    bank: Bank, control: Control, changes: dict[str, Any], headers: dict[str, str], code: str
+) -> None:
+    right = {"PSU-IP-Port": "443", "PSU-Http-Method": "GET", "PSU-Geo-Location": "GEO:52.5;-13.1"}
+    right |= {"PSU-Device-ID": str(uuid.uuid4()), "TPP-Explicit-Authorisation-Preferred": "false"}
+    body = bodies.consent(facts.untied()[0], **changes)
+    assert bank.post("/v1/consents", json=body, headers=headers).status == 200
+    checked(control, "validity")
+    assert refusal(bank.post("/v1/consents", json=body, headers={**right, **headers})) == (400, code)
+    assert bank.post("/v1/consents", json=bodies.consent(facts.untied()[0]), headers=right).status == 200
+
+
+@spec("reading-strict-history")
+def test_older_entries_need_a_fresh_authorisation(bank: Bank, control: Control) -> None:
+    checked(control, "validity")
+    iban = facts.untied()[0]
+    body = bodies.consent(iban, validUntil="9999-12-31")
+    consent = bank.post("/v1/consents", json=body).json()["consentId"]
+    (authorisation,) = bank.get(f"/v1/consents/{consent}/authorisations").json()["authorisationIds"]
+    control.decide(authorisation, "approve")
+    path = f"/v1/accounts/{iban}/transactions"
+    long_ago = {"bookingStatus": "booked", "dateFrom": facts.today(-91)}
+    assert bank.get(path, consent=consent, query=long_ago).status == 200
+    control.move("61m")
+    refused = bank.get(path, consent=consent, query=long_ago)
+    assert refusal(refused) == (400, "PERIOD_INVALID")
+    recent = {**long_ago, "dateFrom": facts.today(-80)}
+    assert bank.get(path, consent=consent, query=recent).status == 200
+    control.move("181d")
+    assert refusal(bank.get("/v1/accounts", consent=consent)) == (401, "CONSENT_EXPIRED")
+    assert bank.get(f"/v1/consents/{consent}/status").json()["consentStatus"] == "expired"
+
+
+@spec("reading-strict-client")
+def test_a_consent_is_unknown_to_another_client(bank: Bank, control: Control) -> None:
+    checked(control, "token")
+    control.ask("PUT", "state/clients/other-tpp", {"secret": "x", "name": "Other TPP"})
+    own, other = a_token(bank), a_token(bank, "other-tpp", "x")
+    consent = bank.post("/v1/consents", json=bodies.consent(), headers=own).json()["consentId"]
+    assert bank.get("/v1/accounts", consent=consent, headers=own).status == 200
+    assert bank.get("/v1/accounts", consent=consent, headers=other).error["code"] == "CONSENT_UNKNOWN"
+    assert refusal(bank.get(f"/v1/consents/{consent}", headers=other)) == (403, "CONSENT_UNKNOWN")
+    payment = bank.post(PAYMENTS, json=bodies.payment("sepa-credit-transfers"), headers=own).json()["paymentId"]
+    assert bank.get(f"{PAYMENTS}/{payment}", headers=own).status == 200
+    assert refusal(bank.get(f"{PAYMENTS}/{payment}", headers=other)) == (404, "RESOURCE_UNKNOWN")
+    assert bank.get("/v1/accounts", consent=facts.consent("valid"), headers=other).status == 200

@@ -7,7 +7,7 @@ from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.bank import admission
+from xs2a_sandbox.bank import admission, presented_token, repeated_requests
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
@@ -217,7 +217,13 @@ class Bank:
         outcome.rule = by.id
         if by.behaviour.bank:
             raise BankError("bank-not-configured")
+        is_once = call.checks is not NONE and repeated_requests.is_meant(call, by.behaviour.handler)
+        if is_once and (earlier := repeated_requests.earlier(call)):
+            outcome.source = "handler"
+            return self.amend(earlier, call, outcome)
         response = self._respond(by, decision.operation, call, outcome)
+        if is_once:
+            repeated_requests.keep(call, response)
         if self._replay and decision.rule and decision.rule.tape:
             response = self._replay.finish(response, decision.rule, call)
         return self.amend(response, call, outcome)
@@ -285,6 +291,8 @@ class Bank:
             handler = HANDLERS[behaviour.handler]
             call.options = {**handler.defaults, **call.options}
             scope["result"] = handler(call)
+            if call.checks is not NONE:
+                presented_token.keep_client(call, scope["result"])
             answers = answers or default.respond
         if let := (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
             scope["let"] = {}

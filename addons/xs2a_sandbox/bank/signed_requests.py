@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from xs2a_sandbox.bank.handlers.token import TOKENS
+from xs2a_sandbox.bank.presented_token import client_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.errors import BankError
@@ -59,8 +59,6 @@ def _objection(call: Call, certificate: "Certificate") -> "SignatureMistake | No
 
 def _organisation_of_token(call: Call) -> str | None:
     """The organisation identifier of the client that the token was given to, where the test data have one."""
-    secret = call.headers.get("authorization", "").partition(" ")[2].strip()
-    kept = call.state.get(TOKENS, secret) if secret else None
-    client = call.state.get("clients", kept["client"]) if kept else None
+    client = call.state.get("clients", client_of(call) or "")
     organisation: str | None = (client or {}).get("organizationIdentifier")
     return organisation

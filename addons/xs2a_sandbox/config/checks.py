@@ -6,7 +6,9 @@ from typing import Literal
 
 Profile = Literal["documented", "strict"]
 
-CHECK_NAMES = ("digest", "frequency", "one-off", "rights", "signature", "token")
+CHECK_NAMES = (
+    "digest", "frequency", "idempotency", "one-off", "redirect", "rights", "signature", "token", "validity"
+)  # fmt: skip
 """All that there are."""
 
 _MAY_BE_MISSING = frozenset({"signature"})

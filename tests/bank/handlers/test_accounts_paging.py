@@ -218,6 +218,7 @@ class Unread(list[Any]):
 
 
 def test_a_page_looks_at_no_other_entries() -> None:
-    call: Any = SimpleNamespace(query={"bookingStatus": "booked"}, options={"lists": {"booked": ["booked"]}})
+    query, options = {"bookingStatus": "booked"}, {"lists": {"booked": ["booked"]}}
+    call: Any = SimpleNamespace(query=query, options=options, judges=lambda check: False)
     entries = Unread([{"transactionId": "1"}])
-    assert lists(call, {"booked": entries, "pending": []}) == {"booked": entries, "pending": None}
+    assert lists(call, {}, {"booked": entries, "pending": []}) == {"booked": entries, "pending": None}

@@ -265,6 +265,8 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
     changed = {**resource, family.status: to}
     if family.name == "consent" and event != "validUntil passes":
         changed["lastActionDate"] = today
+        if event.startswith("authorised by all"):
+            changed["authorisedAt"] = call.clock.now().isoformat()
     elif event.startswith("authorised by all") and family.collection == "payments":
         changed |= {"authorised": today, "authorisedAt": call.clock.now().isoformat()}
         call.state.put(MOVING, id, {})

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import NAMESPACE_URL, uuid5
@@ -39,6 +40,8 @@ PAGE_SIZE = Option(
     {"type": ["integer", "null"], "minimum": 1},
     deeds=deeds("query.page"),
 )
+_RECENT = 90
+"""The days of entries that are shown without a fresh authorisation; one lasts twice as long (RTS on SCA, article 10a)."""
 RIGHTS = {
     "rights": Option(
         "Only what the consent is for is shown: no balances without the right to them, no transactions without theirs, "
@@ -51,11 +54,32 @@ RIGHTS = {
         {"type": "boolean"},
         default=False,
     ),
+    "validity": Option(
+        "The customer's authorisation of a consent lasts `sca_days`; entries older than `history_days` are "
+        "shown for `history_minutes` after it alone; else the setting `checks` says so.",
+        {"type": "boolean"},
+        default=False,
+    ),
+    "sca_days": Option(
+        "Days that the customer's authorisation lasts, with `validity`.",
+        {"type": "integer", "minimum": 1},
+        default=2 * _RECENT,
+    ),
     "frequency": Option(
         "The consent is used up after frequencyPerDay accesses to a path without the customer; else the setting "
         "`checks` alone says so.",
         {"type": "boolean"},
         default=False,
+    ),
+}
+HISTORY = {
+    "history_days": Option(
+        "Days of which entries are always shown, with `validity`.", {"type": "integer", "minimum": 0}, default=_RECENT
+    ),
+    "history_minutes": Option(
+        "Minutes after the customer's authorisation in which older ones are shown, too, with `validity`.",
+        {"type": "integer", "minimum": 0},
+        default=60,
     ),
 }
 HOLDS = Option(
@@ -175,6 +199,7 @@ def balances(call: Call) -> dict[str, Any]:
         "items_per_page": ITEMS_PER_PAGE,
         "delta": DELTA,
         "formats": FORMATS,
+        **HISTORY,
         **IDENTIFIED_BY,
         **RIGHTS,
     },
@@ -186,7 +211,7 @@ def transactions(call: Call) -> dict[str, Any]:
     entries = _entries(call, iban, account)
     if call.options["holds"] == "booked":
         entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
-    filled = lists(call, _newer(call, iban, entries) if call.options["delta"] else entries)
+    filled = lists(call, consent, _newer(call, iban, entries) if call.options["delta"] else entries)
     pages: dict[str, str | None] = dict.fromkeys(("first", "previous", "next", "last"))
     statement = None
     if media != JSON:
@@ -226,7 +251,9 @@ def transaction(call: Call) -> dict[str, Any]:
     raise BankError("resource-not-covered", id=id)
 
 
-def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, Sequence[Document] | None]:
+def lists(
+    call: Call, consent: Document, entries: Mapping[str, Sequence[Document]]
+) -> dict[str, Sequence[Document] | None]:
     """The lists that the request's bookingStatus shows, of the days that it names; null for the others.
 
     Entries without a booking date are not booked yet and always shown. Raises BankError.
@@ -234,6 +261,7 @@ def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, Se
     since, until = call.query.get("dateFrom"), call.query.get("dateTo")
     if since and until and since > until:
         raise BankError("period-invalid", expected="dateFrom must not be after dateTo")
+    since = _history_begins(call, consent, since)
     shown = call.options["lists"].get(call.query.get("bookingStatus"))
     if shown is None:
         choices = ", ".join(call.options["lists"])
@@ -246,6 +274,25 @@ def lists(call: Call, entries: Mapping[str, Sequence[Document]]) -> dict[str, Se
         return [one for one in listed if is_shown(one.get("bookingDate"))] if since or until else listed
 
     return {name: of_those_days(listed) if name in shown else None for name, listed in entries.items()}
+
+
+def _history_begins(call: Call, consent: Document, since: str | None) -> str | None:
+    """The first day that is shown where the TPP asks `since` one. Raises BankError where it is too long ago."""
+    if not call.judges("validity") or _is_authorised_within(call, consent, minutes=call.options["history_minutes"]):
+        return since
+    days = call.options["history_days"]
+    first = call.clock.today(-days).isoformat()
+    if since and since < first:
+        text = f"dateFrom must not be before {first}: older entries are shown for {call.options['history_minutes']} "
+        error = BankError("period-invalid", expected=f"{text}minutes after the customer has authorised the consent")
+        call.object("validity", error)
+    return max(since or "", first) if call.refuses("validity") else since
+
+
+def _is_authorised_within(call: Call, consent: Document, **span: int) -> bool | None:
+    """Tells if the customer has authorised it so recently; None for one of the test data, of which nobody knows."""
+    authorised = consent.get("authorisedAt")
+    return authorised and call.clock.now() - datetime.fromisoformat(authorised) <= timedelta(**span)
 
 
 def _newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
@@ -337,6 +384,10 @@ def usable_consent(call: Call, counts: bool = True) -> Document:
         raise BankError("consent-expired", id=consent_id)
     if status != "valid":
         raise BankError("consent-invalid", id=consent_id, status=status)
+    if call.judges("validity") and _is_authorised_within(call, consent, days=call.options["sca_days"]) is False:
+        if call.refuses("validity"):
+            signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), "validUntil passes")
+        call.object("validity", BankError("consent-expired", keep=True, id=consent_id))
     if counts and call.judges("frequency") and not call.headers.get("psu-ip-address"):
         _count(call, consent_id, consent["frequencyPerDay"])
     if counts and call.judges("one-off") and not consent["recurringIndicator"]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from xs2a_sandbox.bank.handlers.accounts import (
     CONSENT_READS,
+    HISTORY,
     LINKS,
     MEMBERS,
     RIGHTS,
@@ -75,7 +76,7 @@ def balances(call: Call) -> dict[str, Any]:
     reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
     returns="cardAccount debitAccounting self booked pending balances",
-    options={"lists": shown_lists("booked", "pending"), **RIGHTS},
+    options={"lists": shown_lists("booked", "pending"), **HISTORY, **RIGHTS},
 )
 def transactions(call: Call) -> dict[str, Any]:
     """A card account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
@@ -85,7 +86,7 @@ def transactions(call: Call) -> dict[str, Any]:
         **_referred(card),
         "self": call.self_path.removesuffix("/transactions"),
         "balances": _asked_balances(call, consent, card),
-        **lists(call, {name: kept.get(name, ()) for name in ("booked", "pending")}),
+        **lists(call, consent, {name: kept.get(name, ()) for name in ("booked", "pending")}),
     }
 
 

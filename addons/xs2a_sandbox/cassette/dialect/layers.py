@@ -41,8 +41,8 @@ ENGINE_ERRORS = frozenset(
 """Errors that the engine itself raises."""
 
 CHECK_ERRORS = frozenset(
-    "access-exceeded access-missing digest-wrong seal-expired seal-invalid seal-missing signature-invalid "
-    "signature-missing token-expired token-invalid token-unknown".split()
+    "access-exceeded access-missing digest-wrong seal-expired seal-invalid seal-missing sessions-not-supported "
+    "signature-invalid signature-missing token-expired token-invalid token-unknown".split()
 )
 """Errors of the setting `checks`: a dialect that does not say them says them as the bundled one."""
 
