@@ -11,11 +11,12 @@ from typing import Any
 
 import yaml
 
+from xs2a_sandbox.bank.endings import errors_of
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.cassette.handler import Parts, options_of
+from xs2a_sandbox.cassette.handler import Parts
 from xs2a_sandbox.cassette.matchers import RequestPart, long_form
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.cassette.requirements import fill_name, header_name
@@ -26,7 +27,6 @@ from xs2a_sandbox.documents.json_schema import SUFFIX
 
 PAGE = Path(__file__).parents[1] / "docs" / "openapi.yaml"
 _LEFT_OUT = ("$schema", "$id", "$defs")
-_ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
 
 type Json = dict[str, Any]
 type Fixed = dict[str, str]
@@ -97,21 +97,16 @@ class Writer:
 
     def endings(self, operation: Operation, listed: Listed) -> set[tuple[int, str, str, str]]:
         """All that the operation can be answered with: status, name of schema or error, text, schema."""
-        errors = {*_ALWAYS, *(error for name, error in operation.otherwise.items() if name in listed)}
-        errors |= {step.error or "media-type" for step in operation.require.steps if step.schema}
-        errors |= {step.error for step in operation.require.steps if step.error}
+        unlisted = {error for name, error in operation.otherwise.items() if name not in listed}
+        errors = errors_of(self.bank, operation) - unlisted
         entries: set[tuple[int, str, str, str]] = set()
         default = operation.behaviour
         owners: list[Operation | Rule] = [operation, *(r for r in self.bank.rules if r.operation == operation.id)]
         for by in owners:
             behaviour = by.behaviour
-            if handler := HANDLERS.get(behaviour.handler or ""):
-                errors |= handler.with_options(options_of(by, operation)).raises
             for answer in (*(behaviour.respond or (default.respond if behaviour.handler else ())), *behaviour.sequence):
                 name = answer.schema or (behaviour.answers or default.answers or {}).get(str(answer.status), "")
-                if answer.error:
-                    errors.add(answer.error)
-                elif isinstance(answer.status, int):
+                if not answer.error and isinstance(answer.status, int):
                     title = self.known[name].document["title"] if name else "Done; there is no body"
                     entries.add((answer.status, name, title, name))
         schema = self.bank.every_error.schema or ""

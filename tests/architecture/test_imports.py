@@ -15,6 +15,7 @@ PACKAGE = Path(xs2a_sandbox.__file__).parent
 FOLDERS = (
     *(
         "cli",
+        "campaign",
         "testing",
         "console",
         "authoring",

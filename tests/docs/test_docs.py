@@ -242,6 +242,7 @@ def test_it_runs(block: Block, sandboxes: Callable[[str], Served], tmp_path: Pat
     # An error that the bank answers fails the example, too.
     (tmp_path / ".curlrc").write_text("silent\nshow-error\nfail-with-body\n")
     environ = {n: v for n, v in os.environ.items() if not n.lower().endswith("_proxy")} | {"CURL_HOME": str(tmp_path)}
+    environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", os.defpath)])
     done = subprocess.run(
         [*shell, here(block.text)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=3 * DEADLINE
     )

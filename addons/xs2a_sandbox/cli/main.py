@@ -9,7 +9,19 @@ from typing import Any
 import click
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.cli import authoring, compare, control, explain, journal, recordings, serve, sign, tpp, vault
+from xs2a_sandbox.cli import (
+    authoring,
+    campaign,
+    compare,
+    control,
+    explain,
+    journal,
+    recordings,
+    serve,
+    sign,
+    tpp,
+    vault,
+)
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
 from xs2a_sandbox.upstream import tls
@@ -52,6 +64,7 @@ for _command in (
     serve.record,
     compare.compare,
     compare.watch,
+    campaign.campaign,
     authoring.new_case,
     authoring.coverage,
     authoring.lint,

@@ -12,6 +12,10 @@ from xs2a_sandbox.config.checks import CHECK_NAMES, WARN
 
 PREFIX = "XS2A_SANDBOX_"
 VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
+CAMPAIGN_FAULT, CAMPAIGN_FINDINGS = f"{PREFIX}FAULT", f"{PREFIX}FINDINGS"
+CAMPAIGN_ADDRESSES = tuple(f"{PREFIX}{name}" for name in ("URL", "TLS_URL", "PROXY", "CA_FILE", "SESSION", "RUN_DIR"))
+NO_SETTINGS = frozenset({VAULT_PASSPHRASE, CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, *CAMPAIGN_ADDRESSES})
+"""Variables that begin like those of settings, and are for others."""
 """The variable of the passphrase of the vault; it is no setting, so that it stands in no file."""
 
 Mode = Literal["simulate", "spy", "record", "compare"]

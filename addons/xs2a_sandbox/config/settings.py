@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.config.checks import Checks
-from xs2a_sandbox.config.kinds import PREFIX, VAULT_PASSPHRASE, Setting
+from xs2a_sandbox.config.kinds import NO_SETTINGS, PREFIX, Setting
 from xs2a_sandbox.config.readers import hint
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS, Settings
 from xs2a_sandbox.documents import own_file
@@ -119,7 +119,7 @@ def _from_environment(environ: Mapping[str, str], mistakes: list[str]) -> Iterat
     for variable in sorted(environ):
         if variable in by_variable:
             yield by_variable[variable], variable, environ[variable]
-        elif variable.startswith(PREFIX) and variable != VAULT_PASSPHRASE:
+        elif variable.startswith(PREFIX) and variable not in NO_SETTINGS:
             if variable.removeprefix(PREFIX).lower() in BY_NAME:
                 mistakes.append(f"{variable}: can only be set in {FILE}")
             else:

@@ -3,6 +3,7 @@
 pytest imports this module in every run, so all that takes time is imported by the fixtures.
 """
 
+import os
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from xs2a_sandbox.config import Settings
+    from xs2a_sandbox.testing.injected_fault import InjectedFault
     from xs2a_sandbox.testing.sandbox import Sandbox
     from xs2a_sandbox.testing.server_process import Served
 
@@ -106,12 +108,26 @@ def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureR
     return _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
 
 
+@pytest.fixture
+def xs2a_fault() -> "InjectedFault | None":
+    """What goes wrong in this run of a campaign; None where nothing does. A test that asks and fails is a finding."""
+    from xs2a_sandbox.testing.injected_fault import injected
+
+    return injected(os.environ)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Puts what the bank was asked beside the failure."""
     report = yield
     if report.failed and (sandbox := item.stash.get(_SANDBOX, None)) is not None:
         report.sections.append(("xs2a journal", str(sandbox.journal)))
+    if report.failed and "xs2a_fault" in getattr(item, "fixturenames", ()):
+        from xs2a_sandbox.testing import injected_fault
+
+        injected_fault.report(os.environ, item.nodeid, str(call.excinfo.value) if call.excinfo else "")
     return report
 
 

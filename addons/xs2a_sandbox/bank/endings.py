@@ -1,0 +1,23 @@
+"""The errors that an operation can end in, by what its cassette and its handler declare."""
+
+from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.handler import options_of
+
+ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
+"""The errors that any operation can end in."""
+
+
+def errors_of(interface: Interface, operation: Operation) -> set[str]:
+    """The names of its errors, those of the rules that are for it included, as far as the interface has them."""
+    errors = {*ALWAYS, *operation.otherwise.values()}
+    errors |= {step.error or "media-type" for step in operation.require.steps if step.schema}
+    errors |= {step.error for step in operation.require.steps if step.error}
+    owners: list[Operation | Rule] = [operation, *(rule for rule in interface.rules if rule.operation == operation.id)]
+    for by in owners:
+        behaviour = by.behaviour
+        if handler := HANDLERS.get(behaviour.handler or ""):
+            errors |= handler.with_options(options_of(by, operation)).raises
+        answers = behaviour.respond or (operation.behaviour.respond if behaviour.handler else ())
+        errors |= {answer.error for answer in (*answers, *behaviour.sequence) if answer.error}
+    return errors & interface.errors.keys()

@@ -1,0 +1,101 @@
+"""The command that runs an app's tests: once, in an environment of its own, with an end."""
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from xs2a_sandbox.config.kinds import PREFIX
+from xs2a_sandbox.errors import UserMistake
+
+_LAST = 4000
+"""Bytes of what a command has said that are kept: its last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`variables` are the app's own, as `NAME=TEXT`, in which `{url}`, `{proxy}` and the like stand for an address."""
+
+    words: Sequence[str]
+    variables: Mapping[str, str]
+    directory: Path
+
+    def __str__(self) -> str:
+        return shlex.join(self.words)
+
+    def run(self, told: Mapping[str, str], scratch: Path, seconds: float) -> "Ended":
+        """Runs it to its end, which comes after so many `seconds` at the latest. Raises UserMistake."""
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        # What hangs on the order of sets is the same again.
+        environ = {"PYTHONHASHSEED": "0", **environ, **told}
+        for name, text in self.variables.items():
+            environ[name] = _filled(name, text, told)
+        output, started = scratch / "output.txt", time.monotonic()
+        with output.open("wb") as file:
+            try:
+                process = subprocess.Popen(
+                    self.words,
+                    cwd=self.directory,
+                    env=environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UserMistake(f"cannot run {self.words[0]}: {error.strerror or error}") from None
+            try:
+                process.wait(seconds)
+                hung = False
+            except subprocess.TimeoutExpired:
+                hung = True
+            finally:
+                _end(process)
+        return Ended(process.returncode, time.monotonic() - started, hung, _tail(output))
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run of the command ended: its exit status, negative for a signal, and the last that it said."""
+
+    status: int
+    seconds: float
+    hung: bool
+    said: str
+
+    @property
+    def signal(self) -> str | None:
+        """The signal that it died of by itself."""
+        if self.status >= 0 or self.hung:
+            return None
+        with suppress(ValueError):
+            return signal.Signals(-self.status).name
+        return f"signal {-self.status}"
+
+
+def _filled(name: str, text: str, told: Mapping[str, str]) -> str:
+    """The text with addresses in it. Raises UserMistake."""
+    addresses = {variable.removeprefix(PREFIX).lower(): value for variable, value in told.items()}
+    try:
+        return text.format_map(addresses)
+    except (KeyError, ValueError, IndexError, AttributeError):
+        known = ", ".join(f"{{{one}}}" for one in ("url", "tls_url", "proxy", "ca_file", "session", "run_dir"))
+        raise UserMistake(f"--env {name}: {text!r} names no address that there is: {known}") from None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends it with all that it has started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _tail(file: Path) -> str:
+    with file.open("rb") as content:
+        content.seek(max(0, file.stat().st_size - _LAST))
+        return content.read().decode(errors="replace")

@@ -1,0 +1,181 @@
+"""What a bank can see of an app that something went wrong for: each oracle looks at one thing that must hold then."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from xs2a_sandbox.campaign.run import Observed
+from xs2a_sandbox.campaign.seen import Seen, SeenCall
+from xs2a_sandbox.testing.injected_fault import SCA, InjectedFault
+
+_ALIKE_AFTER_REFUSAL = 3
+"""Times that the same may be asked again after the bank has refused it."""
+_AGAIN = frozenset({408, 425, 429})
+"""Refusals after which the same may be asked again."""
+_OF_ALL_ACCOUNTS = frozenset({401, 403, 429})
+"""Answers that are about the consent, or the app: no other account would do better."""
+_EARLY = 0.05
+"""Seconds by which a wait may be too short: clocks are not that exact."""
+_MORE_CALLS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AppFinding:
+    """What was wrong, and the oracle that says so."""
+
+    oracle: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The fault-free run, and the one after it in the same session: what is asked for in both can be relied on."""
+
+    first: Observed
+    second: Observed
+    frequency: int | None = None
+
+    @property
+    def passes_again(self) -> bool:
+        return self.second.ended.status == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run with a fault, and the one after it without, where there was one."""
+
+    learned: Learned
+    fault: InjectedFault
+    run: Observed
+    after: Observed | None = None
+
+
+def findings(case: Case) -> list[AppFinding]:
+    return [AppFinding(oracle, text) for oracle, judge in ORACLES.items() for text in judge(case)]
+
+
+def _assertion(case: Case) -> Iterator[str]:
+    """What a test that knows the fault says."""
+    for one in case.run.told:
+        yield f"{one['test']}: {one['text']}" if one["test"] else str(one["text"])
+
+
+def _payments(case: Case) -> Iterator[str]:
+    """One intent gives at most one payment."""
+    usual = case.learned.first.seen.payments
+    for intent, count in sorted(case.run.seen.payments.items()):
+        if intent and count > max(1, usual.get(intent, 0)):
+            yield f"{count} payments of the intent {intent}"
+    more = case.run.seen.payments.total() - usual.total()
+    if more > 0 and not any(count > 1 for intent, count in case.run.seen.payments.items() if intent):
+        yield f"{more} payments more than where nothing goes wrong"
+
+
+def _recovery(case: Case) -> Iterator[str]:
+    """The next run, in which nothing goes wrong, passes again."""
+    after = case.after
+    if after and case.learned.passes_again and after.ended.status != 0:
+        how = "hangs" if after.ended.hung else f"ends with status {after.ended.status}"
+        yield f"the next run, in which nothing goes wrong, {how}"
+
+
+def _calls(case: Case) -> Iterator[str]:
+    """Calls are bounded, and what was refused is not asked alike again and again."""
+    if case.run.seen.is_cut:
+        yield "more calls than the journal of the sandbox holds"
+    usual = case.learned.first.seen.counts
+    for operation, count in sorted(case.run.seen.counts.items()):
+        most = 2 * usual[operation] + _MORE_CALLS
+        if count > most:
+            yield f"{operation} is called {count} times, {usual[operation]} times where nothing goes wrong"
+    before = _refused(case.learned.first.seen)
+    for (method, target, status), count in sorted(_refused(case.run.seen).items()):
+        if count > _ALIKE_AFTER_REFUSAL and not before[method, target, status]:
+            yield f"{method} {target} is asked {count} times alike, and refused with {status} each time"
+
+
+def _refused(seen: Seen) -> Counter[tuple[str, str, int]]:
+    return Counter(
+        (call.method, call.target, call.status)
+        for call in seen.calls
+        if 400 <= call.status < 500 and call.status not in _AGAIN
+    )
+
+
+def _retry_after(case: Case) -> Iterator[str]:
+    """Whoever is told to wait waits."""
+    calls = case.run.seen.calls
+    for position, call in enumerate(calls):
+        if (seconds := call.retry_after) is None:
+            continue
+        later = (one for one in calls[position + 1 :] if one.operation == call.operation)
+        if (again := next(later, None)) and (waited := _seconds(call, again)) < seconds - _EARLY:
+            yield f"{call.operation} is called again after {waited:.1f} s: the bank asked to wait for {seconds:g} s"
+
+
+def _seconds(call: SeenCall, again: SeenCall) -> float:
+    return (again.began - call.ended).total_seconds()
+
+
+def _frequency(case: Case) -> Iterator[str]:
+    """Without the customer nothing is read more often than the consent allows for a day."""
+    if (most := case.learned.frequency) is None:
+        return
+    before, now = _alone(case.learned.first.seen, most), _alone(case.run.seen, most)
+    for (operation, path), count in sorted(now.items()):
+        if (operation, path) not in before:
+            yield f"{path} is read {count} times without the customer: frequencyPerDay is {most}"
+
+
+def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
+    """What is read more often than that without the customer. Few are: only of those the headers are asked for."""
+    reads = [call for call in seen.calls if call.method == "GET"]
+    often = {place for place, count in Counter((one.operation, one.path) for one in reads).items() if count > most}
+    alone = Counter(
+        (one.operation, one.path)
+        for one in reads
+        if (one.operation, one.path) in often and one.header("consent-id") and one.is_without_customer
+    )
+    return {place: count for place, count in alone.items() if count > most}
+
+
+def _accounts(case: Case) -> Iterator[str]:
+    """What goes wrong at one account keeps nobody from reading the others."""
+    fault = case.fault
+    if fault.operation in (None, SCA) or fault.status in _OF_ALL_ACCOUNTS or fault.name.endswith(" expires"):
+        return
+    first = [call for call in case.learned.first.seen.of(str(fault.operation)) if call.method == "GET"]
+    if fault.call is None or fault.call > len(first):
+        return
+    met = first[fault.call - 1].path
+    stable = {path for operation, path in case.learned.second.seen.paths if operation == fault.operation}
+    asked = {call.path for call in case.run.seen.of(str(fault.operation))}
+    others = dict.fromkeys(
+        call.path for call in first if call.path != met and call.path in stable and call.status < 400
+    )
+    if missing := [path for path in others if path not in asked]:
+        yield f"{', '.join(missing)} is not read any more, as {met} failed"
+
+
+def _hang(case: Case) -> Iterator[str]:
+    if case.run.ended.hung:
+        yield f"it does not end within {case.run.ended.seconds:.0f} s"
+
+
+def _crash(case: Case) -> Iterator[str]:
+    if case.run.ended.signal:
+        yield f"it died of {case.run.ended.signal}"
+
+
+ORACLES: Mapping[str, Callable[[Case], Iterator[str]]] = {
+    "assertion": _assertion,
+    "payments": _payments,
+    "recovery": _recovery,
+    "calls": _calls,
+    "retry-after": _retry_after,
+    "frequency": _frequency,
+    "accounts": _accounts,
+    "hang": _hang,
+    "crash": _crash,
+}
+"""By the name that reports call each."""

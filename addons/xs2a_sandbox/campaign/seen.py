@@ -1,0 +1,109 @@
+"""What a bank has seen of a run: the calls, in their order, and the payments that came of them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.control.shapes import ExchangeShape, ExchangeSummary
+
+MOST_CALLS = 10_000
+ENDED_PAYMENTS = ("RJCT", "CANC")
+_PERSONAL = "psu-ip-address"
+
+
+class SeenCall:
+    """One request for an operation; the whole of it is asked for when somebody looks."""
+
+    def __init__(self, client: Client, summary: ExchangeSummary, session: str) -> None:
+        self._client = client
+        self.number = summary["number"]
+        self.operation = summary["operation"] or "nothing"
+        self.method = summary["method"]
+        target = summary["target"].removeprefix(f"/s/{session}")
+        self.target = target
+        self.path = target.partition("?")[0]
+        self.status = summary["status"]
+        self.began = datetime.fromisoformat(summary["time"])
+        self.ended = self.began + timedelta(milliseconds=summary["milliseconds"])
+
+    @cached_property
+    def whole(self) -> ExchangeShape:
+        return self._client.exchange(self.number, plain=True)
+
+    def header(self, name: str) -> str | None:
+        """A header of the request."""
+        return _header(self.whole["request"]["headers"], name)
+
+    @property
+    def retry_after(self) -> float | None:
+        """The seconds that the answer asks to wait for."""
+        if self.status not in (429, 503):
+            return None
+        value = _header(self.whole["answer"]["headers"], "retry-after")
+        return float(value) if value and value.isdigit() else None
+
+    @property
+    def answer(self) -> Any:
+        """The JSON of the answer; None where it has none."""
+        return self.whole["answer"].get("body")
+
+    @property
+    def is_without_customer(self) -> bool:
+        return self.header(_PERSONAL) is None
+
+
+def _header(headers: Sequence[Sequence[str]], name: str) -> str | None:
+    return next((value for one, value in headers if one.lower() == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that the bank has seen of one run. `payments` counts those that are not rejected or cancelled, by intent.
+
+    More calls were made than are `calls` where `is_cut`.
+    """
+
+    calls: tuple[SeenCall, ...]
+    payments: Counter[str]
+    is_cut: bool = False
+
+    def of(self, operation: str) -> Iterator[SeenCall]:
+        return (call for call in self.calls if call.operation == operation)
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(call.operation for call in self.calls)
+
+    @property
+    def paths(self) -> frozenset[tuple[str, str]]:
+        """The operations with the paths that they were asked for at."""
+        return frozenset((call.operation, call.path) for call in self.calls)
+
+
+def last_number(client: Client) -> int:
+    """The number of the last exchange of the sandbox, whichever session it is of."""
+    exchanges = replace(client, session=None).journal(limit=1)["exchanges"]
+    return exchanges[-1]["number"] if exchanges else 0
+
+
+def look(client: Client, session: str, since: int, known: frozenset[str]) -> Seen:
+    """What came after the exchange `since`; `known` are the payments that were there before. Raises UserMistake."""
+    journal = client.journal(session=session, limit=MOST_CALLS)
+    calls = tuple(SeenCall(client, one, session) for one in journal["exchanges"] if one["number"] > since)
+    return Seen(calls, _payments(client, known), last_number(client) - since > journal["kept"])
+
+
+def payment_ids(client: Client) -> frozenset[str]:
+    return frozenset(client.collection("payments"))
+
+
+def _payments(client: Client, known: frozenset[str]) -> Counter[str]:
+    return Counter(
+        str(payment.get("endToEndIdentification") or "")
+        for id, payment in client.collection("payments").items()
+        if id not in known and payment.get("transactionStatus") not in ENDED_PAYMENTS
+    )

@@ -1,0 +1,57 @@
+"""Runs as a campaign has seen them, made up."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.campaign.command import Ended
+from xs2a_sandbox.campaign.run import Observed
+from xs2a_sandbox.campaign.seen import Seen, SeenCall
+from xs2a_sandbox.control.client import Client
+
+CONSENT = {"Consent-ID": "c", "PSU-IP-Address": "192.0.2.1"}
+
+
+def call(
+    operation: str,
+    path: str = "",
+    *,
+    number: int = 1,
+    method: str = "GET",
+    status: int = 200,
+    second: float = 0,
+    headers: Mapping[str, str] = CONSENT,
+    answer: Any = None,
+    answered: Mapping[str, str] | None = None,
+) -> SeenCall:
+    summary: Any = {
+        "number": number,
+        "operation": operation,
+        "method": method,
+        "target": f"/s/run{path or '/v1/' + operation}",
+        "status": status,
+        "time": f"2026-11-21T09:00:{second:06.3f}+01:00",
+        "milliseconds": 0.0,
+    }
+    made = SeenCall(Client(confdir=Path("nowhere")), summary, "run")
+    whole: Any = {
+        "request": {"headers": [list(pair) for pair in headers.items()]},
+        "answer": {"headers": [list(pair) for pair in (answered or {}).items()]},
+    }
+    if answer is not None:
+        whole["answer"]["body"] = answer
+    made.__dict__["whole"] = whole
+    return made
+
+
+def observed(
+    *calls: SeenCall,
+    status: int = 0,
+    hung: bool = False,
+    payments: Mapping[str, int] | None = None,
+    told: tuple[Mapping[str, Any], ...] = (),
+    is_cut: bool = False,
+) -> Observed:
+    seen = Seen(tuple(calls), Counter(payments or {}), is_cut)
+    return Observed(Ended(status, 1.0, hung, ""), seen, hits=1, told=told)

@@ -1,0 +1,32 @@
+"""A finding as a file that plays it again."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.results_made_up import FOUND, ORDER
+from xs2a_sandbox.campaign.finding_file import name_of, read, written
+from xs2a_sandbox.errors import UserMistake
+
+
+def test_it_is_short_and_read_as_the_same(tmp_path: Path) -> None:
+    file = tmp_path / name_of(FOUND)
+    file.write_text(written(FOUND, "pytest -q"))
+
+    assert file.name == "initiate-payment-1-reset-after.yaml"
+    assert len(file.read_text().splitlines()) <= 20
+    assert read(file) == (FOUND.fault, ORDER)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("campaign: 2\nname: reset\n", "is no finding of a campaign"),
+        ("[1]\n", "is no finding of a campaign"),
+        ("campaign: 1\nname: reset\nfault: reset\n", "fault must be an object"),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "other.yaml").write_text(text)
+    with pytest.raises(UserMistake, match=told):
+        read(tmp_path / "other.yaml")

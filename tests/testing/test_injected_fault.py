@@ -1,0 +1,65 @@
+"""The fault of a run, as an app's tests learn of it."""
+
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.testing.injected_fault import InjectedFault, injected, report, reported
+
+pytest_plugins = ["pytester"]
+
+FAULT = InjectedFault("consent-expired", "account-list", 2, status=401, code="CONSENT_EXPIRED")
+
+
+def test_it_is_read_as_it_was_told() -> None:
+    assert injected({"XS2A_SANDBOX_FAULT": FAULT.as_json()}) == FAULT
+    assert str(FAULT) == "account-list 2: consent-expired, before"
+    assert str(InjectedFault("ids-zero")) == "ids-zero"
+
+
+def test_elsewhere_there_is_none() -> None:
+    assert injected({}) is None
+    assert injected({"XS2A_SANDBOX_FAULT": ""}) is None
+    with pytest.raises(UserMistake, match="is not what a campaign has written"):
+        injected({"XS2A_SANDBOX_FAULT": "reset"})
+
+
+def test_findings_are_told_in_lines(tmp_path: Path) -> None:
+    file = tmp_path / "findings.jsonl"
+    assert reported(file) == []
+    report({}, "test_a", "nobody listens")
+    report({"XS2A_SANDBOX_FINDINGS": str(file)}, "test_a", "one\ntwo")
+    file.write_text(file.read_text() + "by hand\n[1]\n")
+
+    assert reported(file) == [
+        {"test": "test_a", "text": "one\ntwo"},
+        {"test": "", "text": "by hand"},
+        {"test": "", "text": "[1]"},
+    ]
+
+
+def test_a_test_that_asks_for_it_and_fails_is_a_finding(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findings = pytester.path / "findings.jsonl"
+    monkeypatch.setenv("XS2A_SANDBOX_FAULT", FAULT.as_json())
+    monkeypatch.setenv("XS2A_SANDBOX_FINDINGS", str(findings))
+    pytester.makepyfile(
+        """
+        def test_told(xs2a_fault):
+            assert xs2a_fault.code == "CONSENT_EXPIRED"
+
+        def test_wrong(xs2a_fault):
+            assert not xs2a_fault, "nobody told the customer"
+
+        def test_without():
+            assert False
+        """
+    )
+
+    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=1, failed=2)
+
+    (one,) = reported(findings)
+    assert one["test"].endswith("::test_wrong")
+    assert one["text"].startswith("nobody told the customer")
