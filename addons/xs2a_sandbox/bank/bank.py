@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank import admission, presented_token, repeated_requests
+from xs2a_sandbox.bank.handlers.approaches import LOGIN
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
@@ -150,6 +151,8 @@ class Bank:
             for operation in interface.operations.values()
             if operation.behaviour.handler == "authorisations.start" and (options := operation.behaviour.options)
         }
+        if consents := self.sca_options.get("consent"):
+            self.sca_options["login"] = {**consents, **LOGIN}
         self._index = Index(interface)
         self._base = split_target(base_path).segments
         self._base_skips = (len(self._base), 0) if self._base else (0,)

@@ -1,5 +1,6 @@
 """The authorisation endpoint, in process: where it leads, and what the app's own registration says of that."""
 
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -7,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 from tests.support.engine_client import Answer, Client, an_engine, speaking
-from tests.support.visitor import change
+from tests.support.visitor import change, transaction
 from xs2a_sandbox.bank import testdata
 
 REGISTERED = "https://mine.example/back"
@@ -19,6 +20,10 @@ QUERY = {
     "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
     "code_challenge_method": "S256",
 }
+
+
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+BASIC = "Basic " + b64encode(b"demo-tpp:kletterrose").decode()
 
 
 @pytest.fixture
@@ -91,3 +96,40 @@ def test_what_is_no_longer_to_be_approved_is_access_denied(client: Client) -> No
 def test_other_methods_are_not_offered(client: Client) -> None:
     answer = client.delete("/sca/authorize", headers={})
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, POST")
+
+
+def test_a_scope_without_an_id_is_a_login_before_there_is_anything(client: Client) -> None:
+    lead = asked(client, "AIS PIS", login_hint="ruth")
+    link = lead.headers["location"]
+    assert (lead.status, link.startswith("logins?login_id=")) == (303, True)
+    page = client.get(f"/sca/{link}", headers={"Accept-Language": "en"}).body.decode()
+    assert all(text in page for text in ("Your login at the bank", "Account information", "Selma Brandt", "Nora"))
+
+    back = brought(client.get(f"/sca/{link}&decide=approve", headers={}))
+    assert (back["state"], "code" in back) == ("1", True)
+    form = {"grant_type": "authorization_code", "code": back["code"], "redirect_uri": REGISTERED}
+    answer = client.post(
+        "/as/token.oauth2",
+        body=urlencode({**form, "code_verifier": VERIFIER}).encode(),
+        headers={"Content-Type": "application/x-www-form-urlencoded", "Authorization": BASIC},
+    )
+    assert (answer.status, answer.json()["scope"]) == (200, "AIS PIS")
+    token = transaction(client).get("tokens", answer.json()["access_token"]) or {}
+    assert token["psuId"] == "ruth"
+
+
+def test_a_login_that_is_declined_is_told_to_the_app(client: Client) -> None:
+    link = asked(client, "PIIS").headers["location"]
+    assert brought(client.get(f"/sca/{link}&decide=decline", headers={})) == {"error": "access_denied", "state": "1"}
+    over = client.get(f"/sca/{link}", headers={"Accept-Language": "en"}).body.decode()
+    assert "Login: <code>rejected</code>" in over
+
+
+def test_a_login_that_nobody_began_is_no_page(client: Client) -> None:
+    answer = client.get("/sca/logins?login_id=none", headers={"Accept-Language": "en"})
+    assert (answer.status, "There is no such page" in answer.body.decode()) == (404, True)
+
+
+@pytest.mark.parametrize("scope", ["AIS XXX", "accounts", "AIS PIS:1"])
+def test_scopes_that_the_bank_has_not_are_told_to_the_app(client: Client, scope: str) -> None:
+    assert brought(asked(client, scope))["error"] == "invalid_scope"

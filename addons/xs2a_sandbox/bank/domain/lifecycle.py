@@ -195,4 +195,14 @@ BASKET = _machine(
     ),
 )
 
+LOGIN = _machine(
+    "loginStatus",
+    "Logins",
+    "valid rejected",
+    (NONE, "begin", "received"),
+    ("received", "authorised by all", "valid"),
+    ("received", "refused", "rejected"),
+)
+"""A customer's login by OAuth before there is anything to authorise: no answer tells these states."""
+
 MACHINES = (SCA, CONSENT, PAYMENT, BASKET)

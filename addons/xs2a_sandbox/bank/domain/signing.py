@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import of_signers, settled
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, PAYMENT, SCA, Machine
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, LOGIN, PAYMENT, SCA, Machine
 from xs2a_sandbox.bank.domain.schedule import first_day
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import Clock
@@ -37,6 +37,7 @@ FAMILIES = {
         Family("payment", "payments", "transactionStatus", PAYMENT),
         Family("cancellation", "payments", "transactionStatus", PAYMENT, "cancellationAuthorisations"),
         Family("basket", "baskets", "transactionStatus", BASKET),
+        Family("login", "logins", "loginStatus", LOGIN),
     )
 }
 
@@ -167,8 +168,8 @@ def moved(call: Call, id: str, authorisation: Document, event: str, **changes: A
 
 
 def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
-    """The customers who may sign, in the order of the accounts; all, where a consent is for those of who signs it."""
-    if family.name == "consent" and not resource["accounts"]:
+    """The customers who may sign, in the order of the accounts; all, where it is for those of whoever signs it."""
+    if family.name == "login" or (family.name == "consent" and not resource["accounts"]):
         return list(call.state.all("psus"))
     return list(dict.fromkeys(psu for iban in ibans(call, family, resource) for psu in _signatories(call, iban)))
 
@@ -187,6 +188,8 @@ def needed(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
 
 
 def ibans(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
+    if family.name == "login":
+        return []
     if family.name == "consent":
         return list(resource["accounts"])
     if family.name == "basket":

@@ -22,6 +22,8 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 _ID = {"type": "string"}
+_SIGNED = {name: family for name, family in FAMILIES.items() if name != "login"}
+"""What operations make; a login only begins at the authorisation endpoint."""
 
 
 def _unknown(family: Family) -> str:
@@ -41,9 +43,9 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
     options={
         "family": Option(
             "What is authorised.",
-            {"enum": list(FAMILIES)},
+            {"enum": list(_SIGNED)},
             required=True,
-            choices={name: deeds("", _unknown(family)) for name, family in FAMILIES.items()},
+            choices={name: deeds("", _unknown(family)) for name, family in _SIGNED.items()},
         ),
         "id": Option("Its id in the state.", _ID, required=True),
         "implicit": Option(

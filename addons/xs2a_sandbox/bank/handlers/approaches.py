@@ -103,6 +103,15 @@ RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods ch
 BEGUN = " ".join(("approach next authorisation", *(f"authorisation.{name}" for name in RESULT.split())))
 """The members of `begun`."""
 NOTHING_BEGUN: dict[str, Any] = {"approach": None, "next": [], "authorisation": None}
+LOGIN = {
+    "family": "login",
+    "sca": OAUTH,
+    "approaches": [OAUTH],
+    "page": "logins?login_id={resource}",
+    "confirmation": False,
+    "without_method": "finalised",
+}
+"""How a login differs from the authorisation of a consent: nothing else has been asked of the bank yet."""
 BEGINNING = (
     "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-nok-redirect-uri headers.tpp-redirect-preferred "
     "headers.tpp-redirect-uri"

@@ -50,7 +50,17 @@ LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
     "payment": payments.addressed,
     "cancellation": payments.addressed,
     "basket": baskets.addressed,
+    "login": lambda call: _login(call),
 }
+"""By family, what gives the resource that a request names, with its id. They raise BankError where there is none."""
+
+
+def _login(call: Call) -> tuple[str, Document]:
+    id = call.path["loginId"]
+    login = call.state.get("logins", as_kept(id))
+    if login is None:
+        raise BankError("path-unknown", id=id)
+    return as_kept(id), login
 
 
 _BY_FAMILY = {

@@ -20,6 +20,9 @@ TOKENS, REFRESH_TOKENS, CODES = "tokens", "refreshTokens", "authorisationCodes"
 BY_CLIENT, BY_CODE, BY_REFRESHING = "client_credentials", "authorization_code", "refresh_token"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
+_GRANTED = ("client", "scope", "authorisation", "psuId")
+"""What tokens keep of the code that they were given for."""
+
 Credentials = tuple[str, tuple[str, ...] | None]
 """A client's id, and its secret in the ways it can be meant; None: its certificate stands for the secret."""
 
@@ -61,7 +64,7 @@ def issue(call: Call) -> dict[str, Any]:
 
 def new_code(call: Call, id: str, authorisation: Mapping[str, Any]) -> str:
     """The code for the token that a customer's authorisation is worth, kept with what the app has to show for it."""
-    members = {**authorisation["oauth"], "authorisation": id}
+    members = {**authorisation["oauth"], "authorisation": id, "psuId": authorisation.get("psuId")}
     return _keep(call, CODES, habit(call, authorisation, "code_expires_after"), members)
 
 
@@ -78,7 +81,7 @@ def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable:
         raise BankError("grant-invalid", expected="the redirect_uri is not that of the authorization request")
     if not _same(kept["challenge"], challenge_of(verifier)):
         raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
-    members = {name: kept[name] for name in ("client", "scope", "authorisation")}
+    members = {name: kept.get(name) for name in _GRANTED}
     given = [_keep(call, TOKENS, call.options["expires_in"], members)]
     if refreshable:
         given.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
@@ -91,7 +94,7 @@ def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, An
     kept = _own(call, REFRESH_TOKENS, _required(form, "refresh_token"), client, "refresh_token")
     if form.get("scope", kept["scope"]) != kept["scope"]:
         raise BankError("scope-invalid", expected=f"the refresh_token is for {kept['scope']}")
-    members = {name: kept[name] for name in ("client", "scope", "authorisation")}
+    members = {name: kept.get(name) for name in _GRANTED}
     return _given(call, _keep(call, TOKENS, call.options["expires_in"], members), scope=kept["scope"])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from xs2a_sandbox.bank.domain.lifecycle import SCA
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, can_sign
-from xs2a_sandbox.bank.handlers.approaches import OAUTH, page_of
+from xs2a_sandbox.bank.handlers.approaches import OAUTH, begin, page_of
 from xs2a_sandbox.bank.sca_pages.html import PRIVATE
 from xs2a_sandbox.bank.sca_pages.return_address import usable, with_members
 from xs2a_sandbox.cassette import Call
@@ -85,7 +85,13 @@ def _check(call: Call, query: Mapping[str, str]) -> None:
 
 
 def _waiting(call: Call, query: Mapping[str, str]) -> tuple[str, Document]:
-    """The authorisation by OAuth that waits for the customer. Raises _Refusal."""
+    """The authorisation by OAuth that waits for the customer; that of a login, where the scope names no resource.
+
+    Raises _Refusal.
+    """
+    kinds = query["scope"].split()
+    if kinds and set(kinds) <= _SCOPES.keys() and "login" in call.sca:
+        return _login(call, " ".join(kinds), query.get("login_hint", ""))
     kind, _, id = query["scope"].partition(":")
     id = as_kept(id.strip())
     there = False
@@ -96,7 +102,16 @@ def _waiting(call: Call, query: Mapping[str, str]) -> tuple[str, Document]:
             return waiting
     if there:
         raise _Refusal("access_denied", "nothing of it waits for an authorisation by OAuth")
-    raise _Refusal("invalid_scope", "scope must be AIS:<consentId>, PIIS:<consentId> or PIS:<paymentId>")
+    raise _Refusal("invalid_scope", "scope must be AIS:<consentId>, PIIS:<consentId> or PIS:<paymentId>, or name no id")
+
+
+def _login(call: Call, scope: str, hint: str) -> tuple[str, Document]:
+    """A new authorisation of nothing but the customer's login; `hint` is who that may be."""
+    id = call.new_id()
+    call.state.put("logins", id, {"loginStatus": "received", "scope": scope})
+    call.options = call.sca["login"]
+    authorisation_id, authorisation = begin(call, FAMILIES["login"], id, implicit=True)
+    return authorisation_id, {**authorisation, "psuId": hint if call.state.get("psus", hint) else None}
 
 
 def _open(call: Call, family: Family, resource: Mapping[str, Any]) -> Iterator[tuple[str, Document]]:

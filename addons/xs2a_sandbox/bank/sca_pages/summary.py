@@ -23,6 +23,8 @@ _KINDS = {
 }
 _RIGHTS = (("balances", "balances"), ("transactions", "transactions"), ("ownerName", "owner_name"))
 """Rights on accounts, and the texts that say them."""
+_SERVICE_OF = {"AIS": "service_accounts", "PIS": "service_payments", "PIIS": "service_funds"}
+"""The text that says what each scope of OAuth is for."""
 _SERVICES = {"bulk-payments": "bulk", "periodic-payments": "periodic"}
 _FREQUENCIES = {
     "daily": "daily",
@@ -58,6 +60,9 @@ class Summary:
 def asked(call: Call, family: Family, resource: Mapping[str, Any], say: Words) -> Summary:
     if family.name == "consent":
         return Summary(say("title_consent"), _consent(call, resource, say))
+    if family.name == "login":
+        services = [(say(_SERVICE_OF[scope]), "") for scope in resource["scope"].split()]
+        return Summary(say("title_login"), [Row(say("services"), services)])
     if family.name == "basket":
         parts = [asked(call, one, member, say) for one, _, member in members(call, resource)]
         return Summary(say.counted("title_basket_of_one", "title_basket", len(parts)), (), parts=parts)

@@ -24,6 +24,7 @@ _LINKS: dict[str, tuple[str, dict[str, str]]] = {
     "payments": ("payment", _PAYMENT),
     "cancellations": ("cancellation", _PAYMENT),
     "baskets": ("basket", {"basket_id": "basketId"}),
+    "logins": ("login", {"login_id": "loginId"}),
 }
 """By the last segment of the link: the family, and what the parameters of its query are called in paths."""
 
