@@ -25,6 +25,8 @@ def client(scope: str | None) -> Client:
     [
         (None, 200),
         ("AIS", 200),
+        ("PIIS AIS", 200),
+        ("PIS PIS", 401),
         (f"AIS:{facts.consent('valid')}", 200),
         (f"AIS:{facts.consent('valid').upper()}", 200),
         (f"PIIS:{facts.consent('expired')}", 401),

@@ -39,17 +39,17 @@ def refusal(call: Call) -> BankError | None:
         return BankError("token-unknown", expected="the token endpoint has given no such token in this session")
     if datetime.fromisoformat(kept["expires"]) <= call.clock.now():
         return BankError("token-expired", expires=kept["expires"])
-    service, _, bound = (kept.get("scope") or "").partition(":")
+    services, _, bound = (kept.get("scope") or "").partition(":")
     ids = [id for _, id, _ in _addressed(call)]
-    if (bound and bound.lower() not in map(str.lower, ids)) or not _is_for(service, call.segments):
+    if (bound and bound.lower() not in map(str.lower, ids)) or not _is_for(services, call.segments):
         return BankError("token-invalid", scope=kept["scope"])
     return next(_foreign(call, kept["client"]), None)
 
 
-def _is_for(service: str, segments: tuple[str, ...]) -> bool:
-    """Tells if a scope is for a path; one that names no service is for all."""
-    beginnings = _SERVICES.get(service)
-    return beginnings is None or any(one in segments for one in beginnings)
+def _is_for(services: str, segments: tuple[str, ...]) -> bool:
+    """Tells if a scope, of several services with blanks between, is for a path; one that names none is for all."""
+    beginnings = [one for service in services.split() for one in _SERVICES.get(service, ())]
+    return not beginnings or any(one in segments for one in beginnings)
 
 
 def _foreign(call: Call, client: str) -> Iterator[BankError]:
