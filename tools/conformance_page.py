@@ -69,7 +69,7 @@ def collect(*names: str) -> list[Proofs]:
 
 
 def index() -> Mapping[str, Mapping[str, str]]:
-    """The parts of the index: statements, told, later, readings."""
+    """The parts of the index: statements, told, readings."""
     return yaml.safe_load(INDEX.read_text())
 
 
@@ -110,8 +110,7 @@ def page(proofs: Proofs) -> str:
         "",
         f"{len(known['statements'])} statements and {len(known['readings'])} readings of ours, broken by {products}"
         f" products; {len(unproven(proofs)) or 'none'} without a test that always runs; {len(unbroken()) or 'none'}"
-        f" without a product that breaks it; {len(known['told'])} that no request can check; {len(known['later'])} for"
-        " later.",
+        f" without a product that breaks it; {len(known['told'])} that no request can check.",
     ]
     if missing := unproven(proofs):
         lines += ["", "## Without a test that always runs", "", *(f"- `{id}`" for id in missing)]
@@ -122,9 +121,8 @@ def page(proofs: Proofs) -> str:
     for part, title in titles.items():
         lines += ["", f"## {title}", "", "| Id | Statement | Proven by | Broken by |", "|---|---|---|---:|"]
         lines += [_row(statement, text, proofs) for statement, text in known[part].items()]
-    for part, title in {"told": "What no request can check", "later": "Later: known, but not built yet"}.items():
-        lines += ["", f"## {title}", "", "| Id | Statement |", "|---|---|"]
-        lines += [f"| `{statement}` | {cell(text)} |" for statement, text in known[part].items()]
+    lines += ["", "## What no request can check", "", "| Id | Statement |", "|---|---|"]
+    lines += [f"| `{statement}` | {cell(text)} |" for statement, text in known["told"].items()]
     return "\n".join(lines) + "\n"
 
 

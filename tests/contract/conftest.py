@@ -11,6 +11,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from zlib import crc32
 
@@ -19,6 +20,7 @@ import pytest
 from tests.contract.control import Control
 from tests.contract.doors import BANK, DOORS, MITMPROXY, WIRES, Bank, InProcess, Send, Wire
 from tests.support import noted_handlers
+from tests.support.certificates import issued
 from tests.support.roads import proxy_doors
 from tests.support.turns import take_turns
 from xs2a_sandbox.config import Settings
@@ -28,6 +30,8 @@ from xs2a_sandbox.doors.serving import Addresses, new_loop, serve
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.tpp import key_files
+from xs2a_sandbox.tpp.trust_service import TrustService
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -122,7 +126,12 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def trust(sandbox: Sandbox) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=sandbox.addresses.ca_file)
+    """A TPP's, which trusts the sandbox and shows it a good certificate."""
+    context = ssl.create_default_context(cafile=sandbox.addresses.ca_file)
+    folder = Path(sandbox.addresses.ca_file).parent
+    ca = TrustService(folder).ca(datetime.now(UTC))
+    context.load_cert_chain(key_files.write(folder, "contract", issued(by=ca), [ca.certificate], "-")[0])
+    return context
 
 
 @pytest.fixture(scope="session")

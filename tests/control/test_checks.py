@@ -50,7 +50,7 @@ def test_a_reset_forgets_them() -> None:
         ({"profile": "lenient"}, "profile must be documented or strict"),
         ({"profile": None}, "profile must be"),
         ({"profile": ["strict"]}, "profile must be"),
-        ({"checks": ["tokne"]}, "checks must be a list of checks: digest"),
+        ({"checks": ["tokne"]}, "checks must be a list of checks: certificate, digest"),
         ({"checks": 7}, "checks must be"),
         ({"checks": [None]}, "checks must be"),
         ({"check": ["rights"]}, "member 'check'"),

@@ -9,7 +9,7 @@ from xs2a_sandbox.tpp import certificate, key_files
 
 def test_both_files_hold_the_certificate_and_its_key_and_are_their_owners(tmp_path: Path) -> None:
     made = issued()
-    as_pem, as_pkcs12 = key_files.write(tmp_path, "qwac", made, ca().certificate, "geheim")
+    as_pem, as_pkcs12 = key_files.write(tmp_path, "qwac", made, [ca().certificate], "geheim")
 
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(as_pem)
     archive = pkcs12.load_pkcs12(as_pkcs12.read_bytes(), b"geheim")

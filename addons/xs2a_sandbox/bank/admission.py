@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 
-from xs2a_sandbox.bank import presented_token, request_rules, signed_requests
+from xs2a_sandbox.bank import presented_token, request_rules, shown_certificate, signed_requests
 from xs2a_sandbox.bank.handlers import token
+from xs2a_sandbox.bank.shown_certificate import ReadTrust
 from xs2a_sandbox.cassette import Call, Operation
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import digest
 from xs2a_sandbox.signatures.rules import SignatureRules
 
 
-def check(call: Call, operation: Operation, signatures: SignatureRules) -> None:
-    """Raises BankError, or has the call note it where a check only warns."""
+def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust) -> None:
+    """Raises BankError, or has the call note it where a check only warns. Certificates are judged by `trust`."""
+    if shown_certificate.is_judged(call):
+        _object(call, "certificate", _known(shown_certificate.refusal(call, operation, trust)))
     if call.judges("digest"):
         _object(call, "digest", _digest_mistakes(call))
     # Clients without a token come here to get one.

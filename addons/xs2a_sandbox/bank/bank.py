@@ -12,6 +12,7 @@ from xs2a_sandbox.bank.handlers.approaches import LOGIN
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
+from xs2a_sandbox.bank.shown_certificate import ReadTrust, trust_nobody
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import (
     JSON,
@@ -126,7 +127,8 @@ class Bank:
     """Says what the interface says, in place of the `real` one.
 
     `base_path` is the only path before `/v1` that is the bank's, if not empty; `replay` is there where rules are
-    recorded ones. With `diagnose` an unknown path is answered with what came nearest.
+    recorded ones. With `diagnose` an unknown path is answered with what came nearest; client certificates are judged by
+    `trust`.
     """
 
     def __init__(
@@ -138,6 +140,7 @@ class Bank:
         base_path: str = "",
         replay: Replay | None = None,
         diagnose: bool = True,
+        trust: ReadTrust = trust_nobody,
     ) -> None:
         self.interface = interface
         self.schemas = schemas
@@ -159,6 +162,7 @@ class Bank:
         urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
         self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
         self._diagnose = diagnose
+        self._admit = partial(admission.check, signatures=interface.signatures, trust=trust)
 
     @property
     def is_personal(self) -> bool:
@@ -197,7 +201,7 @@ class Bank:
 
     def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
-        admit = None if call.checks is NONE else partial(admission.check, signatures=self.interface.signatures)
+        admit = self._admit if call.checks is not NONE else None
         return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent, admit)
 
     def answer_unless_real(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response | None:

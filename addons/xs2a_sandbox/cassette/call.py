@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from secrets import token_bytes
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID, uuid4
 
 import msgspec
@@ -28,6 +28,9 @@ from xs2a_sandbox.http.target import Target
 from xs2a_sandbox.state import Transaction
 from xs2a_sandbox.state.session import DEFAULT
 from xs2a_sandbox.state.store import StateView
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.tpp.certificate import TppCertificate
 
 MAX_DEPTH = 64
 _LAST_NUMBER = ("_session", "number")
@@ -55,8 +58,8 @@ class Call:
     """
 
     __slots__ = (
-        "_body", "_members", "_queries", "_warnings", "checks", "clock", "drew", "objections", "operation", "options",
-        "path", "query", "request", "sca", "segments", "session", "state", "static",
+        "_body", "_client", "_members", "_queries", "_warnings", "checks", "clock", "drew", "objections", "operation",
+        "options", "path", "query", "request", "sca", "segments", "session", "state", "static",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +90,7 @@ class Call:
         self._queries = target.query
         self.query = dict(reversed(target.query)) if target.query else {}
         self._body: tuple[Any, ...] | BankError | None = None
+        self._client: tuple[TppCertificate | None] | None = None
         self._members: tuple[Member | None] | None = None
         self._warnings: list[str] = []
 
@@ -138,6 +142,13 @@ class Call:
                 self._members = (None,)
         return self._members[0]
 
+    @property
+    def client(self) -> "TppCertificate | None":
+        """The client's certificate; None where it has shown none, or one that cannot be read."""
+        if self._client is None:
+            self._client = (_read_certificate(self.request.certificates) if self.request.certificates else None,)
+        return self._client[0]
+
     def values(self, place: RequestPart, path: Mapping[str, str] | None = None) -> Sequence[Any]:
         """Everything the request has there."""
         if place.part == "headers":
@@ -145,6 +156,11 @@ class Call:
             return [without_boundary(value) for value in values] if place.name == "content-type" else values
         if place.part == "query":
             return [value for name, value in self._queries if name == place.name]
+        if place.part == "tls":
+            said = self.client.members() if self.client else {}
+            if place.name == "role":
+                return self.client.roles if self.client else ()
+            return [said[place.name]] if said.get(place.name) else ()
         if place.part == "where":
             parameters = self.path if path is None else path
             return (parameters[place.name],) if place.name in parameters else ()
@@ -220,7 +236,7 @@ class Call:
             WORK: Work(),
         }
 
-    def _request_view(self) -> dict[str, str]:
+    def _request_view(self) -> dict[str, Any]:
         request = self.request
         return {
             "method": request.method,
@@ -229,6 +245,7 @@ class Call:
             "host": request.host,
             "door": request.door,
             "text": request.body.decode(errors="replace"),
+            "client": self.client.members() if self.client else None,
         }
 
     def _clock_view(self) -> dict[str, str]:
@@ -239,6 +256,16 @@ class Call:
 
     def _today(self, days: int = 0) -> str:
         return self.clock.today(days).isoformat()
+
+
+def _read_certificate(shown: Sequence[bytes]) -> "TppCertificate | None":
+    # Imported by who is shown one: it takes its time.
+    from xs2a_sandbox.tpp import certificate
+
+    try:
+        return certificate.read(shown[0])
+    except certificate.CertificateUnreadable:
+        return None
 
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:

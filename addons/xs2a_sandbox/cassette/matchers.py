@@ -26,7 +26,7 @@ from xs2a_sandbox.cassette.evaluation.values import (
 )
 from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, SAMPLES
 
-Part = Literal["headers", "query", "where", "body"]
+Part = Literal["headers", "query", "tls", "where", "body"]
 Test = Callable[[Sequence[Any]], bool]
 """Takes every value found at a place: none where it is absent, several where a header or query key repeats."""
 ValueTest = Callable[[Any], bool]
@@ -39,7 +39,9 @@ TEXT = "text"
 
 @dataclass(frozen=True, slots=True)
 class RequestPart:
-    """A place of a request: header (lower case), query key, path parameter, or JSON Pointer into the body."""
+    """A place of a request: header (lower case), query key, what the client certificate says, path parameter, or JSON
+    Pointer into the body.
+    """
 
     part: Part
     name: str

@@ -108,7 +108,10 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the interface. `where` holds alternatives, each a set of constraints on path parameters."""
+    """One operation of the interface. `where` holds alternatives, each a set of constraints on path parameters.
+
+    A TPP needs one of the `roles`, if there are any, where certificates are looked at.
+    """
 
     id: str
     method: str
@@ -119,6 +122,7 @@ class Operation:
     behaviour: Behaviour
     examples: tuple[Mapping[str, Any], ...]
     origin: SourcePlace
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,7 @@ class _Reader:
             pattern=pattern,
             where=tuple(self.where(one, at, pattern) for one, at in _each({"where": {}, **spec}, "where", pointer)),
             otherwise=spec.get("otherwise", {}),
+            roles=tuple(spec.get("roles", ())),
             require=self.requirements(spec.get("require", {}), (*pointer, "require")),
             behaviour=self.behaviour(spec, pointer),
             examples=tuple(spec.get("examples", ())),
@@ -167,7 +168,7 @@ class _Reader:
             self.note((*pointer, "require"), "behaviour", text)
         pattern = self.pattern(match["path"], (*at, "path")) if "path" in match else None
         constraints = self.where(match.get("where", {}), (*at, "where"), pattern)
-        for part in ("headers", "query"):
+        for part in ("headers", "query", "tls"):
             constraints += self.constraints(part, match.get(part, {}), (*at, part))
         constraints += self.body(match.get("body", {}), (*at, "body"))
         method = match.get("method", [])

@@ -2,7 +2,9 @@
 
 import re
 import shlex
-from datetime import timedelta
+from base64 import b64encode
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +12,17 @@ import click
 
 from xs2a_sandbox.cli.flags import near, setting_flags
 from xs2a_sandbox.config import Settings, load_settings
+from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.tpp.mistakes import MISTAKES
 
 if TYPE_CHECKING:
+    from xs2a_sandbox.tpp.certificate import Kind
+    from xs2a_sandbox.tpp.issuing import KeyType
     from xs2a_sandbox.tpp.organisation_identifier import OrganisationIdentifier
 
 ROLES = ("AISP", "PISP", "PIISP")
+_KINDS: "tuple[Kind, ...]" = ("QWAC", "QSEAL")
 _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
 
@@ -56,6 +63,14 @@ def _some_text(context: click.Context, parameter: click.Parameter, value: str) -
     if not value or len(value) > 200:
         raise click.BadParameter("it must not be empty, nor longer than 200 characters")
     return value
+
+
+def _wrong(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds a flag for each kind of bad certificate that has a key."""
+    for mistake in reversed([one for one in MISTAKES.values() if one.has_key]):
+        text = f"Bad ones: each {mistake.doc}."
+        command = click.option(f"--{mistake.name}", "wrong", flag_value=mistake.name, default=None, help=text)(command)
+    return command
 
 
 @tpp.command()
@@ -109,6 +124,7 @@ def _some_text(context: click.Context, parameter: click.Parameter, value: str) -
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder to write into. [one called as the TPP]",
 )
+@_wrong
 @setting_flags("host", "proxy_port", "tls_port", "confdir")
 def new(
     name: str,
@@ -116,22 +132,24 @@ def new(
     identifier: "OrganisationIdentifier",
     authority: str,
     domain: str,
-    begin: Any,
+    begin: datetime | None,
     days: int,
-    key: Any,
+    key: "KeyType",
     password: str,
     to: Path | None,
+    wrong: str | None,
     **flags: Any,
 ) -> None:
     """Issue a QWAC and a QSEAL for a TPP, and print how curl shows them.
 
-    The CA is kept in --confdir. Run it again before the certificates end: the new ones are taken beside the old ones.
+    The CA is kept in --confdir. Run it again before the certificates end: the new ones are taken beside the old ones. A
+    flag that is named for a mistake makes bad ones, such as a bank refuses.
     """
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from xs2a_sandbox.clock import BANK_ZONE, REAL
     from xs2a_sandbox.documents.files import replace_file
-    from xs2a_sandbox.tpp import issuing, key_files
+    from xs2a_sandbox.tpp import certificate, issuing, key_files, specimens
     from xs2a_sandbox.tpp.qc_statements import ROLES as WRITTEN
     from xs2a_sandbox.tpp.trust_service import Provider, TrustService
 
@@ -143,7 +161,9 @@ def new(
     first = begin.replace(tzinfo=BANK_ZONE) if begin else now - timedelta(days=1)
     service = TrustService(settings.confdir)
     ca = service.ca(now)
-    for kind in ("QWAC", "QSEAL"):
+    make = specimens.MAKERS[wrong] if wrong else specimens.shown
+    standing = MISTAKES[wrong].standing if wrong else None
+    for kind in _KINDS:
         particulars = issuing.Particulars(
             name=name,
             organisation_identifier=str(identifier),
@@ -156,13 +176,91 @@ def new(
             not_after=first + timedelta(days=days),
             host=domain,
         )
-        made = issuing.new_key(key)
-        issued = issuing.Issued(issuing.issue(particulars, made, ca), made)
-        key_files.write(folder, kind.lower(), issued, ca.certificate, password)
+        shown = make(specimens.Order(particulars, ca, key, now))
+        if shown.issued is None:
+            raise ValueError(f"a certificate {wrong} has no key")
+        key_files.write(folder, kind.lower(), shown.issued, shown.above(ca.certificate), password)
+        if standing == "revoked":
+            service.revoke(certificate.read(shown.chain[0]), now)
     replace_file(folder / "ca.pem", ca.certificate.public_bytes(Encoding.PEM))
-    service.register(str(identifier), Provider(name))
+    service.register(str(identifier), Provider(name, standing == "blocked"))
     for line in _announcement(settings, folder, f"{name}, {identifier}, {', '.join(roles)}", password):
         click.echo(line)
+
+
+@tpp.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@setting_flags("confdir")
+def revoke(file: Path, **flags: Any) -> None:
+    """Revoke the certificate in FILE (PEM); a sandbox that is running knows at once."""
+    from xs2a_sandbox.clock import REAL
+    from xs2a_sandbox.tpp import certificate
+    from xs2a_sandbox.tpp.trust_service import TrustService
+
+    try:
+        one = certificate.read(certificate.from_pem(own_file.read(file))[0])
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file} holds no certificate that can be read: {error}") from None
+    TrustService(load_settings(flags).confdir).revoke(one, REAL.now())
+    click.echo(f"revoked {one.serial} of {one.name}")
+
+
+@tpp.command()
+@click.argument("identifier", metavar="PSDAT-FMA-123456")
+@click.option("--undo", is_flag=True, help="Let it in again.")
+@setting_flags("confdir")
+def block(identifier: str, undo: bool, **flags: Any) -> None:
+    """Block a TPP by its organisation identifier, as the competent authority does; a running sandbox knows at once."""
+    from xs2a_sandbox.tpp.trust_service import Provider, TrustService
+
+    service = TrustService(load_settings(flags).confdir)
+    provider = service.provider(identifier)
+    if provider is None:
+        raise ConfigError(f"no certificate was issued for {identifier}: `tpp new` registers a TPP")
+    service.register(identifier, Provider(provider.name, not undo))
+    click.echo(f"{provider.name} is {'no longer blocked' if undo else 'blocked'}")
+
+
+@tpp.command()
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@setting_flags("confdir", "dialect")
+def zoo(folder: Path, **flags: Any) -> None:
+    """Write a certificate of every bad kind into DIR, and print the code that each is refused with.
+
+    NAME.pem has the key, too; NAME.header is the certificate alone, for those that no TLS library shows.
+    """
+    from xs2a_sandbox.clock import REAL
+    from xs2a_sandbox.documents.files import replace_file
+    from xs2a_sandbox.engine.build import interface_and_schemas
+    from xs2a_sandbox.tpp import certificate, issuing, key_files, organisation_identifier, specimens
+    from xs2a_sandbox.tpp.qc_statements import ROLES as WRITTEN
+    from xs2a_sandbox.tpp.trust_service import Provider, TrustService
+
+    settings = load_settings(flags)
+    errors = interface_and_schemas(settings)[0].errors
+    now, service = REAL.now(), TrustService(settings.confdir)
+    ca = service.ca(now)
+    for name, mistake in MISTAKES.items():
+        identifier = organisation_identifier.invented(name)
+        particulars = issuing.Particulars(
+            name="Zoo TPP",
+            organisation_identifier=identifier,
+            roles=tuple(WRITTEN[role] for role in ROLES),
+            authority="AT-FMA",
+            authority_name="Financial Market Authority",
+            country="AT",
+            kind="QWAC",
+            not_before=now - timedelta(days=1),
+            not_after=now + timedelta(days=365),
+        )
+        shown = specimens.MAKERS[name](specimens.Order(particulars, ca, "ec", now))
+        if shown.issued:
+            key_files.write_pem(folder / f"{name}.pem", shown.issued, shown.above())
+        replace_file(folder / f"{name}.header", b64encode(shown.chain[0]))
+        if mistake.standing == "revoked":
+            service.revoke(certificate.read(shown.chain[0]), now)
+        service.register(identifier, Provider("Zoo TPP", mistake.standing == "blocked"))
+        click.echo(f"{errors[mistake.error].code():20} {name:20} a certificate {mistake.doc}")
 
 
 def _announcement(settings: Settings, folder: Path, who: str, password: str) -> list[str]:

@@ -7,11 +7,12 @@ from typing import Literal
 Profile = Literal["documented", "strict"]
 
 CHECK_NAMES = (
-    "digest", "frequency", "idempotency", "one-off", "redirect", "rights", "signature", "token", "validity"
+    "certificate", "digest", "frequency", "idempotency", "one-off", "redirect", "rights", "signature", "token",
+    "validity",
 )  # fmt: skip
 """All that there are."""
 
-_MAY_BE_MISSING = frozenset({"signature"})
+_MAY_BE_MISSING = frozenset({"certificate", "signature"})
 """Those of what some banks do without: they refuse requests that lack it where they are named."""
 
 WARN = "warn"

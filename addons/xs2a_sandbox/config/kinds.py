@@ -144,6 +144,8 @@ DIALECT = text("the name of a folder of cassettes", r"[A-Za-z0-9][A-Za-z0-9._-]*
 HOSTS = several("host names", readers.hosts, "HOST")
 NAMED_HOSTS = several("host names, some with a port", readers.named_hosts, "HOST")
 ORIGINS = several("origins such as http://localhost:3000", readers.origins, "ORIGIN")
+NETWORKS = several("addresses or networks such as 10.0.0.0/8", readers.networks, "ADDRESS")
+HEADER = text("the name of a header", r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}", "HEADER")
 CHECKS = SettingKind(
     f"a list of checks: {', '.join(CHECK_NAMES)}; or {WARN}",
     readers.checks,

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,6 +68,9 @@ REPORTS = (".json", ".xml", ".html")
 def hint(error: Exception) -> str:
     """The end of a message about the value, such as what was probably meant."""
     return str(error) if isinstance(error, Misspelled) else ""
+
+
+Network = IPv4Network | IPv6Network
 
 
 def text(pattern: str) -> Callable[[Any, Path], str]:
@@ -167,6 +171,12 @@ def url(written: Any, directory: Path) -> str:
 def hosts(written: Any, directory: Path) -> tuple[str, ...]:
     read = text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")
     return tuple(read(name, directory).lower().strip("[]") for name in _listed(written, ","))
+
+
+def networks(written: Any, directory: Path) -> tuple[Network, ...]:
+    """Addresses and networks: 127.0.0.1, 10.0.0.0/8."""
+    read = text(r"[0-9a-fA-F:./]+")
+    return tuple(ip_network(read(name, directory)) for name in _listed(written, ","))
 
 
 def checks(written: Any, directory: Path) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
 from xs2a_sandbox.config.checks import Profile
 from xs2a_sandbox.config.kinds import Mode, SettingKind, choice, setting, settings_of, text, url
+from xs2a_sandbox.config.readers import Network
 from xs2a_sandbox.config.real_bank import BANKS, BankHost, RealBank
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http.origin import Origin
@@ -175,6 +176,17 @@ class Settings:
         "What is refused beyond the documented interface, one by one; warn: what is not named is told in a header.",
         unset="none",
     )
+    client_cert_header: str | None = setting(
+        kinds.HEADER,
+        None,
+        "The header in which a proxy before the base URL says the client certificate; nobody else may.",
+        example="X-SSL-Client-Cert",
+    )
+    client_cert_from: tuple[Network, ...] = setting(
+        kinds.NETWORKS,
+        (),
+        "The addresses of the proxies that may say it; the header is taken away from all others. May be repeated.",
+    )
     static_data: bool = setting(
         kinds.SWITCH, False, "Keep accounts as the test data has them, whatever payments do.", in_file_only=True
     )
@@ -215,6 +227,8 @@ class Settings:
             raise ConfigError(text) from None
         if self.session_ttl and not is_in_redis(self.state):
             raise ConfigError("session_ttl is for state in Redis; in memory and in a file sessions stay until a reset")
+        if bool(self.client_cert_header) is not bool(self.client_cert_from):
+            raise ConfigError("client_cert_header and client_cert_from go together: which header, and from whom")
         if not self.state:
             object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
 

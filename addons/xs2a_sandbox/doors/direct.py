@@ -5,6 +5,7 @@ import asyncio
 import httptools
 
 from xs2a_sandbox.doors import ports
+from xs2a_sandbox.doors.client_header import ClientHeader
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.door import Answer, Repeat, Tell, unkept
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
@@ -17,10 +18,19 @@ class DirectDoor:
     """Listens from `start` to `drain`; `port` is the real one from then on."""
 
     def __init__(
-        self, answer: Answer, *, host: str, port: int, tell: Tell, connections: Connections, repeat: Repeat = unkept
+        self,
+        answer: Answer,
+        *,
+        host: str,
+        port: int,
+        tell: Tell,
+        connections: Connections,
+        repeat: Repeat = unkept,
+        client_header: ClientHeader | None = None,
     ) -> None:
         self.host = host
         self.port = port
+        self._client_header = client_header
         self._service = Service(answer, tell=tell, connections=connections, repeat=repeat)
         self._servers: list[asyncio.Server] = []
 
@@ -32,7 +42,7 @@ class DirectDoor:
 
     def way_in(self) -> asyncio.Protocol:
         """A connection's protocol."""
-        return _Client(self._service)
+        return _Client(self._service, client_header=self._client_header)
 
     async def drain(self, grace: float = 10.0) -> None:
         """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
@@ -44,6 +54,10 @@ class DirectDoor:
 class _Client(HttpConnection):
     endpoint = DIRECT
 
+    def __init__(self, service: Service, *, client_header: ClientHeader | None) -> None:
+        super().__init__(service)
+        self._client_header = client_header
+
     def place(self, url: bytes, headers: Headers) -> Place:
         parsed = httptools.parse_url(url)
         target = (parsed.path or b"/") + (b"?" + parsed.query if parsed.query else b"")
@@ -51,4 +65,8 @@ class _Client(HttpConnection):
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
         target, host, port, scheme = turn.place
-        return Request(turn.method, target, turn.headers, turn.body, host, scheme, "direct", port=port), None
+        headers, body, door = turn.headers, turn.body, DIRECT.door
+        if self._client_header is None:
+            return Request(turn.method, target, headers, body, host, scheme, door, port=port), None
+        headers, shown = self._client_header.take(headers, self.transport.get_extra_info("peername"))
+        return Request(turn.method, target, headers, body, host, scheme, door, port=port, certificates=shown), None

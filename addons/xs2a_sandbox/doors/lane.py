@@ -12,7 +12,7 @@ from typing import Protocol
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, NotAnswered, Place, Service
-from xs2a_sandbox.doors.tls import Certificates, Tls
+from xs2a_sandbox.doors.tls import CERTIFICATES, Certificates, Tls
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, PROXY, TLS_PORT, TUNNEL, Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.origin import PORTS, address, asked_for, split_authority
@@ -173,9 +173,10 @@ class _Inside(_Lane):
         return Place(target, *asked_for(authority, headers), self._scheme)
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+        shown = self.transport.get_extra_info(CERTIFICATES)
         if self._tunnel:
-            return _request(turn, self.endpoint, self._tunnel.user, self._tunnel.address), None
-        return _request(turn, self.endpoint), None
+            return _request(turn, self.endpoint, self._tunnel.user, self._tunnel.address, shown), None
+        return _request(turn, self.endpoint, certificates=shown), None
 
     def _pass_on(self, transport: asyncio.Transport, start: bytes) -> None:
         self._lane.pass_on(transport, self.leave(), start, self._tunnel.connect if self._tunnel else b"")
@@ -192,10 +193,17 @@ def _parts(url: bytes) -> tuple[str, str, str]:
     return match[1].lower(), match[2], match[3] or "/"
 
 
-def _request(turn: HttpTurn, endpoint: Endpoint, user: str | None = None, tunnel: str | None = None) -> Request:
+def _request(
+    turn: HttpTurn,
+    endpoint: Endpoint,
+    user: str | None = None,
+    tunnel: str | None = None,
+    certificates: tuple[bytes, ...] | None = None,
+) -> Request:
     """The request without the proxy's password."""
     target, host, port, scheme = turn.place
     headers = turn.headers
     if _LOGIN in headers.first:
         headers = Headers(pair for pair in headers if pair[0].lower() != _LOGIN)
-    return Request(turn.method, target, headers, turn.body, host, scheme, endpoint.door, user, port, tunnel)
+    way = endpoint.door, user, port, tunnel, certificates
+    return Request(turn.method, target, headers, turn.body, host, scheme, *way)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 from weakref import WeakSet
 
+from cryptography.hazmat.primitives.serialization import Encoding
 from mitmproxy import ctx, http
 from mitmproxy.addonmanager import Loader
 from mitmproxy.connection import Client
@@ -218,6 +219,7 @@ class SandboxAddon(ConnectionGuard):
             user=user,
             port=port,
             tunnel=tunnel,
+            certificates=_shown_by(client),
         )
         return request, is_admitted
 
@@ -237,6 +239,12 @@ class SandboxAddon(ConnectionGuard):
             message.headers["Content-Length"] = str(len(response.body) or 1)
             message.data.content = response.body[: len(response.body) // 2]
         flow.response = message
+
+
+def _shown_by(client: Client) -> tuple[bytes, ...] | None:
+    if not client.tls:
+        return None
+    return tuple(one.to_cryptography().public_bytes(Encoding.DER) for one in client.certificate_list)
 
 
 class Script(SandboxAddon):

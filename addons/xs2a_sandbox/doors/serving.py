@@ -12,6 +12,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.control.front_page import Addresses
 from xs2a_sandbox.doors import ports
+from xs2a_sandbox.doors.client_header import ClientHeader
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
@@ -82,6 +83,7 @@ async def serve(
         tell=engine.refused,
         connections=connections,
         repeat=engine.repeat,
+        client_header=ClientHeader.of(settings.client_cert_header, settings.client_cert_from),
     )
     proxy = ProxyDoors(
         engine.answer,

@@ -12,13 +12,16 @@ from typing import Any, cast
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from OpenSSL import SSL
+from OpenSSL import SSL, crypto
 
 from xs2a_sandbox.doors import door, proxy_log
 
 _SPOKEN = (b"http/1.1", b"http/1.0")
 
 _PIECE = 64 * 1024
+
+CERTIFICATES = "client_certificates"
+"""The extra information of a transport: the certificates in DER that its client has shown, its own first."""
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +109,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         self._is_closing = False
         self._has_failed = False
         self._has_ended = False
+        self._certificates: tuple[bytes, ...] = ()
 
     # The protocol of the connection below
 
@@ -160,6 +164,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
             return False
         self._start.clear()
         self._is_established = True
+        self._certificates = _shown_by_client(self._tls)
         self._inner.connection_made(self)
         self._flush()
         return True
@@ -245,7 +250,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         return self._is_closing or self._raw.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._raw.get_extra_info(name, default)
+        return self._certificates if name == CERTIFICATES else self._raw.get_extra_info(name, default)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         return self._inner
@@ -267,6 +272,14 @@ def _choose(connection: SSL.Connection, offered: list[bytes]) -> Any:
     if b"h2" in offered and not connection.get_app_data().has_spoken:
         raise NotForHere
     return next((protocol for protocol in _SPOKEN if protocol in offered), SSL.NO_OVERLAPPING_PROTOCOLS)
+
+
+def _shown_by_client(connection: SSL.Connection) -> tuple[bytes, ...]:
+    own = connection.get_peer_certificate()
+    if own is None:
+        return ()
+    shown = (own, *(connection.get_peer_cert_chain() or ()))
+    return tuple(crypto.dump_certificate(crypto.FILETYPE_ASN1, one) for one in shown)
 
 
 def _heed_name(connection: SSL.Connection) -> None:

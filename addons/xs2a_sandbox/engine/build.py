@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -42,6 +43,7 @@ from xs2a_sandbox.upstream import client
 
 if TYPE_CHECKING:
     from xs2a_sandbox.redaction.real_values import Keeper, Restorer
+    from xs2a_sandbox.tpp.trust_service import Trust
 
 OWN = Path("cassettes")
 CASES = "cases"
@@ -124,9 +126,17 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
                     base_path=settings.base_path,
                     replay=replayed,
                     diagnose=settings.debug_headers,
+                    trust=partial(_trust, settings.confdir),
                 )
             )
     return Banks(banks[-1], banks[:-1]), data
+
+
+def _trust(confdir: Path) -> "Trust":
+    """What the test trust service in `confdir` says now. Raises ConfigError."""
+    from xs2a_sandbox.tpp.trust_service import TrustService
+
+    return TrustService(confdir).trust()
 
 
 def check(settings: Settings, paths: Sequence[Path]) -> list[Problem]:

@@ -19,7 +19,13 @@ from xs2a_sandbox.explain.distance import PathAlignment, align
 from xs2a_sandbox.http import to_json
 
 _SHOWN = 80
-_KINDS = {"headers": "header", "query": "query parameter", "where": "path parameter", "body": "body member"}
+_KINDS = {
+    "headers": "header",
+    "query": "query parameter",
+    "tls": "client certificate's",
+    "where": "path parameter",
+    "body": "body member",
+}
 
 PATH, METHOD, PARAMETER, CONSTRAINT = 10.0, 1.0, 5.0, 1.0
 """Weights of differences: a path says most about what a request is meant for."""

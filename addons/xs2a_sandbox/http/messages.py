@@ -81,7 +81,8 @@ class Request:
 
     `target` is the origin form as received (`/v1/accounts?withBalance=true`), percent-encoding untouched;
     `host` and `port` are what was asked for, the port None where none was named; `tunnel` is where the CONNECT leads
-    that the request came through; `user` the proxy user name, if any.
+    that the request came through; `user` the proxy user name, if any; `certificates` are those that the client has
+    shown, in DER, its own first; None where it came by a way on which nobody can show any.
     """
 
     method: str
@@ -94,6 +95,7 @@ class Request:
     user: str | None = None
     port: int | None = None
     tunnel: str | None = None
+    certificates: tuple[bytes, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,13 @@ _KINDS: dict[str, Kind] = {qc_statements.WEB: "QWAC", qc_statements.SEAL: "QSEAL
 _STATEMENTS = ObjectIdentifier(qc_statements.EXTENSION)
 
 
+_BROKEN = (
+    *(ValueError, TypeError, KeyError, OverflowError),
+    *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, UnsupportedAlgorithm),
+)
+"""All that cryptography raises for what is no certificate."""
+
+
 class CertificateUnreadable(ValueError):
     """Its text says what is wrong, as the end of a sentence that begins with the certificate."""
 
@@ -92,6 +99,8 @@ def read(der: bytes) -> TppCertificate:
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)
             parsed = x509.load_der_x509_certificate(der)
             subject = parsed.subject
+            # Read now, as cryptography reads them late, and whoever asks then is not prepared for their mistakes.
+            parsed.public_key(), parsed.extensions, parsed.signature_hash_algorithm
             statements, mistake = _statements(parsed)
             return TppCertificate(
                 name=_text(subject, NameOID.ORGANIZATION_NAME) or _text(subject, NameOID.COMMON_NAME),
@@ -110,7 +119,7 @@ def read(der: bytes) -> TppCertificate:
                 statements=statements,
                 parsed=parsed,
             )
-    except (ValueError, TypeError, KeyError, OverflowError, x509.InvalidVersion, UnsupportedAlgorithm):
+    except _BROKEN:
         raise CertificateUnreadable("is no X.509 certificate that can be read") from None
 
 
@@ -127,8 +136,6 @@ def _statements(parsed: x509.Certificate) -> tuple[QcStatements | None, str | No
         extension = parsed.extensions.get_extension_for_oid(_STATEMENTS)
     except x509.ExtensionNotFound:
         return None, "it has no QcStatements, so it is no qualified certificate"
-    except (x509.DuplicateExtension, ValueError):
-        return None, "its extensions cannot be read"
     content = extension.value
     if not isinstance(content, x509.UnrecognizedExtension):
         return None, "its QcStatements cannot be read"

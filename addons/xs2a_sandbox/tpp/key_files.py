@@ -1,5 +1,6 @@
 """Certificates with their keys in files, for curl and Python (PEM), for Java and .NET (PKCS#12)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
@@ -15,18 +16,26 @@ from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.tpp.issuing import Issued
 
 
-def write(folder: Path, name: str, issued: Issued, ca: x509.Certificate, password: str) -> tuple[Path, Path]:
+def write(
+    folder: Path, name: str, issued: Issued, above: Sequence[x509.Certificate], password: str
+) -> tuple[Path, Path]:
     """Writes NAME.pem and NAME.p12, readable by their owner only. Raises ConfigError.
 
-    `password` is that of the PKCS#12 file, in which the key has the alias `name`.
+    `password` is that of the PKCS#12 file, in which the key has the alias `name`, and the certificates `above` it are.
     """
     as_pem, as_pkcs12 = folder / f"{name}.pem", folder / f"{name}.p12"
-    replace_file(as_pem, pem(issued))
+    write_pem(as_pem, issued, above)
     archive = pkcs12.serialize_key_and_certificates(
-        name.encode(), issued.key, issued.certificate, [ca], BestAvailableEncryption(password.encode())
+        name.encode(), issued.key, issued.certificate, above, BestAvailableEncryption(password.encode())
     )
     replace_file(as_pkcs12, archive)
     return as_pem, as_pkcs12
+
+
+def write_pem(file: Path, issued: Issued, above: Sequence[x509.Certificate]) -> None:
+    """Writes the certificate with its key, then those above it that a client shows, too. Raises ConfigError."""
+    chain = [one for one in above if one.issuer != one.subject]
+    replace_file(file, pem(issued) + b"".join(one.public_bytes(Encoding.PEM) for one in chain))
 
 
 def pem(issued: Issued) -> bytes:

@@ -1,13 +1,23 @@
 """What the sandbox refuses before the bank is asked, said in the form that this bank's errors have."""
 
+import asyncio
 import json
 import socket
+from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.contract.berlin_group.conftest import Tpp
 from tests.support import serving
+from tests.support.berlin_group import HAS_OPENAPI, validate_answer
+from tests.support.certificates import der, issued
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.http import Headers, Request
+from xs2a_sandbox.tpp import certificate
+from xs2a_sandbox.tpp.trust_service import TrustService
 
 RAW = {
     "no HTTP": (b"what is this\r\n\r\n", 400),
@@ -64,3 +74,17 @@ def test_another_media_type_is_refused_as_the_file_documents_it(tpp: Tpp) -> Non
     assert answer.status_code == 415
     assert (answer.content, "content-type" in answer.headers) == (b"", False)
     assert answer.headers["x-request-id"]
+
+
+@pytest.mark.berlin_group("certificate-revoked")
+def test_a_revoked_certificate_is_spelled_as_in_the_openapi(tmp_path: Path) -> None:
+    service, now = TrustService(tmp_path), datetime.now(UTC)
+    shown = der(issued(by=service.ca(now)))
+    service.revoke(certificate.read(shown), now)
+    engine = build(Settings(state="memory:", confdir=tmp_path, dialect="berlin-group-1.3", checks=("certificate",)))
+    headers = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721")])
+    answer = asyncio.run(engine.answer(Request("GET", "/v1/accounts", headers, certificates=(shown,))))
+    assert answer.status == 401
+    assert json.loads(answer.body)["tppMessages"][0]["code"] == "CERTIFICATE_REVOKE"
+    if HAS_OPENAPI:
+        validate_answer("GET", "/v1/accounts", answer.status, dict(answer.headers), answer.body)

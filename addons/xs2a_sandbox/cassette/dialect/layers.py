@@ -41,7 +41,8 @@ ENGINE_ERRORS = frozenset(
 """Errors that the engine itself raises."""
 
 CHECK_ERRORS = frozenset(
-    "access-exceeded access-missing digest-wrong seal-expired seal-invalid seal-missing sessions-not-supported "
+    "access-exceeded access-missing certificate-blocked certificate-expired certificate-invalid certificate-missing "
+    "certificate-revoked digest-wrong role-invalid seal-expired seal-invalid seal-missing sessions-not-supported "
     "signature-invalid signature-missing token-expired token-invalid token-unknown".split()
 )
 """Errors of the setting `checks`: a dialect that does not say them says them as the bundled one."""

@@ -1,0 +1,33 @@
+"""The check of the certificate that a client has shown, and of what another TPP has created."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from xs2a_sandbox.cassette import Call, Operation
+from xs2a_sandbox.errors import BankError
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.tpp.trust_service import Trust
+
+type ReadTrust = Callable[[], Trust]
+
+
+def trust_nobody() -> "Trust":
+    """Trusts no issuer, as where there is no test trust service."""
+    from xs2a_sandbox.tpp.trust_service import Trust
+
+    return Trust()
+
+
+def is_judged(call: Call) -> bool:
+    """Says whether the check is made of a client that can show a certificate, or is asked for one by name."""
+    can_show = call.request.certificates is not None or "certificate" in call.checks.demanding
+    return can_show and call.judges("certificate")
+
+
+def refusal(call: Call, operation: Operation, trust: ReadTrust) -> BankError | None:
+    """The error of a client certificate that is missing, or not good enough."""
+    # Imported by who judges one: it takes its time.
+    from xs2a_sandbox.tpp import judgement
+
+    return judgement.mistake(call.request.certificates or (), trust(), call.clock.now(), operation.roles)

@@ -1,0 +1,179 @@
+"""Says what a bank would refuse a client certificate for, by the names of the dialect's errors."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
+
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.tpp import certificate, organisation_identifier, qc_statements
+from xs2a_sandbox.tpp.certificate import CertificateUnreadable, Kind, TppCertificate
+from xs2a_sandbox.tpp.trust_service import Trust
+
+LONGEST_CHAIN = 10
+"""Certificates that a client may show, its own included."""
+
+_LEAST_RSA, _LEAST_EC = 2048, 256
+_WEAK = (hashes.SHA1, hashes.MD5)
+_KNOWN_CRITICAL = frozenset(
+    {
+        ExtensionOID.BASIC_CONSTRAINTS,
+        ExtensionOID.KEY_USAGE,
+        ExtensionOID.EXTENDED_KEY_USAGE,
+        ExtensionOID.CERTIFICATE_POLICIES,
+        ExtensionOID.SUBJECT_ALTERNATIVE_NAME,
+    }
+)
+
+
+def mistake(
+    shown: Sequence[bytes],
+    trust: Trust,
+    now: datetime,
+    roles: Collection[str] = (),
+    kind: Kind = "QWAC",
+) -> BankError | None:
+    """What is wrong with the certificates in DER that a client has shown, its own first; None where nothing is.
+
+    One of the `roles` is needed, if any are named.
+    """
+    if not shown:
+        return BankError("certificate-missing", expected=f"no client certificate was shown: show a {kind}")
+    if len(shown) > LONGEST_CHAIN:
+        return _invalid(f"{len(shown)} certificates were shown, more than {LONGEST_CHAIN}")
+    try:
+        own = certificate.read(shown[0])
+    except CertificateUnreadable as error:
+        return _invalid(f"the client certificate {error}")
+    # Cryptography takes no signature with SHA-1, whoever has made it: that is told first.
+    text = _of(_weakness(own.parsed)) or _distrust(tuple(shown), trust.authorities) or _of(_content_mistake(own, kind))
+    return _invalid(text) if text else _standing(own, trust, now, roles)
+
+
+def _of(text: str | None) -> str | None:
+    return f"of the client certificate: {text}" if text else None
+
+
+def _invalid(text: str) -> BankError:
+    return BankError("certificate-invalid", expected=text)
+
+
+@lru_cache(256)
+def _distrust(shown: tuple[bytes, ...], authorities: tuple[x509.Certificate, ...]) -> str | None:
+    """Why nobody who is trusted stands behind the certificate, with those that were shown beside it."""
+    above = certificate.read(shown[0])
+    others = list(dict.fromkeys(shown[1:]))
+    while True:
+        if any(above.is_signed_by(authority) for authority in authorities):
+            return None
+        same = any(above.parsed.issuer == authority.subject for authority in authorities)
+        issuer, others = _issuer_of(above, others)
+        if issuer is None:
+            text = f"the client certificate was issued by {above.issuer}"
+            return f"{text}, with another key than that has" if same else f"{text}, which is not trusted here"
+        above = issuer
+
+
+def _issuer_of(above: TppCertificate, others: Sequence[bytes]) -> tuple[TppCertificate | None, list[bytes]]:
+    """The one of the others, which may issue, that has signed this one; and those that are left."""
+    for der in others:
+        try:
+            other = certificate.read(der)
+        except CertificateUnreadable:
+            continue
+        if _is_ca(other.parsed) and above.is_signed_by(other.parsed):
+            return other, [one for one in others if one is not der]
+    return None, []
+
+
+def _content_mistake(own: TppCertificate, kind: Kind) -> str | None:
+    """What is wrong with the content of a certificate, whoever has issued it."""
+    return _usage_mistake(own.parsed, kind) or own.mistake or _statement_mistake(own, kind)
+
+
+def _weakness(parsed: x509.Certificate) -> str | None:
+    if isinstance(parsed.signature_hash_algorithm, _WEAK):
+        return f"it is signed with {parsed.signature_hash_algorithm.name.upper()}: SHA-256 is the least"
+    key = parsed.public_key()
+    if isinstance(key, rsa.RSAPublicKey):
+        return f"its RSA key has {key.key_size} bits: {_LEAST_RSA} are the least" if key.key_size < _LEAST_RSA else None
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return f"its key has {key.key_size} bits: {_LEAST_EC} are the least" if key.key_size < _LEAST_EC else None
+    return "its key is neither one of RSA nor one of an elliptic curve"
+
+
+def _usage_mistake(parsed: x509.Certificate, kind: Kind) -> str | None:
+    """What it must not be used for."""
+    extensions = {one.oid: one for one in parsed.extensions}
+    unknown = [oid.dotted_string for oid, one in extensions.items() if one.critical and oid not in _KNOWN_CRITICAL]
+    if unknown:
+        return f"its extension {unknown[0]} is critical, and not known"
+    if _is_ca(parsed):
+        return "it is that of a CA"
+    usage = extensions.get(ExtensionOID.KEY_USAGE)
+    if usage and isinstance(usage.value, x509.KeyUsage):
+        signs = usage.value.digital_signature or (kind == "QSEAL" and usage.value.content_commitment)
+        if not signs:
+            return "its key must not make digital signatures (key usage)"
+    purposes = extensions.get(ExtensionOID.EXTENDED_KEY_USAGE)
+    if kind == "QWAC" and purposes and isinstance(purposes.value, x509.ExtendedKeyUsage):
+        clients = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE)
+        if not any(purpose in clients for purpose in purposes.value):
+            return "it is not for clients of TLS (extended key usage)"
+    return None
+
+
+def _is_ca(parsed: x509.Certificate) -> bool:
+    try:
+        return parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
+        return False
+
+
+def _statement_mistake(own: TppCertificate, kind: Kind) -> str | None:
+    """What is wrong with what it says of the provider."""
+    statements = own.statements
+    if statements is None or not statements.is_qualified:
+        return "it does not say that it is a qualified one (QcCompliance)"
+    if own.kind != kind:
+        names = {qc_statements.WEB: "a QWAC", qc_statements.SEAL: "a QSEAL"}
+        it_is = " and ".join(names.get(one, one) for one in statements.types) or "of no type"
+        return f"it is {it_is}, not a {kind} (QcType)"
+    if statements.roles is None:
+        return "it says nothing of payment services (ETSI TS 119 495)"
+    if len(own.parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_IDENTIFIER)) > 1:
+        return "it has several organisation identifiers"
+    identifier = organisation_identifier.parse(own.organisation_identifier)
+    if identifier is None:
+        text = own.organisation_identifier
+        return (
+            f"its organisation identifier {text[:60]!r} is not written as PSDAT-FMA-123456"
+            if text
+            else "it has no organisation identifier"
+        )
+    if identifier.authority_id != own.authority:
+        return f"its organisation identifier {identifier} is not one of the authority it names, {own.authority[:60]!r}"
+    return None
+
+
+def _standing(own: TppCertificate, trust: Trust, now: datetime, roles: Collection[str]) -> BankError | None:
+    """What is wrong with a certificate that was right when it was issued, as of now."""
+    if now < own.not_before:
+        return _invalid(f"the client certificate is not valid before {own.not_before.isoformat()}")
+    if now > own.not_after:
+        return BankError("certificate-expired", expires=own.not_after.isoformat())
+    if (own.issuer, own.parsed.serial_number) in trust.revoked:
+        return BankError("certificate-revoked", serial=own.serial)
+    provider = trust.providers.get(own.organisation_identifier)
+    if provider and provider.is_blocked:
+        return BankError("certificate-blocked", tpp=own.organisation_identifier)
+    if provider and provider.name != own.name:
+        return _invalid(f"{own.organisation_identifier} is registered as {provider.name!r}, not as {own.name[:60]!r}")
+    if roles and not set(roles) & set(own.roles):
+        allowed, needed = ", ".join(own.roles) or "none", " or ".join(roles)
+        return BankError("role-invalid", expected=f"the client certificate has the roles {allowed}: it needs {needed}")
+    return None

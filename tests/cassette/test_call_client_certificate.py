@@ -1,0 +1,58 @@
+"""What a client certificate says, in matchers and in expressions."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.certificates import der, issued
+from tests.support.engine_client import an_engine, cassette
+from xs2a_sandbox.http import Headers, Request
+
+CASE = """\
+rules:
+  - id: of-a-pisp
+    match: {method: GET, path: /tpp, tls: {role: PISP}}
+    respond:
+      body: {name: "{{ request.client.name }}", roles: "{{ request.client.roles }}", kind: "{{ request.client.kind }}"}
+  - id: of-anybody
+    match: {method: GET, path: /tpp}
+    respond: {body: {name: "{{ request.client.name }}"}}
+  - id: of-one
+    match: {method: GET, path: /one, tls: {organisation: PSDAT-FMA-123456, fingerprint: {exists: true}}}
+    respond: {text: one}
+"""
+HEADERS = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721")])
+
+
+@pytest.fixture
+def asked(tmp_path: Path):
+    engine = an_engine(layers=cassette(tmp_path, CASE))
+
+    def ask(target: str, *shown: bytes) -> tuple[int, bytes]:
+        request = Request("GET", target, HEADERS, certificates=shown)
+        answer = asyncio.run(engine.answer(request))
+        return answer.status, answer.body
+
+    return ask
+
+
+def test_a_rule_asks_for_a_role(asked) -> None:
+    pisp, aisp = der(issued(roles=("PISP", "PIISP"))), der(issued(roles=("AISP",)))
+
+    assert asked("/tpp", pisp) == (200, b'{"name":"My TPP","roles":["PISP","PIISP"],"kind":"QWAC"}')
+    assert asked("/tpp", aisp) == (200, b'{"name":"My TPP"}')
+
+
+def test_without_one_there_is_nothing_to_match(asked) -> None:
+    assert asked("/tpp") == (200, b'{"name":null}')
+    assert asked("/tpp", b"no certificate") == (200, b'{"name":null}')
+    assert asked("/one")[0] == 404
+
+
+def test_answers_to_one_client_are_not_kept_for_another(asked) -> None:
+    one, other = der(issued()), der(issued(organisation_identifier="PSDAT-FMA-9"))
+
+    assert [asked("/one", one)[0] for _ in range(3)] == [200, 200, 200]
+    assert asked("/one", other)[0] == 404
+    assert asked("/one")[0] == 404

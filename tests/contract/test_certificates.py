@@ -1,0 +1,206 @@
+"""Client certificates through every door that can carry one: TLS, tunnels of the proxy, and a proxy's header."""
+
+import asyncio
+import ssl
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from tests.contract import bodies, facts
+from tests.contract.conftest import Sandbox
+from tests.contract.control import Control
+from tests.contract.doors import BANK, DOORS, MITMPROXY, Answer, Bank, InProcess, Pairs, Send, Wire
+from tests.support.certificates import particulars
+from tests.support.roads import direct_door
+from xs2a_sandbox.doors.client_header import ClientHeader
+from xs2a_sandbox.tpp import certificate, key_files
+from xs2a_sandbox.tpp.mistakes import MISTAKES
+from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, shown
+from xs2a_sandbox.tpp.trust_service import Provider, TrustService
+
+spec = pytest.mark.spec
+CARRYING = [door for door in DOORS if "tls" in door or door in ("direct", "process")]
+carrying = pytest.mark.parametrize("bank", CARRYING, indirect=True)
+in_process = pytest.mark.parametrize("bank", ["process"], indirect=True)
+HEADER = "X-SSL-Client-Cert"
+NOBODY = Presented(())
+
+type As = Callable[[Presented], Bank]
+
+
+@pytest.fixture(scope="session")
+def service(sandbox: Sandbox) -> TrustService:
+    return TrustService(Path(sandbox.addresses.ca_file).parent)
+
+
+@pytest.fixture
+def order(service: TrustService) -> Order:
+    """What is ordered: the good certificate of a TPP."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    return Order(particulars(organisation_identifier="PSDAT-FMA-777"), service.ca(now), "ec", now)
+
+
+@pytest.fixture
+def behind(sandbox: Sandbox) -> Iterator[str]:
+    """The base URL of a door that believes the header of this machine alone."""
+    header = ClientHeader.of(HEADER, [ip_network("127.0.0.1")])
+    door = direct_door(sandbox.engine.answer, client_header=header)
+    asyncio.run_coroutine_threadsafe(door.start(), sandbox.loop).result(20)
+    yield f"http://127.0.0.1:{door.port}"
+    asyncio.run_coroutine_threadsafe(door.drain(1), sandbox.loop).result(20)
+
+
+@pytest.fixture
+def showing(bank: Bank, sandbox: Sandbox, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[As]:
+    """The bank for who shows these certificates at the test's door."""
+    wires: list[Wire] = []
+
+    def as_tpp(one: Presented) -> Bank:
+        if bank.door == "process":
+            return replace(bank, send=_in_process(sandbox, one))
+        if bank.door == "direct":
+            wires.append(wire := Wire(request.getfixturevalue("behind")))
+            return replace(bank, send=_with_header(wire, one))
+        context = ssl.create_default_context(cafile=sandbox.addresses.ca_file)
+        if one.issued:
+            key_files.write_pem(tmp_path / "shown.pem", one.issued, one.above())
+            context.load_cert_chain(tmp_path / "shown.pem")
+        addresses = bank.addresses
+        through_proxy = bank.door == "tls-proxy"
+        wire = Wire(
+            f"https://{BANK}" if through_proxy else addresses.tls,
+            proxy=addresses.proxy if through_proxy else None,
+            trust=context,
+        )
+        wires.append(wire)
+        return replace(bank, send=wire)
+
+    yield as_tpp
+    for wire in wires:
+        wire.close()
+
+
+@pytest.fixture
+def strictly(bank: Bank, control: Control, senders: dict[str, Send], sandbox: Sandbox) -> Control:
+    """The session's control, once it looks at certificates alone; the header's door is in process, too."""
+    if bank.door == "direct":
+        sandbox.engine.admin_token = "in-process"
+        control = Control(bank, senders["process"], sandbox.engine.admin_token)
+    control.ask("PUT", "checks", {"profile": "documented", "checks": ["certificate"]})
+    return control
+
+
+def _in_process(sandbox: Sandbox, one: Presented) -> Send:
+    return InProcess(lambda asked: sandbox.engine.answer(replace(asked, certificates=one.chain)), sandbox.loop)
+
+
+def _with_header(wire: Wire, one: Presented) -> Send:
+    def send(method: str, target: str, headers: Pairs, body: bytes, *, user: str | None = None) -> Answer:
+        fields = [(HEADER, b64encode(one.chain[0]).decode())] if one.chain else []
+        return wire(method, target, [*headers, *fields], body, user=user)
+
+    return send
+
+
+def refusal(answer: Answer) -> tuple[int, str]:
+    return answer.status, answer.json()["tppMessages"][0]["code"]
+
+
+def accounts(bank: Bank) -> Answer:
+    return bank.get("/v1/accounts", consent=facts.consent("valid"))
+
+
+@spec("reading-strict-certificate")
+@carrying
+def test_a_good_certificate_is_taken_and_none_is_not(showing: As, strictly: Control, order: Order) -> None:
+    assert accounts(showing(shown(order))).status == 200
+    assert refusal(accounts(showing(NOBODY))) == (401, "CERTIFICATE_MISSING")
+
+
+@spec("reading-strict-certificate-role")
+@carrying
+def test_the_role_is_that_of_the_operation(showing: As, strictly: Control, order: Order) -> None:
+    bank = showing(shown(order.changed(roles=particulars(roles=("PISP",)).roles)))
+    assert refusal(accounts(bank)) == (401, "ROLE_INVALID")
+    assert bank.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).status == 200
+
+
+@spec("reading-strict-certificate-status")
+@carrying
+def test_a_certificate_ends_with_the_clock_of_the_session(showing: As, strictly: Control, order: Order) -> None:
+    bank = showing(MAKERS["expires-tomorrow"](order))
+    assert accounts(bank).status == 200
+    strictly.move("48h")
+    assert refusal(accounts(bank)) == (401, "CERTIFICATE_EXPIRED")
+
+
+@spec("reading-strict-certificate-status")
+@carrying
+def test_revoked_and_blocked_at_once(showing: As, strictly: Control, order: Order, service: TrustService) -> None:
+    order, one = order.changed(organisation_identifier="PSDAT-FMA-778"), shown(order)
+    service.register("PSDAT-FMA-778", Provider("My TPP"))
+    bank, blocked = showing(one), showing(shown(order))
+    assert (accounts(bank).status, accounts(blocked).status) == (200, 200)
+    service.revoke(certificate.read(one.chain[0]), datetime.now(UTC))
+    service.register("PSDAT-FMA-778", Provider("My TPP", is_blocked=True))
+    assert refusal(accounts(bank)) == (401, "CERTIFICATE_REVOKED")
+    assert refusal(accounts(blocked)) == (401, "CERTIFICATE_BLOCKED")
+
+
+@spec("reading-strict-certificate")
+@in_process
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_zoo(showing: As, strictly: Control, order: Order, service: TrustService, name: str) -> None:
+    wrong, identifier = MISTAKES[name], f"PSDAT-FMA-{name}"
+    order = order.changed(organisation_identifier=identifier)
+    one = MAKERS[name](order)
+    service.register(identifier, Provider("My TPP", wrong.standing == "blocked"))
+    if wrong.standing == "revoked":
+        service.revoke(certificate.read(one.chain[0]), datetime.now(UTC))
+    if name == "expires-tomorrow":
+        strictly.move("48h")
+    assert refusal(accounts(showing(one))) == (401, wrong.error.upper().replace("-", "_"))
+
+
+@spec("reading-strict-certificate-rotation")
+@carrying
+def test_two_certificates_of_a_tpp_overlap(showing: As, strictly: Control, order: Order) -> None:
+    soon = order.changed(not_after=order.now + timedelta(days=3))
+    later = order.changed(not_before=order.now + timedelta(days=1), not_after=order.now + timedelta(days=47))
+    old, new = showing(shown(soon)), showing(shown(later))
+    assert accounts(old).status == 200
+    assert refusal(accounts(new)) == (401, "CERTIFICATE_INVALID"), "not valid yet"
+    strictly.move("48h")
+    assert (accounts(old).status, accounts(new).status) == (200, 200)
+    strictly.move("48h")
+    assert refusal(accounts(old)) == (401, "CERTIFICATE_EXPIRED")
+    assert accounts(new).status == 200
+
+
+@spec("reading-strict-certificate")
+@pytest.mark.parametrize("bank", [door for door in DOORS if "tls" not in door], indirect=True)
+def test_strict_asks_nobody_who_cannot_show_one(bank: Bank, control: Control) -> None:
+    control.ask("PUT", "checks", {"profile": "strict", "checks": []})
+    assert refusal(accounts(bank)) == (401, "TOKEN_UNKNOWN")
+
+
+@spec("reading-strict-certificate")
+@pytest.mark.parametrize("bank", [door for door in DOORS if "tls" in door], indirect=True)
+def test_strict_asks_all_who_come_over_tls(showing: As, control: Control) -> None:
+    control.ask("PUT", "checks", {"profile": "strict", "checks": []})
+    assert refusal(accounts(showing(NOBODY))) == (401, "CERTIFICATE_MISSING")
+
+
+@in_process
+def test_nothing_is_read_of_it_by_default(showing: As, order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificate, "read", lambda der: pytest.fail("it was read"))
+    assert accounts(showing(shown(order))).status == 200
+
+
+def test_all_ways_over_tls_are_tried() -> None:
+    assert {door for door in CARRYING if door.startswith(MITMPROXY)} == {"mitmproxy-tls", "mitmproxy-tls-proxy"}

@@ -1,0 +1,112 @@
+"""Every bad certificate is refused with its code, and for what is wrong with it; the good one is not."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from tests.support.certificates import ca, particulars
+from xs2a_sandbox.tpp import certificate
+from xs2a_sandbox.tpp.judgement import mistake
+from xs2a_sandbox.tpp.mistakes import MISTAKES
+from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, shown
+from xs2a_sandbox.tpp.trust_service import Provider, Trust
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+DAY = timedelta(days=1)
+REASONS = {
+    "expires-tomorrow": "",
+    "not-yet-valid": "is not valid before",
+    "unknown-issuer": "O=Other CA,C=AT, which is not trusted",
+    "forged-issuer": "with another key than that has",
+    "self-signed": "CN=tpp.example.org",
+    "tampered": "with another key than that has",
+    "wrong-role": "has the roles ASPSP: it needs AISP",
+    "unspecified-role": "has the roles none: it needs AISP",
+    "no-role": "names no role",
+    "unknown-role": "which there is not",
+    "misnamed-role": "it is PSP_PI",
+    "wrong-name": "is registered as 'My TPP', not as 'Somebody Else'",
+    "qseal": "must not make digital signatures",
+    "wrong-type": "it is a QSEAL, not a QWAC",
+    "sha1": "signed with SHA1",
+    "weak-key": "has 1024 bits",
+    "weak-curve": "has 192 bits",
+    "malformed-id": "'AT-FMA-123456' is not written as",
+    "vat-id": "'VATAT-U12345678' is not written as",
+    "no-id": "it has no organisation identifier",
+    "other-authority": "the authority it names, 'DE-BAFIN'",
+    "not-qualified": "QcCompliance",
+    "no-statements": "no QcStatements",
+    "no-psd2": "nothing of payment services",
+    "broken-statements": "cannot be read as ETSI TS 119 495 has them",
+    "ca": "that of a CA",
+    "server-only": "not for clients of TLS",
+    "no-signatures": "key usage",
+    "critical-extension": "1.3.6.1.4.1.55555.2 is critical",
+    "long-chain": "51 certificates were shown",
+    "huge": "more than 16384",
+    "truncated": "no X.509",
+    "garbage": "no X.509",
+    "empty": "no X.509",
+}
+
+
+def order() -> Order:
+    return Order(particulars(), ca(), "ec", NOW)
+
+
+def trust(one: Presented, standing: str | None) -> Trust:
+    revoked = frozenset[tuple[str, int]]()
+    if standing == "revoked":
+        read = certificate.read(one.chain[0])
+        revoked = frozenset([(read.issuer, read.parsed.serial_number)])
+    return Trust((ca().certificate,), revoked, {"PSDAT-FMA-123456": Provider("My TPP", standing == "blocked")})
+
+
+def test_the_zoo_is_large_enough() -> None:
+    assert len(MISTAKES) >= 25
+    assert list(MAKERS) == list(MISTAKES)
+
+
+def test_a_good_certificate_is_taken() -> None:
+    one = shown(order())
+
+    assert mistake(one.chain, trust(one, None), NOW, ["AISP"]) is None
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_bad_one_is_refused_for_what_is_wrong(name: str) -> None:
+    wrong, one = MISTAKES[name], MAKERS[name](order())
+    error = mistake(one.chain, trust(one, wrong.standing), NOW + 2 * DAY * (name == "expires-tomorrow"), ["AISP"])
+
+    assert error
+    assert error.name == wrong.error, error.values
+    assert (one.issued is not None) is wrong.has_key
+    assert REASONS.get(name, "") in error.values.get("expected", "")
+
+
+def test_one_that_expires_tomorrow_is_taken_today() -> None:
+    one = MAKERS["expires-tomorrow"](order())
+
+    assert mistake(one.chain, trust(one, None), NOW) is None
+
+
+def test_none_at_all_is_missing() -> None:
+    error = mistake((), Trust(), NOW)
+
+    assert error
+    assert error.name == "certificate-missing"
+
+
+def test_a_chain_leads_to_who_is_trusted() -> None:
+    chain = MAKERS["long-chain"](order()).chain
+    short = MAKERS["long-chain"](order())
+
+    assert len(chain) == 51
+    top = certificate.read(short.chain[5]).parsed
+    assert mistake(short.chain[:6], Trust((top,)), NOW) is None
+    assert top.public_bytes(Encoding.DER) == short.chain[5]
+    error = mistake(short.chain[:4], Trust((top,)), NOW)
+    assert error
+    assert error.name == "certificate-invalid"
