@@ -111,7 +111,8 @@ def test_what_the_package_imports_is_what_it_declares() -> None:
                 imported.add(node.module.partition(".")[0])
     third_party = imported - sys.stdlib_module_names - {"xs2a_sandbox"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {normal(re.split(r"[\[<>=~! ]", line)[0]) for line in project["dependencies"]}
+    lines = [*project["dependencies"], *project["optional-dependencies"]["otel"]]
+    declared = {normal(re.split(r"[\[<>=~! ]", line)[0]) for line in lines}
     distributions = packages_distributions()
     missing = {name for name in third_party - OF_TESTS if not declared & {normal(d) for d in distributions[name]}}
     assert {"mitmproxy", "yaml", "click"} <= third_party

@@ -20,6 +20,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.engine.reload import Reload
 from xs2a_sandbox.http.origin import url
+from xs2a_sandbox.journal import tracing
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.serving_log import Say
 
@@ -71,6 +72,7 @@ async def serve(
     # Before anything takes its time: what is saved from here on is not missed.
     reload = Reload(engine, settings, again or (lambda: settings), say, worker)
     engine.on_exchange = on_exchange
+    engine.tracing = tracing.from_environment()
     if built:
         built(engine)
     ca_file = ensure_ca(settings.confdir)

@@ -49,6 +49,7 @@ from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import Journal, Peers
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.metrics import METRICS, Metrics
+from xs2a_sandbox.journal.tracing import Tracing
 from xs2a_sandbox.state import DistantStore, Documents, MemoryStore, Store, Transaction
 from xs2a_sandbox.state.attempts import keep, kept
 from xs2a_sandbox.state.session import DEFAULT, anchor, session_checks, session_clock, session_name
@@ -131,6 +132,7 @@ class Engine:
         self.public_url = public_url
         self.journal = Journal() if journal is None else journal
         self.on_exchange: Callable[[LogEntry], None] | None = None
+        self.tracing: Tracing | None = None
         self.admin_token: str | None = None
         self.files = FilesStatus(REAL.now())
         self.banks = banks
@@ -195,6 +197,8 @@ class Engine:
         """Ends what leads out of the sandbox, recordings included."""
         await self.passage.close()
         await self.journal.close()
+        if self.tracing:
+            await asyncio.to_thread(self.tracing.close)
         if isinstance(self.store, DistantStore):
             await self.store.close()
 
@@ -258,6 +262,8 @@ class Engine:
             exchange = kept.line._replace(milliseconds=milliseconds, request_id=request_id(request))
             self.metrics.answered(exchange, request.door)
             self.journal.add(request, response, exchange)
+            if self.tracing:
+                self.tracing.answered(request, exchange)
             if self.on_exchange:
                 self.on_exchange(exchange)
         except Exception:
@@ -302,6 +308,8 @@ class Engine:
             self.metrics.answered(exchange, request.door)
             if outcome.journaled:
                 self.journal.add(request, response, exchange)
+            if self.tracing and outcome.logged:
+                self.tracing.answered(request, exchange)
             if self.on_exchange and outcome.logged:
                 self.on_exchange(exchange)
         except Exception:
