@@ -15,7 +15,7 @@ import pytest
 
 from tests.browser.inspecting import SIZES, Inspector
 from tests.support.doors import DEADLINE, Loop, opened
-from tests.support.engine_client import Answer, Client, an_engine
+from tests.support.engine_client import Answer, Client, an_engine, bundled_engine
 from tests.support.roads import direct_door
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -105,7 +105,7 @@ class Served(Client):
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    engine = an_engine()
+    engine = an_engine(display=bundled_engine().display)
     with opened(lambda: direct_door(engine.answer)) as (door, loop):
         engine.public_url = f"http://127.0.0.1:{door.port}"
         yield Served(engine, loop=loop)

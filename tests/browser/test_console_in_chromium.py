@@ -1,18 +1,24 @@
 """The console in a real browser: each page, rows that come by themselves, and nothing that others have written runs."""
 
 import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.inspecting import Inspector
+from tests.compare.test_history import run
 from tests.support.engine_client import Client
+from xs2a_sandbox.compare import history
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.console import sign_in
 from xs2a_sandbox.console.console import Console
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
+from xs2a_sandbox.control.pages import FilesStatus
 
+CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 TOKEN = "the-token-of-this-sandbox"
 HOSTILE = [
     part.replace("X", call)
@@ -83,22 +89,49 @@ def payment(client: Client, creditor: str) -> str:
     return str(client.request("POST", "/v1/payments/sepa-credit-transfers", json=body).json()["paymentId"])
 
 
-def test_every_page(inspector: Inspector, client: Client, tmp_path: Path) -> None:
+def test_every_page(inspector: Inspector, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for day, one in ((20, run("currency")), (21, run("currency", "ownerName"))):
+        history.append(history.FOLDER, replace(one, time=datetime(2026, 11, day, tzinfo=UTC)))
     page = inspector.page
     base_url = signed_in(client, page, tmp_path)
+    problem = (
+        "cases/mine.yaml:5:7: error key-unknown: there is no opertion\n          opertion: account-list\n          ^"
+    )
+    client.engine.files = FilesStatus(client.engine.files.loaded, (problem,))
     id = payment(client, "Nahversorger Talblick")
     started = client.request("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={})
-    client.request("GET", "/v1/accounts", consent=str(uuid.uuid4()))
-    page.wait_for_selector("text=CONSENT_UNKNOWN")
+    client.request("GET", f"/v1/payments/sepa-credit-transfers/{id}/status")
+    client.request("GET", "/v1/accounts?withBalance=true", consent=str(uuid.uuid4()))
+    client.request("GET", "/v1/acounts", consent=CONSENT)
+    client.request("GET", "/v1/accounts", consent=CONSENT)
+    page.wait_for_selector("#rows tr:nth-child(6)")
     inspector.look("traffic")
+    page.goto(f"{base_url}/_sandbox/console/faults")
+    page.fill("#operation", "initiate-*")
+    page.fill("#status", "99")
+    page.click("text=Add the fault")
+    inspector.look("fault refused")
+    page.fill("#status", "503")
+    page.fill("#next", "3")
+    page.click("text=Add the fault")
+    page.fill("#delay", "2s")
+    page.fill("#every", "5")
+    page.click("text=Add the fault")
     for name, target in {
-        "exchange": "exchanges/3",
+        "exchange": "exchanges/4",
+        "unmatched": "exchanges/5",
+        "beside": "beside?one=4&other=6",
         "bank": "bank",
         "payment": f"bank/payments/{id}",
         "authorisation": f"bank/authorisations/{started.json()['authorisationId']}",
+        "consent": f"bank/consents/{CONSENT}",
         "time": "time",
         "rules": "rules?url=/v1/accounts",
+        "faults": "faults",
+        "recordings": "recordings",
         "sessions": "sessions",
+        "refused": "exchanges/99",
     }.items():
         page.goto(f"{base_url}/_sandbox/console/{target}")
         inspector.look(name)

@@ -41,7 +41,9 @@ def test_defaults_agree():
 
 def test_the_files_keys_are_the_design():
     flags = "host proxy-port port tls-port proxy-engine workers dialect cassettes quirk testdata state session-ttl"
-    flags += " reset frozen-at seed confdir public-url proxy-auth no-debug-headers no-prefer log-format mode bank"
+    flags += (
+        " reset frozen-at seed confdir public-url proxy-auth no-debug-headers no-prefer journal log-format mode bank"
+    )
     flags += " forward-host allow-origin to answer-from allow-writes noise-reads ignore report coverage profile checks"
     flags += " client-cert-header client-cert-from"
     assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]

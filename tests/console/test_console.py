@@ -1,19 +1,27 @@
 """The console's pages, asked as a browser asks."""
 
 import asyncio
+import html
 import re
 import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.support.engine_client import Answer, Client, an_engine
+from tests.compare.test_history import run
+from tests.support.engine_client import Answer, Client, an_engine, bundled_engine
+from xs2a_sandbox.bank.domain.lifecycle import MACHINES
+from xs2a_sandbox.compare import history
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.console import sign_in
-from xs2a_sandbox.console.console import Console
+from xs2a_sandbox.console.bank import VERBS
+from xs2a_sandbox.console.console import PAGES, Console
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
+from xs2a_sandbox.control.pages import FilesStatus
 from xs2a_sandbox.http import Headers, Request
 
 TOKEN = "the-token-of-this-sandbox"
@@ -25,7 +33,7 @@ class Browser:
     """Keeps the cookie; asks at the direct door."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.engine = an_engine()
+        self.engine = an_engine(display=bundled_engine().display)
         self.engine.admin_token = TOKEN
         self.settings = Settings(confdir=tmp_path)
         addresses = Addresses("http://127.0.0.1:1", BASE, None, tmp_path / "ca.pem")
@@ -83,7 +91,7 @@ def payment(browser: Browser, creditor: str = "Nahversorger Talblick") -> str:
 # --- who may
 
 
-@pytest.mark.parametrize("page", ["bank", "time", "rules", "sessions", "events", "exchanges/1", "bank/consents/x"])
+@pytest.mark.parametrize("page", [name or "bank" for name, _ in PAGES] + ["exchanges/1", "bank/consents/x"])
 def test_nobody_sees_a_page_who_has_not_signed_in(tmp_path: Path, page: str) -> None:
     answer = Browser(tmp_path).ask("GET", f"/_sandbox/console/{page}")
     assert answer.status == 401
@@ -99,6 +107,18 @@ def test_a_link_works_once(tmp_path: Path) -> None:
     browser, link = Browser(tmp_path), sign_in.link("", TOKEN)
     assert browser.ask("GET", link).status == 303
     assert browser.ask("GET", link).status == 403
+
+
+def test_who_only_looks_whether_there_is_something_does_not_use_the_link_up(tmp_path: Path) -> None:
+    browser, link = Browser(tmp_path), sign_in.link("", TOKEN)
+    assert "set-cookie" not in browser.ask("HEAD", link).headers
+    assert browser.ask("GET", link).status == 303
+
+
+def test_a_link_that_is_sent_by_another_site_is_not_taken(tmp_path: Path) -> None:
+    browser, link = Browser(tmp_path), sign_in.link("", TOKEN)
+    assert browser.ask("GET", link, Origin="https://evil.example").status == 403
+    assert browser.ask("GET", link).status == 303
 
 
 def test_it_is_at_the_direct_door_alone(browser: Browser) -> None:
@@ -164,7 +184,7 @@ def test_a_filter_that_is_none_is_said_beside_the_form(browser: Browser) -> None
 
 
 def test_what_comes_is_sent_as_rows(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xs2a_sandbox.console.console._STREAM", 0.05)
+    monkeypatch.setattr("xs2a_sandbox.console.traffic._STREAM", 0.05)
     browser.app_asks("GET", "/v1/nothing")
     browser.app_asks("GET", "/v1/nothing/more")
     text = browser.page("/_sandbox/console/events?since=1")
@@ -175,11 +195,23 @@ def test_what_comes_is_sent_as_rows(browser: Browser, monkeypatch: pytest.Monkey
 
 
 def test_where_too_much_has_passed_the_page_is_read_again(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xs2a_sandbox.console.console._SHOWN", 1)
+    monkeypatch.setattr("xs2a_sandbox.console.traffic._AT_ONCE", 1)
     for _ in range(2):
         browser.app_asks("GET", "/v1/nothing")
     assert "event: reload" in browser.page("/_sandbox/console/events?since=0")
     browser.page("/_sandbox/console/events?since=x", status=400)
+
+
+def test_older_ones_are_on_pages_of_their_own(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xs2a_sandbox.console.traffic._SHOWN", 2)
+    for _ in range(3):
+        browser.app_asks("GET", "/v1/nothing")
+    page = browser.page("/_sandbox/")
+    assert re.findall(r"exchanges/(\d+)", page) == ["3", "2"]
+    assert "?before=2" in page
+    older = browser.page("/_sandbox/?before=2")
+    assert re.findall(r"exchanges/(\d+)", older) == ["1"]
+    assert "data-events" not in older
 
 
 # --- one exchange
@@ -211,6 +243,42 @@ def test_a_case_is_written_among_the_cassettes(
     assert "account-list-1" in file.read_text()
 
 
+def test_a_request_is_sent_again_and_laid_beside_the_first(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts?withBalance=true", consent=str(uuid.uuid4()))
+    answer = browser.ask("POST", "/_sandbox/console/exchanges/1", {"do": "send"})
+    assert (answer.status, answer.headers["location"]) == (303, "/_sandbox/console/exchanges/2?again=1")
+    page = browser.page(answer.headers["location"])
+    assert "/_sandbox/console/beside?one=1&amp;other=2" in page
+    beside = browser.page("/_sandbox/console/beside?one=1&other=2")
+    assert "Request: 0 of " in beside
+    assert "Answer: 0 of " in beside
+
+
+def test_it_is_held_against_the_bank_where_there_is_one(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts")
+    assert "Compare with the bank" not in browser.page("/_sandbox/console/exchanges/1")
+    page = browser.page("/_sandbox/console/exchanges/1", {"do": "compare"}, 409)
+    assert "start the sandbox with --bank URL" in page
+
+
+def test_two_are_told_apart_field_by_field_even_where_it_is_hidden(browser: Browser) -> None:
+    for currency, token in (("EUR", "sesame-one"), ("USD", "sesame-two")):
+        body = {"accounts": [{"iban": ACCOUNT, "currency": currency}]}
+        browser.app_asks("POST", "/v1/consents?a=b", json=body, headers={"Authorization": f"Bearer {token}"})
+    page = browser.page("/_sandbox/console/beside?one=1&other=2")
+    request = page.partition("fields differ")[2]
+    assert '<th scope="row">/accounts/0/currency</th><td><code>EUR</code></td><td><code>USD</code></td>' in request
+    assert re.search(r'scope="row">authorization</th>.*what is hidden differs', page)
+    assert "sesame" not in page
+    assert '<th scope="row">?a</th><td><code>b</code></td>' in page.partition("alike")[2]
+
+
+@pytest.mark.parametrize(("query", "status"), [("", 404), ("?one=1&other=9", 404), ("?one=1&other=two", 400)])
+def test_what_cannot_be_laid_beside_is_said(browser: Browser, query: str, status: int) -> None:
+    browser.app_asks("GET", "/v1/accounts")
+    assert 'role="alert"' in browser.page(f"/_sandbox/console/beside{query}", status=status)
+
+
 # --- the bank
 
 
@@ -221,7 +289,7 @@ def test_an_authorisation_is_approved_and_the_payment_goes_on(browser: Browser) 
     assert authorisation in browser.page(f"/_sandbox/console/bank/payments/{id}")
     browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}", {"event": "approve"}, 303)
     page = browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}")
-    assert re.search(r'aria-current="step">finalised', page)
+    assert re.search(r'aria-current="step"><span class="state">finalised', page)
     assert "ACSP" in browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status").body.decode()
 
 
@@ -230,9 +298,26 @@ def test_something_happens_to_a_payment_and_its_requests_are_listed(browser: Bro
     browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status")
     browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
     page = browser.page(f"/_sandbox/console/bank/payments/{id}")
-    assert re.search(r'aria-current="step">RJCT', page)
+    assert re.search(r'aria-current="step"><span class="state">RJCT', page)
     assert re.findall(r"exchanges/(\d+)", page) == ["1", "2"]
     assert "can happen to it" in browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "cancel"}, 409)
+
+
+def test_the_life_of_a_payment_is_its_requests_states_and_links(browser: Browser) -> None:
+    id = payment(browser)
+    started = browser.app_asks("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={}).json()
+    page = browser.page(f"/_sandbox/console/bank/payments/{id}").partition("Its timeline")[2]
+    assert "transactionStatus RCVD" in page
+    assert "scaStatus received" in page
+    href = next(iter(links for name, links in started.items() if name.startswith("_")))["scaRedirect"]["href"]
+    assert f'<a href="{html.escape(href)}">scaRedirect</a>' in page
+    assert "Since then" not in page
+    browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
+    assert "Since then it has become" in browser.page(f"/_sandbox/console/bank/payments/{id}")
+
+
+def test_verbs_stand_for_events_that_there_are() -> None:
+    assert VERBS.keys() <= {transition.event for machine in MACHINES for transition in machine.transitions}
 
 
 def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
@@ -271,6 +356,78 @@ def test_rules_say_where_they_stand_and_who_answers(browser: Browser) -> None:
     assert "the header X-Request-ID is missing" in page
     assert '?rule=account-list">1<' in page
     assert 'role="alert"' in browser.page("/_sandbox/console/rules?url=nonsense:", status=400)
+
+
+def test_rules_say_who_answers_a_request_with_headers(browser: Browser) -> None:
+    sent = {
+        "method": "get",
+        "url": "/v1/accounts",
+        "headers": f"X-Request-ID: {uuid.uuid4()}\nPSU-IP-Address: 192.0.2.7",
+    }
+    page = browser.page("/_sandbox/console/rules", sent)
+    assert "the header X-Request-ID is missing" not in page
+    assert '<span class="state">wins</span>' in page
+    wrong = browser.page("/_sandbox/console/rules", {**sent, "headers": "nonsense"}, 400)
+    assert 'aria-describedby="wrong-headers"' in wrong
+
+
+def test_problems_of_files_are_shown_with_line_and_caret(browser: Browser) -> None:
+    problem = "cases/a.yaml:3:5: error key-unknown: there is no key\n    opertion: x\n    ^"
+    browser.engine.files = FilesStatus(browser.engine.files.loaded, (problem,))
+    assert html.escape(problem) in browser.page("/_sandbox/console/rules")
+
+
+# --- faults, recordings
+
+
+def test_faults_are_added_listed_and_removed(browser: Browser) -> None:
+    page = "/_sandbox/console/faults"
+    browser.page(page, {"operation": "account-list", "status": "503", "next": "3", "method": "", "fault": ""}, 303)
+    browser.page(page, {"fault": "reset", "after": "true", "every": "2"}, 303)
+    assert browser.app_asks("GET", "/v1/accounts").status == 503
+    shown = browser.page(page)
+    assert "answered 503" in shown
+    assert "account-list, 3 times" in shown
+    assert '?rule=fault-1">1 hit<' in shown
+    assert "the connection is reset, only after the bank has done it" in shown
+    browser.page(page, {"remove": "fault-1"}, 303)
+    assert "fault-1" not in browser.page(page)
+    browser.page(page, {"clear": "all"}, 303)
+    assert browser.app_asks("GET", "/v1/accounts").status == 400
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        ({"operation": "acount-list", "status": "503"}, "operation"),
+        ({"status": "many"}, "status"),
+        ({"status": "99"}, "status"),
+        ({"status": "503", "next": "0"}, "next"),
+        ({"status": "503", "every": "x"}, "every"),
+        ({"error": "none-such"}, "error"),
+        ({"rule": "none-such"}, "rule"),
+        ({"delay": "1y"}, "delay"),
+        ({"status": "503", "error": "internal"}, "status"),
+    ],
+)
+def test_what_a_fault_cannot_be_is_said_beside_its_field(browser: Browser, form: dict[str, str], field: str) -> None:
+    page = browser.page("/_sandbox/console/faults", form, 400)
+    assert f'id="wrong-{field}" role="alert"' in page
+    for value in form.values():
+        assert f'value="{value}"' in page
+
+
+def test_what_is_recorded_and_how_it_drifts(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "No runs yet" in browser.page("/_sandbox/console/recordings")
+    for day, one in ((20, run("currency")), (21, run("currency", "ownerName"))):
+        history.append(history.FOLDER, replace(one, time=datetime(2026, 11, day, tzinfo=UTC)))
+    page = browser.page("/_sandbox/console/recordings")
+    assert page.index("2026-11-21") < page.index("2026-11-20")
+    assert "1 new" in page
+    assert "/ownerName" in page
+    (history.FOLDER / history.FILE).write_text("nonsense\n")
+    assert "drift.jsonl:1: this line is no run" in browser.page("/_sandbox/console/recordings")
 
 
 # --- what others have written is text

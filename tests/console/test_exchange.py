@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from xs2a_sandbox.console.exchange import body_text, curl, mentions
+from xs2a_sandbox.console.exchange import body_text, curl
 
 ID = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 EXCHANGE: dict[str, Any] = {
@@ -26,10 +26,3 @@ def test_bodies_of_all_kinds_are_text() -> None:
     assert body_text({"base64": "AAE="}) == "AAE="
     assert body_text({}) == ""
     assert body_text({"body": None}) == "null"
-
-
-def test_it_is_about_what_its_address_its_headers_or_its_answer_name() -> None:
-    assert mentions(EXCHANGE, ID.upper())
-    empty: dict[str, Any] = {"target": "/v1/accounts", "request": {"headers": [["Consent-ID", ID]]}, "answer": {}}
-    assert mentions(empty, ID)
-    assert not mentions({**empty, "request": {"headers": []}}, ID)

@@ -237,3 +237,51 @@ def test_what_was_shown_whole_can_be_read_again(body: bytes) -> None:
     assert abs(again.time - entry.time) < timedelta(milliseconds=1)
     same = {name: getattr(entry, name) for name in ("time", "headers", "answer_headers", "milliseconds")}
     assert replace(again, **same) == entry
+
+
+# -- one exchange again
+
+
+def test_a_request_is_sent_once_more_as_it_was(client: Client) -> None:
+    client.named("me").post("/v1/consents", json={"access": {}, "note": "ü"}, headers={"X-App": "a"})
+
+    answer = ask(client, "POST", "/1/send")
+
+    assert answer.status == 201
+    assert answer.json() == got(client, "")["exchanges"][1]
+    first, again = (got(client, f"/{number}?plain=true") for number in (1, 2))
+    assert {name: again[name] for name in ("session", "method", "target", "status", "request")} == {
+        name: first[name] for name in ("session", "method", "target", "status", "request")
+    }
+
+
+def test_a_session_of_the_proxys_user_is_asked_again(client: Client) -> None:
+    client.get("/v1/accounts", user="ci", door="proxy")
+    assert ask(client, "POST", "/1/send").json()["session"] == "ci"
+
+
+def test_what_is_not_kept_whole_is_not_sent_again(client: Client) -> None:
+    client.post("/v1/consents", body=b"x" * 70_000)
+    assert (
+        "larger than what the journal keeps" in refused(ask(client, "POST", "/1/send"), 409, "exchange-cut")["message"]
+    )
+    refused(ask(client, "POST", "/1/compare", {}), 409, "exchange-cut")
+    refused(ask(client, "POST", "/9/send"), 404, "exchange-unknown")
+    refused(ask(client, "POST", "/one/send"), 400, "query-invalid")
+
+
+def test_without_a_bank_nothing_is_compared(client: Client) -> None:
+    client.get("/v1/accounts")
+    assert (
+        "start the sandbox with --bank URL"
+        in refused(ask(client, "POST", "/1/compare"), 409, "bank-not-asked")["message"]
+    )
+    refused(ask(client, "POST", "/1/compare", {"allow_writes": "yes"}), 400, "body-invalid")
+
+
+@pytest.mark.parametrize("text", ["CONSNTS", "secret", "unknown"])
+def test_a_text_is_looked_for_everywhere(client: Client, text: str) -> None:
+    numbers = [one["number"] for one in got(filled(client), f"?text={text}")["exchanges"]]
+    assert len(numbers) == 1
+    assert got(client, f"?text={text}&before={numbers[0]}")["found"] == 0
+    assert got(client, f"?before={numbers[0] + 1}")["found"] == numbers[0]

@@ -15,7 +15,7 @@ LOADED = datetime(2026, 11, 21, 10, 11, 12, 131415, tzinfo=UTC)
 
 def test_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     banks = engine(tmp_path).banks
-    said = status(FilesStatus(LOADED, ("a.yaml:1:1: odd",)), banks, None, REAL)
+    said = status(FilesStatus(LOADED, ("a.yaml:1:1: odd",)), banks, None, None, REAL)
     assert (said["loaded"], said["problems"]) == ("2026-11-21T10:11:12.131+00:00", ["a.yaml:1:1: odd"])
     assert said["banks"] == [
         {"url": None, "hosts": [], "mode": None, "dialect": "0", "quirks": [], "operations": 3, "rules": 0}
@@ -27,7 +27,7 @@ def test_every_bank_and_its_mode(tmp_path: Path) -> None:
     default = engine(tmp_path).banks.default
     real = RealBank("https://bank.example", (BankHost("bank.example"),), "spy")
     banks = Banks(default, [Bank(default.interface, default.schemas, real)])
-    first, second = status(FilesStatus(LOADED), banks, None, REAL)["banks"]
+    first, second = status(FilesStatus(LOADED), banks, None, None, REAL)["banks"]
     assert (first["url"], first["hosts"], first["mode"]) == ("https://bank.example", ["bank.example"], "spy")
     assert second["url"] is None
 
@@ -35,7 +35,7 @@ def test_every_bank_and_its_mode(tmp_path: Path) -> None:
 def test_a_recording(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "rec", None, {})
     try:
-        said = status(FilesStatus(LOADED), engine(tmp_path).banks, recording, REAL)
+        said = status(FilesStatus(LOADED), engine(tmp_path).banks, recording, None, REAL)
         assert said["recording"] == {"exchanges": 0, "waiting": 0}
     finally:
         recording.close()

@@ -116,6 +116,12 @@ TRIED: dict[str, list[tuple[str, Any, str]]] = {
     ],
     "journal": [("journal?status=201", NO_BODY, ""), ("journal?what=1", NO_BODY, "query-invalid")],
     "exchange": [("journal/1?plain=true", NO_BODY, ""), ("journal/99", NO_BODY, "exchange-unknown")],
+    "send_again": [("journal/1/send", NO_BODY, ""), ("journal/99/send", NO_BODY, "exchange-unknown")],
+    "compare_exchange": [
+        ("journal/1/compare", NO_BODY, "bank-not-asked"),
+        ("journal/1/compare", {"allow_writes": 1}, "body-invalid"),
+        ("journal/99/compare", NO_BODY, "exchange-unknown"),
+    ],
     "assert_journal": [
         ("journal/assert", {"match": {"method": "POST"}, "times": {"min": 1}}, ""),
         ("journal/assert", {"match": {"method": "PATCH"}}, "journal-mismatch"),

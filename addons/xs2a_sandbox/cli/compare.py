@@ -15,6 +15,7 @@ import click
 from xs2a_sandbox.authoring.examples import compose, examples
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cli.flags import header_flag, setting_flags, vault_flag
+from xs2a_sandbox.compare import history
 from xs2a_sandbox.compare import steps as recorded_steps
 from xs2a_sandbox.compare.comparison import Step
 from xs2a_sandbox.config import RealBank, load_settings
@@ -180,7 +181,7 @@ def compare(
     "folder",
     metavar="DIR",
     type=_path,
-    default=Path("drift"),
+    default=history.FOLDER,
     show_default=True,
     help="The folder that what each run has found is kept in.",
 )
@@ -201,7 +202,6 @@ def watch(
     from rich.console import Console
 
     from xs2a_sandbox.clock import Clock
-    from xs2a_sandbox.compare import history
     from xs2a_sandbox.compare.reports import changes, files
 
     runs = history.read(folder)

@@ -301,7 +301,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         gc.freeze()
         if served:
             base_url = settings.public_url or addresses.direct
-            served.introduce(front_page(settings, addresses, consent), Console(served, settings, base_url))
+            served.introduce(front_page(settings, addresses, consent), Console(served, settings, base_url, worker))
         if worker is None:
             announce(addresses)
         else:

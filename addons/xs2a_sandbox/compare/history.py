@@ -14,6 +14,8 @@ from xs2a_sandbox.compare.reports.report import Report
 from xs2a_sandbox.errors import ConfigError
 
 VERSION = 1
+FOLDER = Path("drift")
+"""Where a history is kept if nobody says where."""
 FILE = "drift.jsonl"
 LOOKED_AT = 20
 """Runs in which a drift is looked for to see whether it flaps."""

@@ -167,6 +167,12 @@ DURATION = SettingKind(
     definition="duration",
 )
 MODE = choice(*MODES)
+KEPT_EXCHANGES = SettingKind(
+    "a number from 1 to 100000",
+    readers.kept_exchanges,
+    "N",
+    {"type": "integer", "minimum": 1, "maximum": 100_000},
+)
 WORKERS = SettingKind("a number from 1 to 64", readers.workers, "N", {"type": "integer", "minimum": 1, "maximum": 64})
 NOISE_READS = SettingKind("a number from 0 to 10, or off", readers.noise_reads, "N|off", {"enum": [*range(11), "off"]})
 BANK_URL = url("https://api.bank.example/psd2")

@@ -6,6 +6,9 @@ from itertools import chain
 from xs2a_sandbox.config.readers import LONGEST
 from xs2a_sandbox.http import Request
 
+JOURNALED = 200
+"""Exchanges that the journal keeps where the settings do not say how many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -228,6 +228,12 @@ def time(written: Any, directory: Path) -> datetime:
         raise Misspelled(f": {TOO_FAR}") from None
 
 
+def kept_exchanges(written: Any, directory: Path) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,4}|100000", str(written)):
+        raise ValueError
+    return int(written)
+
+
 def workers(written: Any, directory: Path) -> int:
     if not re.fullmatch("[1-9]|[1-5][0-9]|6[0-4]", str(written)):
         raise ValueError

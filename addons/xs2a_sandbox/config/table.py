@@ -12,6 +12,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
 from xs2a_sandbox.config.checks import Profile
 from xs2a_sandbox.config.kinds import Mode, SettingKind, choice, setting, settings_of, text, url
+from xs2a_sandbox.config.limits import JOURNALED
 from xs2a_sandbox.config.readers import Network
 from xs2a_sandbox.config.real_bank import BANKS, BankHost, RealBank
 from xs2a_sandbox.errors import ConfigError
@@ -107,6 +108,9 @@ class Settings:
     )
     prefer: bool = setting(
         kinds.SWITCH, True, "Let a request say itself what is to go wrong with it, in the header X-Sandbox-Prefer."
+    )
+    journal: int = setting(
+        kinds.KEPT_EXCHANGES, JOURNALED, "How many of the last exchanges the journal keeps, with 25 KiB for each."
     )
     log_format: Literal["text", "json"] = setting(choice("text", "json"), "text", "Form of the log.")
     mode: Mode = setting(

@@ -6,16 +6,17 @@ Both are signed with the admin token, so that the commands can make a link and n
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from threading import Lock
 from time import time
 
 from xs2a_sandbox.http import Request
+from xs2a_sandbox.journal.journal import Peers
 
 COOKIE = "xs2a-console"
 LINK = "link"
 """The name of the query parameter that signs in."""
+_TAKEN = "console link"
 _LINK_SECONDS = 600
 _COOKIE_SECONDS = 12 * 3600
 
@@ -25,23 +26,37 @@ def link(base_url: str, token: str) -> str:
     return f"{base_url}/_sandbox/?{LINK}={_signed('link', token, _LINK_SECONDS)}"
 
 
-@dataclass(slots=True)
 class SignIn:
-    """Takes links and knows cookies. `_used` are the links that are used up, until they would have ended anyway."""
+    """Takes links and knows cookies. Where several processes serve together, a link that one of them has taken is used
+    up in all."""
 
-    _used: dict[str, int] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
+    def __init__(self, peers: Peers | None = None) -> None:
+        self._used: dict[str, int] = {}
+        """Links that are used up, until they would have ended anyway."""
+        self._lock = Lock()
+        self._peers = peers
+        if peers:
+            peers.answers[_TAKEN] = lambda taken: self._take(*taken)
 
-    def redeem(self, code: str, token: str) -> str | None:
+    async def redeem(self, code: str, token: str) -> str | None:
         """The cookie that a link is exchanged for, as a header's value; None where it is wrong, over or used up."""
         until = _valid("link", code, token)
-        with self._lock:
-            self._used = {used: end for used, end in self._used.items() if end > time()}
-            if until is None or code in self._used:
-                return None
-            self._used[code] = until
+        if until is None:
+            return None
+        taken = await self._peers.gather(_TAKEN, (code, until)) if self._peers else [self._take(code, until)]
+        # Where two have come at once, each may have been told by one that it is the first: then it is for neither.
+        if not taken or not all(taken):
+            return None
         value = _signed("cookie", token, _COOKIE_SECONDS)
         return f"{COOKIE}={value}; Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
+
+    def _take(self, code: str, until: int) -> bool:
+        """Uses a link up; false if it was before."""
+        with self._lock:
+            self._used = {used: end for used, end in self._used.items() if end > time()}
+            is_new = code not in self._used
+            self._used[code] = until
+        return is_new
 
 
 def is_signed_in(request: Request, token: str | None) -> bool:

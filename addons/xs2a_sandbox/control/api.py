@@ -4,15 +4,17 @@ Who may use it is the guard's to say. It speaks JSON of its own, not the bank's.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.bank.domain.signing import FAMILIES, move, status_of
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.compare.reports.report import ComparedExchange
 from xs2a_sandbox.control import checks, clock, faults, sca, shapes
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.control.route import Answer, ControlRequest, ControlRoute, kind
+from xs2a_sandbox.control.route import Answer, ControlRequest, ControlRoute, Later, kind
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable, body_invalid
 from xs2a_sandbox.explain import request as described_request
@@ -20,7 +22,7 @@ from xs2a_sandbox.explain.explanation import Explanation, described
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import NOT_KEPT, json_answer
 from xs2a_sandbox.http.own_path import ROOT
-from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.journal.journal import Journal, Journaled
 from xs2a_sandbox.journal.metrics import CONTENT_TYPE, Metrics
 from xs2a_sandbox.state import DistantStore, Documents, Store, documents
 from xs2a_sandbox.state.attempts import keep, kept
@@ -56,6 +58,10 @@ class ControlledSandbox(Protocol):
 
     def explain(self, request: Request, documents: Documents) -> Explanation: ...
 
+    async def answer(self, request: Request) -> Response: ...
+
+    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange: ...
+
 
 class Control:
     def __init__(self, sandbox: ControlledSandbox) -> None:
@@ -73,16 +79,17 @@ class Control:
             route, names = find(request.method, segments)
             journal = self._sandbox.journal
             if segments[1] == "journal":
-                journal = await journal.whole()
+                journal = await journal.whole(journal_view.since(request))
 
-            def attempt(documents: Documents) -> tuple[Answer, list[str]]:
+            def attempt(documents: Documents) -> tuple[Answer | Later, list[str]]:
                 call = begin(documents)
                 answer = route.work(self, ControlRequest(call, names, route, documents, journal))
                 if request.method not in ("GET", "HEAD"):
                     keep(call.state)
                 return answer, call.warnings
 
-            (status, value), warnings = await kept(self._store, attempt)
+            answer, warnings = await kept(self._store, attempt)
+            status, value = await answer() if callable(answer) else answer
             if request.method == "DELETE":
                 await self._sandbox.journal.settle(journal)
             warned = [(WARNING, "; ".join(warnings).encode("ascii", "replace").decode())] if warnings else []
@@ -224,6 +231,14 @@ class Control:
 
     def exchange(self, request: ControlRequest) -> Answer:
         return 200, journal_view.one(request.journal, request.call, request.names[0])
+
+    def send_again(self, request: ControlRequest) -> Later:
+        entry = journal_view.complete(request.journal, request.names[0])
+        return partial(journal_view.sent_again, self._sandbox, entry)
+
+    def compare_exchange(self, request: ControlRequest) -> Later:
+        entry = journal_view.complete(request.journal, request.names[0])
+        return partial(journal_view.compared, self._sandbox, entry, request.read())
 
     def clear_journal(self, request: ControlRequest) -> Answer:
         return 200, journal_view.emptied(request.journal, request.call)
@@ -496,6 +511,26 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         {200: shapes.ExchangeShape},
         query={journal_view.PLAIN: bool},
         errors=("exchange-unknown",),
+    ),
+    ControlRoute(
+        "POST",
+        "journal/{number}/send",
+        "send_again",
+        "Sends the request of an exchange once more, as it was",
+        Control.send_again,
+        {201: shapes.ExchangeSummary},
+        errors=("exchange-unknown", "exchange-cut"),
+    ),
+    ControlRoute(
+        "POST",
+        "journal/{number}/compare",
+        "compare_exchange",
+        "Asks the real bank what the app had asked, and says what it answers otherwise",
+        Control.compare_exchange,
+        {200: shapes.ComparedShape},
+        body=shapes.ComparisonOrder,
+        is_optional=True,
+        errors=("exchange-unknown", "exchange-cut", "bank-not-asked", "bank-writes"),
     ),
     ControlRoute(
         "POST",

@@ -143,7 +143,8 @@ class Client:
         return cast("shapes.ExplanationShape", self.ask("POST", ("explain",), request))
 
     def journal(self, *, plain: bool = False, **filters: str | int) -> shapes.JournalShape:
-        """The last exchanges that fit the `filters`: session, method, path, status, source, rule, since and limit."""
+        """The last exchanges that fit the `filters`: session, method, path, status, source, rule, since,
+        before, text and limit."""
         return cast(
             "shapes.JournalShape", self.get("journal", **{n: str(v) for n, v in filters.items()}, **_plain(plain))
         )
@@ -151,6 +152,15 @@ class Client:
     def exchange(self, number: int, *, plain: bool = False) -> shapes.ExchangeShape:
         """All of one exchange; `plain` shows secrets, too."""
         return cast("shapes.ExchangeShape", self.get("journal", str(number), **_plain(plain)))
+
+    def send_again(self, number: int) -> shapes.ExchangeSummary:
+        """Sends the request of an exchange once more; returns the new exchange."""
+        return cast("shapes.ExchangeSummary", self.ask("POST", ("journal", str(number), "send")))
+
+    def compare_exchange(self, number: int, *, allow_writes: bool = False) -> shapes.ComparedShape:
+        """Asks the real bank the same, and says what it answers otherwise."""
+        written = {"allow_writes": allow_writes}
+        return cast("shapes.ComparedShape", self.ask("POST", ("journal", str(number), "compare"), written))
 
     def clear_journal(self) -> shapes.ForgottenShape:
         return cast("shapes.ForgottenShape", self.ask("DELETE", ("journal",)))

@@ -3,11 +3,15 @@
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.compare.reports.report import ComparedExchange
+from xs2a_sandbox.control.route import Answer, kind
 from xs2a_sandbox.errors import Refused, body_invalid
-from xs2a_sandbox.http import Headers, to_json
+from xs2a_sandbox.explain import request as described_request
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.assertions import FILTERS, Search, Times, candidates, select, verify
 from xs2a_sandbox.journal.journal import Journal, Journaled, read_json
 from xs2a_sandbox.state.session import DEFAULT
@@ -25,6 +29,16 @@ _AS_SHOWN = "number session method target status source rule milliseconds fault 
 """Members of an exchange that are shown as they are."""
 
 
+class Answering(Protocol):
+    """A sandbox that can be asked, and held against its bank."""
+
+    journal: Journal
+
+    async def answer(self, request: Request) -> Response: ...
+
+    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange: ...
+
+
 def listed(journal: Journal, call: Call) -> dict[str, Any]:
     """The last `limit` that fit, oldest first. Raises Refused."""
     query = call.query
@@ -37,7 +51,7 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
         if one.name in query
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
-    entries = select(journal, _search(call, values))
+    entries = select(journal.entries(since(call.request)), _search(call, values))
     plain = _plain(query)
     return {
         "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in entries[-limit:]] if limit else [],
@@ -48,10 +62,59 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
 
 def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
     """All of one exchange. Raises Refused."""
-    entry = journal.get(_number("the number", number))
-    if entry is None:
-        raise Refused(404, "exchange-unknown", f"the journal has no exchange {number}, or no longer")
+    entry = _entry(journal, number)
     return whole(entry, _shown(journal, entry, _plain(call.query)))
+
+
+def since(request: Request) -> int:
+    """The number after which exchanges are asked for; 0 where none is named that there can be."""
+    text = dict(split_target(request.target).query).get("since", "")
+    return int(text) if _is_number(text) else 0
+
+
+def complete(journal: Journal, number: str) -> Journaled:
+    """An exchange that can be sent again. Raises Refused."""
+    entry = _entry(journal, number)
+    if entry.cut:
+        text = f"exchange {number} is larger than what the journal keeps of one, so it cannot be sent again"
+        raise Refused(409, "exchange-cut", text)
+    return entry
+
+
+async def sent_again(sandbox: Answering, entry: Journaled) -> Answer:
+    """The summary of the exchange that comes of sending a request again."""
+    last = max((one.number for one in await sandbox.journal.whole()), default=0)
+    request = described_request.of(entry)
+    response = await sandbox.answer(request)
+    if response.rest is not None:
+        await response.rest.aclose()
+    sent = next(
+        one
+        for one in (await sandbox.journal.whole(last)).entries(last)
+        if (one.method, one.target, one.headers.pairs) == (entry.method, entry.target, entry.headers.pairs)
+    )
+    return 201, summary(sent, sandbox.journal.shown(sent))
+
+
+async def compared(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]) -> Answer:
+    """What the bank answers otherwise to the request of an exchange. Raises Refused."""
+    allow_writes = body.get("allow_writes", False)
+    if not isinstance(allow_writes, bool):
+        raise body_invalid(f"allow_writes must be true or false, not {kind(allow_writes)}")
+    comparison = await sandbox.compare(entry, allow_writes=allow_writes)
+    return 200, {
+        "number": entry.number,
+        "operation": comparison.operation,
+        "bank": comparison.bank.bank if comparison.bank else "",
+        "verdict": comparison.verdict,
+        "findings": [
+            {name: getattr(one, name) for name in ("severity", "kind", "place", "bank", "sandbox")}
+            for one in comparison.findings
+        ],
+        "masked": len(comparison.masked),
+        "trouble": comparison.trouble,
+        "remark": comparison.remark,
+    }
 
 
 def emptied(journal: Journal, call: Call) -> dict[str, Any]:
@@ -203,7 +266,18 @@ _KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
+def _entry(journal: Journal, number: str) -> Journaled:
+    entry = journal.get(_number("the number", number))
+    if entry is None:
+        raise Refused(404, "exchange-unknown", f"the journal has no exchange {number}, or no longer")
+    return entry
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20
+
+
 def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
+    if not _is_number(text):
         raise Refused(400, "query-invalid", f"{name} must be a whole number")
     return int(text)

@@ -8,6 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.compare.reports.live import LiveReport
 from xs2a_sandbox.errors import RecordingFailed, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import json_answer
@@ -63,7 +64,9 @@ class FilesStatus:
     problems: tuple[str, ...] = ()
 
 
-def status(files: FilesStatus, banks: Banks, recording: Recording | None, clock: Clock) -> dict[str, Any]:
+def status(
+    files: FilesStatus, banks: Banks, recording: Recording | None, report: LiveReport | None, clock: Clock
+) -> dict[str, Any]:
     return {
         "loaded": files.loaded.isoformat(timespec="milliseconds"),
         "problems": list(files.problems),
@@ -75,4 +78,7 @@ def status(files: FilesStatus, banks: Banks, recording: Recording | None, clock:
             for b in banks.all
         ],
         "recording": None if recording is None else {"exchanges": recording.exchanges, "waiting": recording.waiting},
+        "comparison": None
+        if report is None
+        else {"exchanges": report.counts()["comparisons"], "differences": list(report.differences())},
     }

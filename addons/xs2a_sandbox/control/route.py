@@ -1,6 +1,6 @@
 """One thing that the control interface can be asked, declared once: for who answers it, and for who describes it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints, is_typeddict
 
@@ -12,6 +12,9 @@ from xs2a_sandbox.state import Documents
 
 type Answer = tuple[int, Any]
 """Status and JSON; the value None is no body."""
+
+type Later = Callable[[], Awaitable[Answer]]
+"""Work that waits for somebody: it begins once the request's transaction has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,9 @@ ERRORS: Mapping[str, int] = {
     "event-impossible": 409,
     "journal-mismatch": 409,
     "too-many-faults": 409,
+    "exchange-cut": 409,
+    "bank-not-asked": 409,
+    "bank-writes": 409,
     "busy": 503,
 }
 """All refusals by name, with their status."""
@@ -106,7 +112,7 @@ class ControlRoute[Owner]:
     path: str
     id: str
     summary: str
-    work: Callable[[Owner, ControlRequest], Answer]
+    work: Callable[[Owner, ControlRequest], Answer | Later]
     answers: Mapping[int, Any]
     body: Any = None
     is_optional: bool = False

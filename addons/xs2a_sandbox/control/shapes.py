@@ -113,6 +113,24 @@ class RecordingShape(TypedDict):
     waiting: int
 
 
+class DifferenceShape(TypedDict):
+    """A difference that exchanges of an operation have shown; `first` is what it was in the first of them."""
+
+    operation: str
+    severity: Literal["high", "medium", "low"]
+    kind: str
+    place: str
+    exchanges: int
+    first: str
+
+
+class ComparisonShape(TypedDict):
+    """What mode compare has found up to now."""
+
+    exchanges: int
+    differences: list[DifferenceShape]
+
+
 class StatusShape(TypedDict):
     """`loaded` is when the files were read, `problems` what has been wrong with them since, in lines."""
 
@@ -121,6 +139,7 @@ class StatusShape(TypedDict):
     frozen_at: str | None
     banks: list[BankShape]
     recording: RecordingShape | None
+    comparison: ComparisonShape | None
 
 
 class AuthorisationShape(TypedDict):
@@ -230,6 +249,36 @@ class ExchangeShape(ExchangeSummary):
     answer: MessageShape
 
 
+class ComparisonOrder(TypedDict, total=False):
+    """With `allow_writes` the bank is also sent what changes something there."""
+
+    allow_writes: bool
+
+
+class FindingShape(TypedDict):
+    """A difference: `bank` and `sandbox` are what stands at the `place`, redacted, and cut short."""
+
+    severity: Literal["high", "medium", "low"]
+    kind: str
+    place: str
+    bank: str
+    sandbox: str
+
+
+class ComparedShape(TypedDict):
+    """`verdict` is `same`, `differs` or why there is none; `masked` differences do not count; `trouble` is why nothing
+    could be compared, `remark` what else there is to know."""
+
+    number: int
+    operation: str
+    bank: str
+    verdict: str
+    findings: list[FindingShape]
+    masked: int
+    trouble: str | None
+    remark: str | None
+
+
 class JournalShape(TypedDict):
     """Oldest first; `found` fit the filters, `kept` are in the journal."""
 
@@ -250,6 +299,8 @@ class JournalMatch(TypedDict, total=False):
     source: str
     rule: str
     since: int
+    before: int
+    text: str
     headers: dict[str, str]
     query: dict[str, str]
     body: Any

@@ -27,7 +27,7 @@ from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.engine.live_comparison import LiveComparison
 from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable
 from xs2a_sandbox.journal.display import Display, TypedRedactor
-from xs2a_sandbox.journal.journal import BYTES, COUNT
+from xs2a_sandbox.journal.journal import BYTES, COUNT, Journal
 from xs2a_sandbox.journal.shared import SharedJournal
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.har_log import Recording
@@ -101,9 +101,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         debug_headers=settings.debug_headers,
         prefer=settings.prefer,
         ca_file=settings.confdir / CA_FILE,
-        journal=SharedJournal(stream=store.stream("journal", COUNT, BYTES))
-        if isinstance(store, DistantStore)
-        else None,
+        journal=_journal(settings, store),
         allow_origin=settings.allow_origin,
     )
 
@@ -273,6 +271,14 @@ def _personal(settings: Settings, banks: Banks, redactor: Redactor | None) -> Ca
 def _typed(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
     # Nothing of it is kept, so its pseudonyms need not be the same in the next run: no key is written for it.
     return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, _KEY_OF_THIS_RUN)
+
+
+def _journal(settings: Settings, store: Store | DistantStore) -> Journal:
+    count = settings.journal
+    size = count * BYTES // COUNT
+    if isinstance(store, DistantStore):
+        return SharedJournal(count, size, stream=store.stream("journal", count, size))
+    return Journal(count, size)
 
 
 def _passage(settings: Settings, banks: Banks, redactor: Redactor | None, redact: bool) -> Passage:

@@ -6,11 +6,12 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.compare.comparison import Compared, Source
 from xs2a_sandbox.compare.states import Twin
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.engine import clearance
+from xs2a_sandbox.engine import clearance, single_comparison
 from xs2a_sandbox.engine.live_comparison import LiveComparison, Turn
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import BankError, RecordingFailed, Refused
@@ -92,6 +93,15 @@ class Passage:
         if why := self.why_spared(self.comparing, to_bank, guard):
             return self.comparing.spare(to_bank, why)
         return await self.comparing.turn(to_bank, self._send, twin)
+
+    async def compare_once(
+        self, to_bank: BankRequest, answer: Response, source: Source, twin: Twin, guard: Guard, *, allow_writes: bool
+    ) -> Compared:
+        """An exchange held against the bank, in any mode that asks it. Raises BankError, Refused."""
+        single_comparison.check(to_bank, allow_writes=allow_writes)
+        clearance.check(to_bank.real, to_bank.request, guard)
+        journey = self.comparing.counterparts(to_bank) if self.comparing and to_bank.mode == "compare" else None
+        return await single_comparison.compare(to_bank, answer, source, self._send, twin, journey)
 
     def why_spared(self, comparing: LiveComparison, to_bank: BankRequest, guard: Guard) -> str | None:
         """The reason why the bank must not be asked, if there is one.

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
-from xs2a_sandbox.bank import Banks, Outcome, TestData, following, timeline
+from xs2a_sandbox.bank import Bank, Banks, Outcome, TestData, following, timeline
 from xs2a_sandbox.bank.bank import attempted
 from xs2a_sandbox.bank.bank import refusal as reply_of
 from xs2a_sandbox.bank.sca_pages import pages
@@ -23,7 +23,9 @@ from xs2a_sandbox.cassette.dialect.request_ids import NAME
 from xs2a_sandbox.cassette.fault import PREFER
 from xs2a_sandbox.cassette.spoil import SPOILS, spoiled
 from xs2a_sandbox.clock import REAL, Clock, WatchedClock
-from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.compare.reports.report import ComparedExchange
+from xs2a_sandbox.compare.reports.report import exchange as compared_exchange
+from xs2a_sandbox.compare.states import Move, ToldState, Twin
 from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
@@ -38,6 +40,7 @@ from xs2a_sandbox.engine.kept_answers import KeptAnswer, KeptAnswers
 from xs2a_sandbox.engine.modes import ANSWERS, BankRequest
 from xs2a_sandbox.engine.telling import log_entry, reason_of, request_id, shown_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
+from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.explain.explanation import Explanation, explain, own
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.messages import OwnRefusal, header_mistake, is_field_value, refusal
@@ -46,7 +49,7 @@ from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import Target, outline, split_target
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
-from xs2a_sandbox.journal.journal import Journal, Peers
+from xs2a_sandbox.journal.journal import Journal, Journaled, Peers
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.metrics import METRICS, Metrics
 from xs2a_sandbox.journal.tracing import Tracing
@@ -414,6 +417,30 @@ class Engine:
         response = await self._respond(request, outcome)
         return response.without_body() if request.method == "HEAD" else response
 
+    async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange:
+        """What the real bank answers otherwise to the request of an exchange. Raises BankError, Refused."""
+        request, outcome = (
+            described_request.of(exchange),
+            Outcome(self.banks.default),
+        )
+        to_bank = self._destination(request, outcome)
+        if isinstance(to_bank, OwnDestination):
+            raise Refused(409, "bank-not-asked", f"exchange {exchange.number} is no bank's to answer")
+        compared = await self.passage.compare_once(
+            to_bank,
+            exchange.response,
+            "bank" if exchange.source == "bank" else "sandbox",
+            self.twin(to_bank.bank),
+            self.guard,
+            allow_writes=allow_writes,
+        )
+        display = self.display
+        return compared_exchange(compared, exchange.number, (lambda one: display.entry(one, True)) if display else None)
+
+    def twin(self, bank: Bank) -> Twin:
+        """The sandbox beside a real bank."""
+        return Twin(lambda request: self.simulate(request, Outcome(bank)), self.follow)
+
     async def follow(self, request: Request, told: ToldState) -> Move | None:
         """Moves what the session of the request holds as a real bank says that it was moved. Raises BankError."""
         outcome, target = Outcome(self.banks.choose(request)), split_target(request.target)
@@ -662,7 +689,9 @@ class Engine:
             return outcome.bank.say(error, self._stateless(Request(request.method, "/"), split_target("/")))
 
     def status(self) -> dict[str, Any]:
-        return status(self.files, self.banks, self.passage.recording, self._clock)
+        passage = self.passage
+        report = passage.comparing.report if passage.comparing else None
+        return status(self.files, self.banks, passage.recording, report, self._clock)
 
     async def all_metrics(self) -> Metrics:
         """The metrics of all processes that are this sandbox."""

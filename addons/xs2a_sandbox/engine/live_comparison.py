@@ -99,6 +99,11 @@ class LiveComparison:
     def is_answered_by_bank(self, to_bank: BankRequest) -> bool:
         return self.answer_from == "bank" and (self.allow_writes or to_bank.is_read)
 
+    def counterparts(self, to_bank: BankRequest) -> tuple[Counterparts, BankStates]:
+        """What the two sides call things in the session of a request, and the states that they are in."""
+        journey = self._journey(to_bank)
+        return journey.counterparts, journey.states
+
     def spare(self, to_bank: BankRequest, why: str) -> Turn:
         """The sandbox answers, and the bank is not asked."""
         journey, plain = self._journey(to_bank), replace(to_bank.request, target=to_bank.destination.target)

@@ -7,7 +7,6 @@ from xs2a_sandbox.bank import Bank, Outcome
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.comparison import SAFE_METHODS
-from xs2a_sandbox.compare.states import Twin
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.config.real_bank import BankDestination
@@ -86,9 +85,7 @@ async def record(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Re
 
 async def compare(engine: "Engine", to_bank: BankRequest, outcome: Outcome) -> Response:
     """One side's answer, while the other side is asked the same beside it. Raises BankError, Refused."""
-    bank = to_bank.bank
-    twin = Twin(lambda other: engine.simulate(other, Outcome(bank)), engine.follow)
-    turn = await engine.passage.compare(to_bank, twin, engine.guard)
+    turn = await engine.passage.compare(to_bank, engine.twin(to_bank.bank), engine.guard)
     outcome.beside = turn.beside
     if turn.response is None:
         return await engine.simulate(turn.request, outcome)

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from xs2a_sandbox.errors import body_invalid
 from xs2a_sandbox.http import Headers, Request, to_json
+from xs2a_sandbox.journal.journal import Journaled
 from xs2a_sandbox.state.session import is_session_name
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}")
@@ -36,6 +37,23 @@ def read(value: Mapping[str, Any], session: str | None = None) -> Request:
         door="direct" if host in _LOCAL else "proxy",
         user=session,
         port=port,
+    )
+
+
+def of(exchange: Journaled) -> Request:
+    """The request of an exchange, as it was sent."""
+    scheme, _, host = exchange.origin.partition("://")
+    _, _, port = (exchange.headers.get("Host") or "").rpartition(":")
+    return Request(
+        method=exchange.method,
+        target=exchange.target,
+        headers=exchange.headers,
+        body=exchange.body,
+        host=host,
+        scheme=scheme,
+        door=exchange.door,
+        user=exchange.session,
+        port=int(port) if port.isascii() and port.isdigit() else None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
@@ -44,6 +45,8 @@ class Search:
     source: str | None = _filter("text", "NAME", "Only answered by this: handler, rule, bank or sandbox.")
     rule: str | None = _filter("text", "ID", "Only answered by this rule or operation.")
     since: int | None = _filter("number", "N", "Only those after number N.")
+    before: int | None = _filter("number", "N", "Only those before number N.")
+    text: str | None = _filter("text", "TEXT", "Only with this anywhere in it: address, headers, bodies, reason, rule.")
     headers: Mapping[str, str] | None = _filter("texts")
     query: Mapping[str, str] | None = _filter("texts")
     body: Any = field(default=None, metadata={"kind": "json"})
@@ -59,6 +62,10 @@ class Search:
             differences.append(("path", f"the path is {entry.path}, not {self.path}"))
         if self.since is not None and entry.number <= self.since:
             differences.append(("since", f"the number is {entry.number}, not after {self.since}"))
+        if self.before is not None and entry.number >= self.before:
+            differences.append(("before", f"the number is {entry.number}, not before {self.before}"))
+        if self.text is not None and not _holds(entry, self.text):
+            differences.append(("text", f"{_short(self.text)} is nowhere in it"))
         for name, expected in (self.headers or {}).items():
             if expected not in (values := entry.headers.all(name)):
                 text = f"the header {name} is {', '.join(values) or 'absent'}, not {expected}"
@@ -80,6 +87,14 @@ class Search:
                 text = value if isinstance(value, str | int) else to_json(value).decode()
                 words.append(f"{filter_.name}={_short(str(text))}")
         return " ".join(words)
+
+
+def _holds(entry: Journaled, text: str) -> bool:
+    """Tells if the text is anywhere in the exchange, in capitals or small letters."""
+    text = text.lower()
+    said = (entry.target, entry.rule or "", entry.reason or "", *chain(*entry.headers, *entry.answer_headers))
+    body = text.encode()
+    return any(text in one.lower() for one in said) or body in entry.body.lower() or body in entry.answer_body.lower()
 
 
 FILTERS = tuple(Filter(field.name, **field.metadata) for field in fields(Search))

@@ -5,19 +5,22 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, takewhile
 from threading import Lock
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from xs2a_sandbox.clock import at, instant
+from xs2a_sandbox.config.limits import JOURNALED
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state.session import PREFIX
 
-COUNT = 200
+COUNT = JOURNALED
 BYTES = 5 * 1024 * 1024
+"""The most that is kept, unless a journal is told otherwise."""
 KEPT_BODY = 64 * 1024
 """Bytes of each body that are kept."""
 
@@ -45,6 +48,7 @@ class Journaled(Exchange):
     reason: str | None = None
     is_shown: bool = False
     operation: str | None = None
+    door: Door = "process"
 
     @property
     def origin(self) -> str:
@@ -121,6 +125,7 @@ class KeptExchange(NamedTuple):
     cut: bool
     size: int
     is_shown: bool = False
+    door: Door = "process"
 
 
 Pairs = tuple[tuple[str, str], ...]
@@ -143,19 +148,28 @@ class Journal:
     _lock: Lock = field(default_factory=Lock)
     _peers: Peers | None = None
     cleared: list[str | None] = field(default_factory=list)
+    _elsewhere: int = 0
+    """Entries of the whole that are left where they are."""
 
     def share(self, peers: Peers) -> None:
         """Makes this a part of the journal of several processes."""
         self._peers = peers
-        peers.answers |= {"journal": lambda _: list(self._kept), "forget": self.clear}
+        peers.answers |= {"journal": self._part, "forget": self.clear}
 
-    async def whole(self) -> "Journal":
-        """The last entries of all processes; itself where there is one."""
+    async def whole(self, since: int = 0) -> "Journal":
+        """The last entries of all processes, after that number; itself where there is one."""
         if self._peers is None:
             return self
-        parts = [part for part in await self._peers.gather("journal") if part]
-        kept = sorted(chain.from_iterable(parts), key=lambda one: one.number)[-self.count :]
-        return Journal(self.count, self.bytes, self.show, deque(kept), sum(one.size for one in kept))
+        parts = [part for part in await self._peers.gather("journal", since) if part]
+        kept = sorted(chain.from_iterable(newer for newer, _ in parts), key=lambda one: one.number)[-self.count :]
+        whole = Journal(self.count, self.bytes, self.show, deque(kept), sum(one.size for one in kept))
+        if since:
+            whole._elsewhere = max(0, min(self.count, sum(count for _, count in parts)) - len(kept))
+        return whole
+
+    def _part(self, since: int) -> tuple[list[KeptExchange], int]:
+        """What this process keeps after that number, and how much it keeps in all."""
+        return self._after(since), len(self._kept)
 
     async def settle(self, whole: "Journal") -> None:
         """Forgets everywhere what was cleared from the whole."""
@@ -189,16 +203,20 @@ class Journal:
                 fault=response.fault,
                 cut=cut,
                 size=size,
+                door=request.door,
             )
             self._kept.append(kept)
             self._size += size
             self._drop_oldest()
 
-    def entries(self) -> list[Journaled]:
-        """Oldest first."""
+    def entries(self, since: int = 0) -> list[Journaled]:
+        """Those after that number, oldest first."""
+        return [entry_of(one) for one in self._after(since)]
+
+    def _after(self, since: int) -> list[KeptExchange]:
         with self._lock:
-            kept = list(self._kept)
-        return [entry_of(one) for one in kept]
+            newer = list(takewhile(lambda one: one.number > since, reversed(self._kept)))
+        return newer[::-1]
 
     def get(self, number: int) -> Journaled | None:
         with self._lock:
@@ -233,7 +251,7 @@ class Journal:
         return replace(self.show(entry, entry.personal), method=entry.method, bank=entry.bank)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._kept) + self._elsewhere
 
     def __iter__(self) -> Iterator[Journaled]:
         return iter(self.entries())
@@ -263,6 +281,7 @@ def entry_of(kept: KeptExchange) -> Journaled:
         reason=exchange.reason,
         is_shown=kept.is_shown,
         operation=exchange.operation,
+        door=kept.door,
     )
 
 

@@ -51,7 +51,7 @@ class SharedJournal(Journal):
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._send_soon())
 
-    async def whole(self) -> Journal:
+    async def whole(self, since: int = 0) -> Journal:
         """All that is in the stream, once what was answered here is. Raises StoreUnavailable."""
         for part in await self._peers.gather(_TAKE) if self._peers else ():
             self._adopt(part or ())

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from xs2a_sandbox.compare.comparison import VERDICTS, Compared, Result, Verdict
 from xs2a_sandbox.compare.difference import SEVERITIES, Kind, Severity
@@ -56,6 +57,19 @@ class LiveReport:
             "comparisons": self._counts["exchanges"],
             "differences": sum(self._counts[severity] for severity in SEVERITIES),
         }
+
+    def differences(self) -> Iterator[dict[str, Any]]:
+        """What differs, the worst first: in how many exchanges of which operation, and what it was in the first."""
+        groups = sorted(self._groups.items(), key=lambda pair: (SEVERITIES.index(pair[0][1]), -pair[1].exchanges))
+        for (operation, severity, kind, place), group in groups:
+            yield {
+                "operation": operation,
+                "severity": severity,
+                "kind": kind,
+                "place": place,
+                "exchanges": group.exchanges,
+                "first": group.first,
+            }
 
     def show(self, compared: Compared) -> ComparedExchange | None:
         """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
@@ -120,11 +134,12 @@ class LiveReport:
             {severity: counts[severity] for severity in SEVERITIES},
             counts["masked"],
         )
-        groups = sorted(self._groups.items(), key=lambda pair: (SEVERITIES.index(pair[0][1]), -pair[1].exchanges))
-        for (operation, *_), group in groups[:_LISTED]:
+        differences = list(self.differences())
+        for one in differences[:_LISTED]:
+            operation = one["operation"]
             of = self._operations[operation]
-            yield f"  in {group.exchanges} of {of} exchange{'s' if of > 1 else ''} of {operation}: {group.first}"
-        if (more := len(groups) - _LISTED) > 0:
+            yield f"  in {one['exchanges']} of {of} exchange{'s' if of > 1 else ''} of {operation}: {one['first']}"
+        if (more := len(differences) - _LISTED) > 0:
             yield f"  and {more} more differences"
         yield tally.summary(made.bank, self._skipped.total())
         if counts["moved"]:

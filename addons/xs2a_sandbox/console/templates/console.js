@@ -1,21 +1,21 @@
 "use strict";
 (() => {
   const rows = document.getElementById("rows");
-  if (!rows || !window.EventSource) return;
-  const live = document.getElementById("live"), pause = document.getElementById("pause");
-  let last = Number(rows.dataset.last), source, stopped = false;
-  const say = text => { live.textContent = text; };
+  if (!rows || !rows.dataset.events || !window.EventSource) return;
+  const live = document.getElementById("live"), pause = document.getElementById("pause"), most = 10000;
+  let last = rows.dataset.last, source, stopped = false;
+  const say = text => { if (live.textContent !== text) live.textContent = text; };
   const open = () => {
     const query = new URLSearchParams(rows.dataset.query);
     query.set("since", last);
     source = new EventSource(rows.dataset.events + "?" + query);
     source.addEventListener("open", () => say("Live"));
     source.addEventListener("rows", event => {
-      last = Number(event.lastEventId);
-      const part = document.createElement("tbody");
+      last = event.lastEventId;
+      const part = document.createElement("template");
       part.innerHTML = event.data;
-      for (const row of [...part.children]) rows.prepend(row);
-      while (rows.children.length > 1000) rows.lastElementChild.remove();
+      rows.prepend(part.content);
+      while (rows.children.length > most) rows.lastElementChild.remove();
       const none = document.getElementById("none");
       if (none) none.remove();
     });

@@ -1,0 +1,59 @@
+"""One exchange held against the real bank on demand: the side that did not answer the app is asked the same."""
+
+from dataclasses import replace
+
+from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source
+from xs2a_sandbox.compare.identifiers import Counterparts
+from xs2a_sandbox.compare.states import BankStates, Twin
+from xs2a_sandbox.engine.live_comparison import Send
+from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.target import cut_target
+
+
+def check(to_bank: BankRequest, *, allow_writes: bool) -> None:
+    """Raises Refused where the bank must not be asked."""
+    if to_bank.mode == "simulate" or not to_bank.real.can_be_asked:
+        text = "no bank is asked here: start the sandbox with --bank URL, and --mode spy, record or compare"
+        raise Refused(409, "bank-not-asked", text)
+    if to_bank.request.method not in SAFE_METHODS and not allow_writes:
+        text = f"a {to_bank.request.method} changes something at the bank: it is only sent there with allow_writes"
+        raise Refused(409, "bank-writes", text)
+
+
+async def compare(
+    to_bank: BankRequest,
+    answer: Response,
+    source: Source,
+    send: Send,
+    twin: Twin,
+    journey: tuple[Counterparts, BankStates] | None = None,
+) -> Compared:
+    """`answer` is what the app got, from `source`; the other side is asked now.
+
+    `journey` is what the two sides call the things of the session, where they have been compared before.
+    """
+    real, destination = to_bank.real, to_bank.destination
+    before, _ = cut_target(to_bank.request.target, destination.segments)
+    counterparts, states = journey or (Counterparts(real.url or "", to_bank.sandbox_url), BankStates())
+
+    async def bank(request: Request) -> Response:
+        return await send(real, request, destination.with_target(request.target).sent)
+
+    async def sandbox(request: Request) -> Response:
+        return await twin.ask(replace(request, target=before + request.target))
+
+    comparison = Comparison(
+        to_bank.bank.interface,
+        to_bank.bank.schemas,
+        sandbox,
+        bank,
+        bank_url=real.url or "",
+        sandbox_url=to_bank.sandbox_url,
+        allow_writes=True,
+    ).on_journey(counterparts, states, Twin(sandbox, twin.follow), bank)
+    compared = await comparison.beside(replace(to_bank.request, target=destination.target), answer, source)
+    if compared is None:
+        raise ValueError("a write that is allowed is compared")
+    return compared
