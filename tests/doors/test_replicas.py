@@ -116,3 +116,13 @@ def test_calls_are_counted_against_one_frequency(replicas: tuple[Serving, Servin
         429,
         429,
     ]
+
+
+def test_the_time_that_redis_takes_is_counted(replicas: tuple[Serving, Serving]) -> None:
+    for serving in replicas:
+        ask(serving, "POST", "/v1/consents", json=bodies.consent(), headers=HEADERS)
+        headers = {"Authorization": f"Bearer {serving.token}"}
+        metrics = ask(serving, "GET", "/_sandbox/metrics", headers=headers).text
+        counts = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+        for name in ("commit_seconds_count", "fetch_seconds_count"):
+            assert float(counts[f"xs2a_sandbox_{name}"]) > 0

@@ -61,6 +61,7 @@ def test_those_of_several_processes_are_one_sum() -> None:
     for part in parts:
         part.answered(entry("account-list", 200, "handler", 0.5), "direct")
         part.committed(0.5)
+        part.fetched(0.25)
         part.counters["bank_calls"] += 2
 
     text = Metrics.total(pickle.loads(pickle.dumps(part)) for part in parts).text({})
@@ -68,6 +69,7 @@ def test_those_of_several_processes_are_one_sum() -> None:
     labels = {"operation": "account-list", "status": "200", "source": "handler", "door": "direct"}
     assert value(text, "requests_total", **labels) == 2
     assert value(text, "commit_seconds_sum") == 1.0
+    assert value(text, "fetch_seconds_sum") == 0.5
     assert value(text, "bank_calls_total") == 4
     assert value(text, "recorded_total") == 0
     assert parts[0].counters["bank_calls"] == 2

@@ -3,10 +3,12 @@
 import asyncio
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -16,7 +18,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.cutting import Cutting
 from tests.support.engine_client import Client, an_engine
-from tests.support.redis_server import RedisServer, a_redis, needs_redis, the_redis
+from tests.support.redis_server import RedisServer, a_redis, free_port, needs_redis, the_redis
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.state import redis_scripts as scripts
 from xs2a_sandbox.state.redis import WENT_BACK, RedisStore
@@ -432,3 +434,60 @@ def test_another_format_and_another_dialect() -> None:
     the_redis().client.hset(key, "format", "2")
     assert "has the format '2' of another xs2a-sandbox" in mistake(url)
     assert the_redis().client.hgetall(key) == {b"format": b"2", b"dialect": b"xs2a-1.84"}
+
+
+# -- over TLS
+
+
+def openssl(directory: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CA of one's own, what it has signed for the server and for a client, and another CA."""
+    directory = tmp_path_factory.mktemp("tls")
+    (directory / "san").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\nauthorityKeyIdentifier=keyid\n")
+    for name in ("ca", "other"):
+        new = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}")
+        signs = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")
+        openssl(directory, *new, *signs, "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    for name in ("server", "client"):
+        openssl(
+            directory,
+            *("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"),
+            *("-keyout", f"{name}.key", "-out", f"{name}.csr"),
+        )
+        openssl(
+            directory,
+            *("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"),
+            *("-days", "2", "-extfile", "san", "-out", f"{name}.pem"),
+        )
+    return directory
+
+
+def test_over_tls_with_a_ca_of_ones_own(certificates: Path) -> None:
+    tls_port = free_port()
+    options = ["--tls-port", str(tls_port)]
+    for name, file in {"cert-file": "server.pem", "key-file": "server.key", "ca-cert-file": "ca.pem"}.items():
+        options += [f"--tls-{name}", str(certificates / file)]
+    ours = f"ca={certificates}/ca.pem&cert={certificates}/client.pem&key={certificates}/client.key"
+    with a_redis(*options) as server:
+        place = f"rediss://127.0.0.1:{tls_port}/0"
+        assert "is not trusted here (self-signed certificate in certificate chain): name its CA with ?ca=" in mistake(
+            place
+        )
+        assert "is not trusted here" in mistake(f"{place}?ca={certificates}/other.pem")
+        assert "cannot be used" in mistake(f"{place}?ca={certificates}/ca.pem")  # it wants a certificate of ours
+        assert "cannot be used" in mistake(f"{place}?ca={certificates}/none.pem")
+        assert "cannot be used" in mistake(f"redis://127.0.0.1:{tls_port}/0")
+        assert "cannot be used" in mistake(f"rediss://127.0.0.1:{server.port}/0?{ours}")
+        assert server.client.keys() == []
+
+        async def work() -> None:
+            for scheme in ("rediss", "valkeys"):
+                async with opened(f"{scheme}://127.0.0.1:{tls_port}/0?{ours}") as store:
+                    assert await put(store, 1)
+                    assert (await read(store))[1] == {"n": 1}
+
+        run(work)

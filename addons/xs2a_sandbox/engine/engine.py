@@ -148,6 +148,8 @@ class Engine:
         self._is_shared = isinstance(store, DistantStore)
         self._peers: OneSandbox | None = None
         self.metrics = Metrics()
+        if isinstance(store, DistantStore):
+            store.on_commit, store.on_fetch = self.metrics.committed, self.metrics.fetched
         self._host = host
         self._allowed = frozenset(allow_origin)
         self._static = static_data

@@ -53,18 +53,20 @@ class Metrics:
     """The answers that took so long, by operation and door."""
     commits: list[float] = field(default_factory=_bins)
     """Seconds of commits."""
+    fetches: list[float] = field(default_factory=_bins)
+    """Seconds of what was read of a state that has to be waited for."""
     counters: Counter[str] = field(default_factory=Counter)
 
     def answered(self, exchange: "LogEntry", door: str) -> None:
         operation, seconds = exchange.operation or NO_OPERATION, exchange.milliseconds / 1000
         self.requests[operation, exchange.status, exchange.source, door] += 1
-        bins = self.seconds[operation, door]
-        bins[bisect_left(BOUNDS, seconds)] += 1
-        bins[-1] += seconds
+        _count(self.seconds[operation, door], seconds)
 
     def committed(self, seconds: float) -> None:
-        self.commits[bisect_left(BOUNDS, seconds)] += 1
-        self.commits[-1] += seconds
+        _count(self.commits, seconds)
+
+    def fetched(self, seconds: float) -> None:
+        _count(self.fetches, seconds)
 
     def include(self, other: "Metrics") -> None:
         """Adds another process's."""
@@ -73,6 +75,7 @@ class Metrics:
         for place, bins in other.seconds.items():
             self.seconds[place] = _added(self.seconds[place], bins)
         self.commits = _added(self.commits, other.commits)
+        self.fetches = _added(self.fetches, other.fetches)
         self.counters.update(other.counters)
 
     @staticmethod
@@ -103,9 +106,13 @@ class Metrics:
         for place, bins in sorted(self.seconds.items()):
             seconds.add_metric(list(place), _buckets(bins), bins[-1])
         yield seconds
-        commits = HistogramMetricFamily(f"{_PREFIX}_commit_seconds", "Of commits to the state.")
-        commits.add_metric([], _buckets(self.commits), self.commits[-1])
-        yield commits
+        for name, meaning, bins in (
+            ("commit_seconds", "Of commits to the state.", self.commits),
+            ("fetch_seconds", "Of reads of a state that has to be waited for.", self.fetches),
+        ):
+            family = HistogramMetricFamily(f"{_PREFIX}_{name}", meaning)
+            family.add_metric([], _buckets(bins), bins[-1])
+            yield family
         for name, meaning in _COUNTERS.items():
             yield CounterMetricFamily(f"{_PREFIX}_{name}", meaning, value=self.counters[name])
 
@@ -125,6 +132,11 @@ def _gauges(gauges: Mapping[str, tuple[str, float]]) -> Iterator["Metric"]:
 
     for name, (meaning, value) in gauges.items():
         yield GaugeMetricFamily(f"{_PREFIX}_{name}", meaning, value=value)
+
+
+def _count(bins: list[float], seconds: float) -> None:
+    bins[bisect_left(BOUNDS, seconds)] += 1
+    bins[-1] += seconds
 
 
 def _added(bins: list[float], others: list[float]) -> list[float]:

@@ -288,8 +288,8 @@ class RedisStore(DistantStore):
                 f"does not let this user in: {_words(error)}; write redis://USER:PASSWORD@HOST"
             ) from None
         except (exceptions.RedisError, OSError, ValueError) as error:
-            if isinstance(_cause(error), ssl.SSLError) and "verify" in str(_cause(error)):
-                text = "has a certificate of a CA that nobody here trusts: name its file with ?ca=FILE"
+            if isinstance(cause := _cause(error), ssl.SSLCertVerificationError):
+                text = f"has a certificate that is not trusted here ({cause.verify_message}): name its CA with ?ca=FILE"
                 raise self._mistake(text) from None
             raise self._mistake(f"cannot be used: {_words(error)}") from None
 

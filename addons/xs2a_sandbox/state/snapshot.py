@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from xs2a_sandbox.state.store import Document, Key
@@ -22,6 +23,10 @@ class Contents(NamedTuple):
     lists: Mapping[str, tuple[int, dict[str, Document | None]]]
 
 
+def _unheard(seconds: float) -> None:
+    """Nobody counts."""
+
+
 class DistantStore(ABC):
     """Keeps the same as a Store, and has to be waited for: until `deadline`, in seconds of the loop's clock, at most.
 
@@ -30,6 +35,9 @@ class DistantStore(ABC):
 
     def __init__(self) -> None:
         self.habits = Habits()
+        self.on_fetch: Callable[[float], None] = _unheard
+        self.on_commit: Callable[[float], None] = _unheard
+        """Told of the seconds that each took which did not fail."""
 
     @abstractmethod
     async def fetch(
@@ -130,9 +138,7 @@ class Snapshot:
     async def send(self) -> bool:
         """Keeps what the work has written; false where others were quicker. Raises StoreUnavailable."""
         for name, session in self._sessions.items():
-            if session.writes and not await self._store.commit(
-                name, session.reads, session.read_lists, session.writes, self._deadline
-            ):
+            if session.writes and not await self._commit(name, session):
                 return False
         if self._resets_all:
             await self._store.reset(None, self._deadline)
@@ -215,13 +221,21 @@ class Snapshot:
         if session.is_overtaken:
             raise Overtaken
 
+    async def _commit(self, name: str, session: _Session) -> bool:
+        started = perf_counter()
+        is_kept = await self._store.commit(name, session.reads, session.read_lists, session.writes, self._deadline)
+        self._store.on_commit(perf_counter() - started)
+        return is_kept
+
     async def _fetch(self, name: str, session: _Session) -> None:
+        started = perf_counter()
         contents = await self._store.fetch(
             name,
             {key: version for key, (version, _) in session.documents.items()},
             {collection: version for collection, (version, _) in session.lists.items()},
             self._deadline,
         )
+        self._store.on_fetch(perf_counter() - started)
         session.documents.update(contents.documents)
         session.lists.update(contents.lists)
 
