@@ -196,6 +196,21 @@ def test_strict_asks_all_who_come_over_tls(showing: As, control: Control) -> Non
     assert refusal(accounts(showing(NOBODY))) == (401, "CERTIFICATE_MISSING")
 
 
+@spec("reading-strict-certificate-tpp")
+@carrying
+def test_what_another_tpp_has_created_is_unknown(showing: As, strictly: Control, order: Order) -> None:
+    one, other = showing(shown(order)), showing(shown(order.changed(organisation_identifier="PSDAT-FMA-2")))
+    consent = one.post("/v1/consents", json=bodies.consent()).json()["consentId"]
+    payment = one.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).json()
+    path = f"/v1/payments/sepa-credit-transfers/{payment['paymentId']}/status"
+    assert [one.get(f"/v1/consents/{consent}").status, one.get(path).status] == [200, 200]
+    assert refusal(other.get(f"/v1/consents/{consent}")) == (403, "CONSENT_UNKNOWN")
+    assert refusal(other.get("/v1/accounts", consent=consent)) == (403, "CONSENT_UNKNOWN")
+    assert refusal(other.get(path)) == (404, "RESOURCE_UNKNOWN")
+    renewed = showing(shown(order))
+    assert renewed.get("/v1/accounts", consent=consent).status == 200, "another certificate of the same TPP"
+
+
 @in_process
 def test_nothing_is_read_of_it_by_default(showing: As, order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate, "read", lambda der: pytest.fail("it was read"))

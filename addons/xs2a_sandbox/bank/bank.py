@@ -7,7 +7,7 @@ from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.bank import admission, presented_token, repeated_requests
+from xs2a_sandbox.bank import admission, owners, presented_token, repeated_requests, shown_certificate
 from xs2a_sandbox.bank.handlers.approaches import LOGIN
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
@@ -299,7 +299,8 @@ class Bank:
             call.options = {**handler.defaults, **call.options}
             scope["result"] = handler(call)
             if call.checks is not NONE:
-                presented_token.keep_client(call, scope["result"])
+                owner = {"client": presented_token.client_of(call), "tpp": shown_certificate.tpp_of(call)}
+                owners.keep(call, scope["result"], owner)
             answers = answers or default.respond
         if let := (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
             scope["let"] = {}

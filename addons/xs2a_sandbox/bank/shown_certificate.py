@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from xs2a_sandbox.bank import owners
 from xs2a_sandbox.cassette import Call, Operation
 from xs2a_sandbox.errors import BankError
 
@@ -26,8 +27,16 @@ def is_judged(call: Call) -> bool:
 
 
 def refusal(call: Call, operation: Operation, trust: ReadTrust) -> BankError | None:
-    """The error of a client certificate that is missing, or not good enough."""
+    """The error of a client certificate that is missing or not good enough, or of another TPP's resource."""
     # Imported by who judges one: it takes its time.
     from xs2a_sandbox.tpp import judgement
 
-    return judgement.mistake(call.request.certificates or (), trust(), call.clock.now(), operation.roles)
+    if error := judgement.mistake(call.request.certificates or (), trust(), call.clock.now(), operation.roles):
+        return error
+    tpp = tpp_of(call)
+    return next(owners.foreign(call, "tpp", tpp), None) if tpp else None
+
+
+def tpp_of(call: Call) -> str | None:
+    """The organisation identifier of the TPP whose certificate is judged."""
+    return call.client.organisation_identifier if is_judged(call) and call.client else None

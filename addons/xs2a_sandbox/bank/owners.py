@@ -1,0 +1,40 @@
+"""Whose the consents, payments and baskets are: to others they are unknown."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.documents.formats import as_kept
+from xs2a_sandbox.errors import BankError
+
+_CREATED = (
+    ("consentId", "consents", "consent-unknown"),
+    ("paymentId", "payments", "payment-unknown"),
+    ("basketId", "baskets", "basket-unknown"),
+)
+"""What clients create: the name of its id, its collection, and the error where it is not there."""
+
+
+def addressed(call: Call) -> Iterator[tuple[str, str, str]]:
+    """The collections and ids of what the request is about, each with the error where it is not there."""
+    for name, collection, error in _CREATED:
+        ids = (call.path.get(name), call.headers.get("consent-id") if name == "consentId" else None)
+        yield from ((collection, id, error) for id in ids if id)
+
+
+def foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
+    """The errors of what the request is about and another has created: the `member` of a document names who has."""
+    for collection, id, error in addressed(call):
+        other = (call.state.get(collection, as_kept(id)) or {}).get(member)
+        if other is not None and other != owner:
+            yield BankError(error, id=id)
+
+
+def keep(call: Call, result: Mapping[str, Any], owners: Mapping[str, str | None]) -> None:
+    """Keeps with what a handler has created whose it is, by the member that names them."""
+    known = {member: owner for member, owner in owners.items() if owner}
+    for name, collection, _ in _CREATED:
+        document = call.state.get(collection, result[name]) if known and name in result else None
+        # What the test data have was there before everybody.
+        if document is not None and "role" not in document:
+            call.state.put(collection, result[name], {**document, **known})
