@@ -9,13 +9,17 @@ from unittest.mock import patch
 
 import pytest
 import requests
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
 
+from tests.support.certificates import ca, issued
 from tests.support.doors import START, wait_until
 from tests.support.far_bank import Authority, FarBank, ok
 from tests.support.recorded_bank.process import Listener
 from tests.support.serving import Serving, served
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.tpp import key_files
 from xs2a_sandbox.upstream import tls
 
 
@@ -79,6 +83,25 @@ def test_it_is_made_once(files: dict[str, Path]) -> None:
 
 def test_a_key_with_its_password_is_loaded(files: dict[str, Path]) -> None:
     made(files, client_cert="hidden certificate", client_key="encrypted", client_key_password="secret")
+
+
+@pytest.mark.parametrize("password", ["geheim", "pässword 1"])
+def test_a_pkcs12_file_is_loaded_with_its_passphrase(tmp_path: Path, password: str) -> None:
+    _, archive = key_files.write(tmp_path, "qwac", issued(), [ca().certificate], password)
+
+    tls.context(RealBank("https://bank.example", client_cert=archive, client_key_password=password))
+    for wrong, text in (("other", "with this `client_key_password`"), (None, "without its password")):
+        with pytest.raises(ConfigError, match=text):
+            tls.context(RealBank("https://bank.example", client_cert=archive, client_key_password=wrong))
+
+
+def test_a_pkcs12_file_without_key_or_certificate_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "empty.p12"
+    hidden = serialization.BestAvailableEncryption(b"x")
+    file.write_bytes(pkcs12.serialize_key_and_certificates(b"x", None, None, [ca().certificate], hidden))
+
+    with pytest.raises(ConfigError, match="no certificate with its key"):
+        tls.context(RealBank("https://bank.example", client_cert=file, client_key_password="x"))
 
 
 @pytest.mark.parametrize(

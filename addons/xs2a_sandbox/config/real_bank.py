@@ -123,10 +123,12 @@ class RealBank:
     checks: tuple[str, ...] | None = setting(
         kinds.CHECKS, None, "What it refuses beyond the documented interface; as in the settings when left out."
     )
-    client_cert: Path | None = setting(kinds.FILE, None, "The client certificate (QWAC) shown to it, a PEM file.")
+    client_cert: Path | None = setting(
+        kinds.FILE, None, "The client certificate (QWAC) shown to it: a PEM file, or PKCS#12 with its key."
+    )
     client_key: Path | None = setting(kinds.FILE, None, "The certificate's key, where it is in a file of its own.")
     client_key_password: str | None = setting(
-        kinds.text("text", r"(?s).+"), None, "The key's password.", is_secret=True
+        kinds.text("text", r"(?s).+"), None, "The password of the key, or of the PKCS#12 file.", is_secret=True
     )
     ca: Path | None = setting(kinds.FILE, None, "The CA to trust instead of the usual ones, a PEM file.")
     tls_minimum: Literal["1.2", "1.3"] = setting(_TLS, "1.2", "The oldest version of TLS to accept: 1.2 or 1.3.")

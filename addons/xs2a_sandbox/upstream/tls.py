@@ -8,6 +8,8 @@ import ssl
 from collections.abc import MutableMapping
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 
 import certifi
 
@@ -77,6 +79,9 @@ def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
         needs_password = True
         return bank.client_key_password or ""
 
+    if bank.client_key is None and not _is_pem(certificate):
+        _show_pkcs12(made, certificate, bank.client_key_password)
+        return
     _loadable(certificate, "client_cert")
     try:
         key.read_bytes()
@@ -93,6 +98,36 @@ def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
         raise ConfigError(text) from None
     except OSError as error:
         raise _unreadable(key, "client_key", error) from None
+
+
+def _is_pem(file: Path) -> bool:
+    try:
+        return b"-----BEGIN" in file.read_bytes()
+    except OSError as error:
+        raise _unreadable(file, "client_cert", error) from None
+
+
+def _show_pkcs12(made: ssl.SSLContext, archive: Path, password: str | None) -> None:
+    # Imported by who has such a file: it takes its time.
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat, pkcs12
+
+    try:
+        loaded = pkcs12.load_pkcs12(archive.read_bytes(), password.encode() if password else None)
+    except ValueError:
+        with_it = "with this `client_key_password`" if password else "without its password: `client_key_password`"
+        text = f"{archive} holds no certificate in PEM, and cannot be opened as PKCS#12 {with_it}"
+        raise ConfigError(text) from None
+    if loaded.cert is None or loaded.key is None:
+        raise ConfigError(f"{archive} holds no certificate with its key. Name a file that does: `client_cert`")
+    # OpenSSL's contexts read files alone: the key is in none without a password, and in none for longer than that.
+    once = token_hex(32)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "client.pem"
+        chain = [loaded.cert, *loaded.additional_certs]
+        pem = b"".join(one.certificate.public_bytes(Encoding.PEM) for one in chain)
+        key = loaded.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(once.encode()))
+        file.write_bytes(pem + key)
+        made.load_cert_chain(file, password=once)
 
 
 def _unreadable(file: Path, setting: str, error: OSError) -> ConfigError:
