@@ -286,6 +286,13 @@ def test_what_is_authorised_for_later_is_cancelled_with_an_authorisation(tpp: Tp
     assert status(tpp, own) == "CANC"
 
 
+@pytest.mark.berlin_group("payments-funds-available")
+def test_of_what_waits_for_its_day_the_status_says_that_there_are_funds(tpp: Tpp) -> None:
+    later = authorised(tpp, {**PAYMENT, "requestedExecutionDate": "2999-01-31"})
+    assert tpp.get(f"{later}/status").json() == {"transactionStatus": "ACTC", "fundsAvailable": True}
+    assert tpp.get(f"{authorised(tpp)}/status").json() == {"transactionStatus": "ACSP"}
+
+
 @pytest.mark.berlin_group("payments-not-cancelled")
 def test_what_is_executed_cannot_be_cancelled(tpp: Tpp) -> None:
     assert said(tpp.request("DELETE", authorised(tpp))) == (405, "CANCELLATION_INVALID")
