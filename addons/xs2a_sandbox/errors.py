@@ -7,6 +7,7 @@ SandboxError
 │   └── Unreadable          cassettes, test data or schemas with problems, all of them at once
 ├── BankError               an answer from the dialect's table of errors, by name
 ├── InvalidResponse         an answer that would not be valid HTTP
+├── WrongSignature          the signature of an answer is missing, or wrong
 ├── Refused                 an answer of the control interface that is an error, or what must not go to a bank
 ├── ExpressionError         an expression that cannot be compiled
 ├── Misspelled              a value of a setting that is near another one; also a ValueError
@@ -102,6 +103,10 @@ class Refused(SandboxError):
 def body_invalid(text: str) -> Refused:
     """The refusal of a body that the control interface was sent."""
     return Refused(400, "body-invalid", text)
+
+
+class WrongSignature(SandboxError):
+    """The text says what is wrong, with the signing string beside what was signed in its place."""
 
 
 class InvalidResponse(SandboxError):

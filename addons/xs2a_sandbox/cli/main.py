@@ -21,6 +21,7 @@ from xs2a_sandbox.cli import (
     sign,
     tpp,
     vault,
+    verify,
 )
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
@@ -80,6 +81,7 @@ for _command in (
     control.console,
     explain.explain,
     sign.sign,
+    verify.verify,
     journal.journal,
 ):
     cli.add_command(_command)

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -43,6 +43,7 @@ from xs2a_sandbox.upstream import client
 
 if TYPE_CHECKING:
     from xs2a_sandbox.redaction.real_values import Keeper, Restorer
+    from xs2a_sandbox.signatures.bank_seal import AnswerSealer
     from xs2a_sandbox.tpp.trust_service import Trust
 
 OWN = Path("cassettes")
@@ -103,7 +104,16 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         ca_file=settings.confdir / CA_FILE,
         journal=_journal(settings, store),
         allow_origin=settings.allow_origin,
+        # Loaded by the first answer that is signed, as what makes certificates is heavy.
+        seal=lambda response, form: _sealer(settings.confdir).sign(response, form),
     )
+
+
+@cache
+def _sealer(confdir: Path) -> "AnswerSealer":
+    from xs2a_sandbox.signatures.bank_seal import AnswerSealer
+
+    return AnswerSealer(confdir)
 
 
 def read_all(settings: Settings) -> tuple[Banks, TestData]:

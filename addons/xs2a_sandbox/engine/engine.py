@@ -53,6 +53,7 @@ from xs2a_sandbox.journal.journal import Journal, Journaled, Peers
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.metrics import METRICS, Metrics
 from xs2a_sandbox.journal.tracing import Tracing
+from xs2a_sandbox.signatures.rules import Form
 from xs2a_sandbox.state import DistantStore, Documents, MemoryStore, Store, Transaction
 from xs2a_sandbox.state.attempts import keep, kept
 from xs2a_sandbox.state.session import DEFAULT, anchor, session_checks, session_clock, session_name
@@ -128,6 +129,7 @@ class Engine:
         ca_file: Path = Path("mitmproxy-ca-cert.pem"),
         journal: Journal | None = None,
         allow_origin: Collection[Origin] = (),
+        seal: Callable[[Response, Form], Response] | None = None,
     ) -> None:
         self.store = store
         self.testdata = testdata
@@ -151,6 +153,7 @@ class Engine:
         if isinstance(store, DistantStore):
             store.on_commit, store.on_fetch = self.metrics.committed, self.metrics.fetched
         self._host = host
+        self._seal = seal
         self._allowed = frozenset(allow_origin)
         self._static = static_data
         self._debug_headers = debug_headers
@@ -226,7 +229,7 @@ class Engine:
         outcome.personal = self._may_be_personal
         outcome.is_watched = question is not None and self._kept.is_asked_again(question)
         try:
-            response = await self._respond(request, outcome)
+            response = self._sealed(await self._respond(request, outcome), outcome)
         except Exception as error:
             failure, response = error, self._failed(request, outcome, error)
         reason = reason_of(request, response, outcome, self.display)
@@ -259,6 +262,14 @@ class Engine:
             return changed
         outcome.warnings = (*outcome.warnings, f"{response.fault} changes nothing of this answer")
         return Response(response.status, response.headers, response.body, None, response.rest)
+
+    def _sealed(self, response: Response, outcome: Outcome) -> Response:
+        """The answer as the bank signs it, where its dialect says so. Raises ConfigError."""
+        form = outcome.bank.interface.signatures.answers
+        # What a real bank says it signs itself, and pages are for browsers.
+        if form is None or self._seal is None or outcome.source == "bank" or outcome.in_browser:
+            return response
+        return self._seal(response, form) if outcome.journaled and not response.rest else response
 
     def _repeat(self, kept: KeptAnswer, request: Request, started: float) -> Response:
         response = kept.answer(request.headers.first.get(NAME))

@@ -33,3 +33,5 @@ class SignatureRules:
 
 USUAL = SignatureRules()
 """Where a dialect says nothing."""
+
+OF_ANSWERS = SignatureRules(signed=("digest",), signed_if_sent=("x-request-id",))

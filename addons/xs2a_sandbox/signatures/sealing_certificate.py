@@ -12,8 +12,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from xs2a_sandbox.signatures.keys import PublicKey
 from xs2a_sandbox.signatures.mistakes import SignatureMistake
+from xs2a_sandbox.signatures.signing_string import SignedMessage
 
 HEADER = "TPP-Signature-Certificate"
+OF_ANSWERS = "ASPSP-Signature-Certificate"
+"""The header of requests, and that of answers."""
+
 _LARGEST = 16 * 1024
 _SMALLEST_RSA = 2048
 _ORGANISATION = x509.ObjectIdentifier("2.5.4.97")
@@ -24,7 +28,12 @@ def mistaken(reason: str, error: str = "seal-invalid") -> SignatureMistake:
     return SignatureMistake(error, reason)
 
 
-def read(text: str, place: str = f"the header {HEADER}") -> x509.Certificate | SignatureMistake:
+def header_of(message: SignedMessage) -> str:
+    """The name of the header that it stands in."""
+    return OF_ANSWERS if message.is_answer else HEADER
+
+
+def read(text: str, place: str) -> x509.Certificate | SignatureMistake:
     """The certificate in base64, or what is wrong with what stands in its place."""
     if len(text) > _LARGEST:
         return mistaken(f"{place} is longer than {_LARGEST} characters")

@@ -66,7 +66,7 @@ def signed_headers(
     sent = [name for name in rules.signed_if_sent if whole.headers.get(name) is not None]
     listed = tuple(names) or (*rules.signed, *sent)
     text = signing_string(listed, whole).encode("latin-1")
-    added.append((sealing_certificate.HEADER, sealing_certificate.written(seal.certificate)))
+    added.append((sealing_certificate.header_of(message), sealing_certificate.written(seal.certificate)))
     if form == "jws":
         return [*added, (jws.HEADER, jws.written(seal.key, seal.certificate, listed, text, now))]
     kind, name = (keys.PKCS1, "rsa") if isinstance(seal.key, rsa.RSAPrivateKey) else (keys.EC, "ecdsa")

@@ -18,10 +18,14 @@ class SignedMessage:
     target: str = ""
     url: str = ""
 
+    @property
+    def is_answer(self) -> bool:
+        return not self.method
+
     def value(self, name: str) -> str | None:
         """The value of a header as it is signed: several fields of one name are one; None where there is none."""
         if name == REQUEST_TARGET:
-            return f"{self.method.lower()} {self.target}" if self.method else None
+            return f"{self.method.lower()} {self.target}" if not self.is_answer else None
         values = self.headers.all(name)
         return ", ".join(value.strip() for value in values) if values else None
 

@@ -107,12 +107,12 @@ def _jws_mistake(
 
 
 def _sent_certificate(message: SignedMessage) -> x509.Certificate | SignatureMistake:
-    values = message.headers.all(sealing_certificate.HEADER)
+    name = sealing_certificate.header_of(message)
+    values = message.headers.all(name)
     if len(values) != 1:
         how = f"is sent {len(values)} times" if values else "is missing: it has to come with a signature"
-        error = "seal-invalid" if values else "seal-missing"
-        return SignatureMistake(error, f"the header {sealing_certificate.HEADER} {how}")
-    return sealing_certificate.read(values[0])
+        return SignatureMistake("seal-invalid" if values else "seal-missing", f"the header {name} {how}")
+    return sealing_certificate.read(values[0], f"the header {name}")
 
 
 def _sealed(

@@ -41,7 +41,7 @@ PAGE_SIZE = Option(
     deeds=deeds("query.page"),
 )
 _RECENT = 90
-"""The days of entries that are shown without a fresh authorisation, which lasts twice as long (RTS on SCA, article 10a)."""
+"""The days of entries that are shown without a fresh authorisation; one lasts twice as long (RTS on SCA, 10a)."""
 RIGHTS = {
     "rights": Option(
         "Only what the consent is for is shown: no balances without the right to them, no transactions without theirs, "

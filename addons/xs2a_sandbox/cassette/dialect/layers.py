@@ -230,7 +230,9 @@ def check(
         below.folders,
         tuple(one.file.stem for one in switched_on),
         pages,
-        any(one.origin is None or request_ids.heeds(one.origin.written) for layer in parsed for one in layer),
+        # A signature is of the id, too.
+        signatures.answers is not None
+        or any(one.origin is None or request_ids.heeds(one.origin.written) for layer in parsed for one in layer),
         signatures,
     )
     return read, problems

@@ -1,0 +1,48 @@
+"""Whether the signature of an answer is right, for apps' tests."""
+
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+
+from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.errors import UserMistake, WrongSignature
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.signatures import verification
+from xs2a_sandbox.signatures.mistakes import SignatureMistake
+from xs2a_sandbox.signatures.rules import OF_ANSWERS
+from xs2a_sandbox.signatures.signing_string import SignedMessage
+
+
+def verify(headers: Headers, body: bytes, ca: Path | None = None) -> None:
+    """Raises WrongSignature for a signature that is missing, wrong, or by a seal that `ca` has not issued."""
+    message = SignedMessage(headers, body)
+    if not verification.is_signed(message):
+        raise WrongSignature("the answer has neither the header Signature nor x-jws-signature")
+    authorities = _read(ca) if ca else None
+    mistake = verification.mistake(message, OF_ANSWERS, [REAL.now()], lambda seal: _stranger(seal, authorities))
+    if mistake:
+        raise WrongSignature("\n".join(one for one in (mistake.text, mistake.shown) if one))
+
+
+def _read(file: Path) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(file.read_bytes())
+    except OSError as error:
+        raise UserMistake(f"{file}: {error.strerror}") from None
+    except ValueError:
+        raise UserMistake(f"{file} holds no certificate of a CA as PEM") from None
+
+
+def _stranger(seal: x509.Certificate, authorities: list[x509.Certificate] | None) -> SignatureMistake | None:
+    if authorities is None or any(_has_issued(one, seal) for one in authorities):
+        return None
+    return SignatureMistake("seal-invalid", "another CA has issued the certificate of the signature")
+
+
+def _has_issued(authority: x509.Certificate, seal: x509.Certificate) -> bool:
+    try:
+        seal.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True

@@ -1,0 +1,27 @@
+"""`xs2a_sandbox.verify`: the signature of an answer, as clients for HTTP have answers."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Protocol
+
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.signatures import answers
+
+
+class SignedAnswer(Protocol):
+    """An answer of requests, of httpx, or of the sandbox's own clients, whose body has been read."""
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def content(self) -> bytes: ...
+
+
+def verify(response: SignedAnswer, *, ca: str | PathLike[str] | None = None) -> None:
+    """Raises WrongSignature, with the reason in words, unless the bank has signed the answer as it was received.
+
+    `ca` is a PEM file: with it the seal has to be issued by that CA.
+    """
+    answers.verify(Headers(response.headers.items()), response.content, Path(ca) if ca is not None else None)
