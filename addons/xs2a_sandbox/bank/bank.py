@@ -113,7 +113,8 @@ class Outcome:
         """Headers that name who has answered, and what a stricter bank would have refused."""
         rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
         amended = (("X-Sandbox-Amended", ", ".join(self.amended)),) if self.amending else ()
-        text = "; ".join(self.objections).encode("ascii", "replace").decode()
+        # Apps take the list apart at its semicolons.
+        text = "; ".join(text.replace("; ", ", ") for text in self.objections).encode("ascii", "replace").decode()
         objections = ((STRICT, "".join(c if c.isprintable() else "?" for c in text)),) if text else ()
         return (("X-Sandbox-Source", self.source), *rule, *amended, *objections)
 
