@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model wide test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-slow  the tests that take minutes, marked slow"
 	@echo "make model    hold the sandbox against a model of its bank for half an hour (MINUTES=5), with figures at the end"
 	@echo "make wide     20,000 journeys at two sandboxes on one Redis that are killed meanwhile, judged, written into bench/wide.md (JOURNEYS=500)"
+	@echo "make soak     a million requests over both doors, after which memory and open files have to be what they were (REQUESTS=100000)"
 	@echo "make test-lowest, test-newest  a part of the tests with the lowest and with the newest versions that pyproject.toml allows"
 	@echo "make attack   attack a real serve in every mode, through every door (ARGS=--quick for a part)"
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
@@ -61,6 +62,11 @@ JOURNEYS := 20000
 
 wide: $(STAMP) redis
 	$(BIN)/python -m tests.wide.run --journeys $(JOURNEYS) $(ARGS)
+
+REQUESTS := 1000000
+
+soak: $(STAMP)
+	$(BIN)/python -m tests.wide.soak --requests $(REQUESTS) $(ARGS)
 
 attack: $(STAMP)
 	$(BIN)/python -m tests.attack.run $(ARGS)
