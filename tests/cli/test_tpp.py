@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.tpp import certificate
 from xs2a_sandbox.tpp.certificate import TppCertificate
+from xs2a_sandbox.tpp.mistakes import MISTAKES
+from xs2a_sandbox.tpp.trust_service import TrustService
 
 KEY = ("--key", "ec")
 
@@ -76,6 +78,55 @@ def test_what_cannot_be_is_told(arguments: list[str], text: str) -> None:
     assert done.exit_code == 2
     assert text in done.output
     assert not Path("my-tpp").exists()
+
+
+def test_bad_ones_are_made_by_a_flag_for_what_is_wrong() -> None:
+    made = {name: tpp("new", "--name", "My TPP", *KEY, f"--{name}", "--to", name) for name in ("expired", "no-psd2")}
+
+    assert {done.exit_code for done in made.values()} == {0}
+    assert read("expired/qwac.pem").not_after < datetime.now(UTC)
+    assert (read("no-psd2/qwac.pem").roles, read("no-psd2/qseal.pem").kind) == ((), "QSEAL")
+
+
+def test_what_is_revoked_or_blocked_is_known_at_once() -> None:
+    tpp("new", "--name", "My TPP", *KEY, "--id", "PSDAT-FMA-1")
+    tpp("new", "--name", "My TPP", *KEY, "--id", "PSDAT-FMA-2", "--revoked", "--to", "other")
+    revoked, blocked = tpp("revoke", "my-tpp/qwac.pem"), tpp("block", "PSDAT-FMA-1")
+    trust = TrustService(Path("conf")).trust()
+
+    assert (revoked.exit_code, blocked.exit_code) == (0, 0)
+    files = ("my-tpp/qwac.pem", "other/qwac.pem", "other/qseal.pem")
+    assert {serial for _, serial in trust.revoked} == {int(read(file).serial, 16) for file in files}
+    assert trust.providers["PSDAT-FMA-1"].is_blocked
+    assert tpp("block", "PSDAT-FMA-1", "--undo").output == "My TPP is no longer blocked\n"
+    assert not TrustService(Path("conf")).trust().providers["PSDAT-FMA-1"].is_blocked
+
+
+def test_who_cannot_be_revoked_or_blocked_is_told() -> None:
+    Path("nothing.pem").write_text("nothing")
+    unknown, nothing = tpp("block", "PSDAT-FMA-1"), tpp("revoke", "nothing.pem")
+
+    assert (unknown.exit_code, nothing.exit_code) == (2, 2)
+    assert "no certificate was issued for PSDAT-FMA-1" in unknown.output
+    assert "holds no certificate that can be read" in nothing.output
+
+
+def test_the_zoo_has_one_of_each_with_its_code() -> None:
+    done = tpp("zoo", "zoo")
+
+    assert done.exit_code == 0, done.output
+    listed = {line.split()[1]: line.split()[0] for line in done.output.splitlines()}
+    assert listed == {name: mistake.error.upper().replace("-", "_") for name, mistake in MISTAKES.items()}
+    assert {file.stem for file in Path("zoo").glob("*.header")} == set(MISTAKES)
+    assert {file.stem for file in Path("zoo").glob("*.pem")} == {m.name for m in MISTAKES.values() if m.has_key}
+
+
+def test_every_kind_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "certificates.md").read_text()
+
+    for mistake in MISTAKES.values():
+        flag = f"`--{mistake.name}`" if mistake.has_key else f"`{mistake.name}`, in the zoo alone"
+        assert f"| {flag} | {mistake.doc} |" in page
 
 
 @pytest.mark.slow

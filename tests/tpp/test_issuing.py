@@ -1,7 +1,5 @@
 """The certificates are those of ETSI EN 319 412 and TS 119 495, as pkilint judges."""
 
-from typing import Any
-
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -18,7 +16,7 @@ def standards(codes: set[str]) -> set[str]:
     return {code for code in codes if not code.startswith("cabf.")}
 
 
-@pytest.mark.parametrize("key", ["rsa", "ec"])
+@pytest.mark.parametrize("key", [pytest.param("rsa", marks=pytest.mark.slow), "ec"])
 def test_nothing_is_wrong_with_a_qwac(key: str) -> None:
     assert standards(findings(issued(key=key))) == set()
 
@@ -34,18 +32,6 @@ def test_a_qwac_is_known_as_one_for_payment_services() -> None:
 
 def test_nothing_is_wrong_with_a_qseal() -> None:
     assert standards(findings(issued("QSEAL"), QSEAL)) == set()
-
-
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"roles": ()}, "etsi.ts_119_495.gen-5.2.2-1.roles_of_psp_empty"),
-        ({"organisation_identifier": "AT-123"}, "etsi.ts_119_495.gen-5.2.1-3.invalid_psd_organization_id_format"),
-        ({"is_qualified": False}, "etsi.en_319_412_5.qcs-5.01.qc_compliance_qualified_statement_absent"),
-    ],
-)
-def test_pkilint_names_what_is_wrong(changes: dict[str, Any], code: str) -> None:
-    assert code in findings(issued(**changes))
 
 
 def test_the_issuer_has_signed_it() -> None:

@@ -6,6 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.support.certificates import ca, particulars
+from tests.support.linted import findings
 from xs2a_sandbox.tpp import certificate
 from xs2a_sandbox.tpp.judgement import mistake
 from xs2a_sandbox.tpp.mistakes import MISTAKES
@@ -110,3 +111,28 @@ def test_a_chain_leads_to_who_is_trusted() -> None:
     error = mistake(short.chain[:4], Trust((top,)), NOW)
     assert error
     assert error.name == "certificate-invalid"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("no-role", "etsi.ts_119_495.gen-5.2.2-1.roles_of_psp_empty"),
+        ("unknown-role", "etsi.ts_119_495.gen-5.2-2.invalid_psp_oid"),
+        ("misnamed-role", "etsi.ts_119_495.gen-5.2.2-5.psp_role_mismatch"),
+        ("malformed-id", "etsi.ts_119_495.gen-5.2.1-3.invalid_psd_organization_id_format"),
+        ("vat-id", "etsi.ts_119_495.gen-5.2.1-3.invalid_psd_organization_id_format"),
+        ("wrong-type", "etsi.en_319_412_5.gen-4.2.3.qc_type_mismatch"),
+        ("not-qualified", "etsi.en_319_412_5.qcs-5.01.qc_compliance_qualified_statement_absent"),
+        ("broken-statements", "itu.invalid_asn1_syntax"),
+        ("sha1", "etsi.en_319_412_2.gen-4.2.2-1.discouraged_signature_algorithm"),
+        ("weak-key", "ts_119_312.8.4.rsa_small_modulus"),
+        ("weak-curve", "etsi.en_319_412_2.gen-4.2.5-1.discouraged_public_key_type"),
+        ("ca", "cabf.serverauth.subscriber_basic_constraints_ca_bit_set"),
+    ],
+)
+def test_pkilint_names_what_is_wrong(name: str, code: str) -> None:
+    one = MAKERS[name](order()).issued
+
+    assert one
+    assert code in findings(one)
