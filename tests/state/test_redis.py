@@ -481,7 +481,8 @@ def test_over_tls_with_a_ca_of_ones_own(certificates: Path) -> None:
         assert "cannot be used" in mistake(f"{place}?ca={certificates}/ca.pem")  # it wants a certificate of ours
         assert "cannot be used" in mistake(f"{place}?ca={certificates}/none.pem")
         assert "cannot be used" in mistake(f"redis://127.0.0.1:{tls_port}/0")
-        assert "cannot be used" in mistake(f"rediss://127.0.0.1:{server.port}/0?{ours}")
+        assert "cannot be used: " in (text := mistake(f"rediss://127.0.0.1:{server.port}/0?{ours}"))
+        assert text.endswith("; without TLS it is redis://")
         assert server.client.keys() == []
 
         async def work() -> None:

@@ -55,6 +55,12 @@ _KEY_OF_THIS_RUN = secrets.token_bytes(32)
 CA_FILE = "mitmproxy-ca-cert.pem"
 
 
+_COMPARED_APART = (
+    "each sandbox learns for itself what the bank calls the same thing: where several share this state, all requests of "
+    "a session have to reach the same one, or differences are told that are none"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedFiles:
     """All that the files say, as far as they can be read; `layers` and `data` are where cassettes and test data are."""
@@ -251,8 +257,10 @@ def _open_redis(settings: Settings) -> DistantStore:
 
 
 def warnings(settings: Settings, engine: Engine) -> list[str]:
-    """Lines about recordings that answer, and are not as they should be."""
+    """Lines about recordings that answer, and are not as they should be, and about what sandboxes do not share."""
     lines: list[str] = []
+    if engine.passage.comparing and isinstance(engine.store, DistantStore):
+        lines.append(_COMPARED_APART)
     for spoken in [bank.interface for bank in engine.banks.all]:
         lines += replay.replaced(spoken)
         lines += replay.left_out(spoken)

@@ -261,8 +261,12 @@ class RedisStore(DistantStore):
     def _name(self) -> str:
         return f"the state {self.url.text}"
 
+    @property
+    def _tls_is_wanted(self) -> bool:
+        return self.url.url.startswith("rediss:")
+
     def _tls(self) -> dict[str, Any]:
-        if not self.url.url.startswith("rediss:"):
+        if not self._tls_is_wanted:
             return {}
         files = {"ssl_ca_certs": self.url.ca, "ssl_certfile": self.url.cert, "ssl_keyfile": self.url.key}
         return {name: str(Path(file).expanduser()) for name, file in files.items() if file}
@@ -283,15 +287,16 @@ class RedisStore(DistantStore):
                 self._recognise(client, cast("dict[str, Any]", client.info()))
                 answer: Any = client.eval(scripts.CLAIM.text, 0, self._prefix, _FORMAT, self._dialect)
                 self._check_mark(answer)
-        except exceptions.AuthenticationError as error:
-            raise self._mistake(
-                f"does not let this user in: {_words(error)}; write redis://USER:PASSWORD@HOST"
-            ) from None
+        except exceptions.AuthenticationError:
+            # Redis' own words are about its protocol where there is no password at all.
+            text = "does not let this user in, as name or password is missing or wrong: redis://USER:PASSWORD@HOST"
+            raise self._mistake(text) from None
         except (exceptions.RedisError, OSError, ValueError) as error:
             if isinstance(cause := _cause(error), ssl.SSLCertVerificationError):
                 text = f"has a certificate that is not trusted here ({cause.verify_message}): name its CA with ?ca=FILE"
                 raise self._mistake(text) from None
-            raise self._mistake(f"cannot be used: {_words(error)}") from None
+            hint = "; without TLS it is redis://" if self._tls_is_wanted else ""
+            raise self._mistake(f"cannot be used: {_words(error).rstrip('.')}{hint}") from None
 
     def _recognise(self, client: "redis.Redis", info: Mapping[str, Any]) -> None:
         version = str(info.get("redis_version", "0"))
