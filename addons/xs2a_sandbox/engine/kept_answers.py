@@ -88,8 +88,10 @@ class KeptAnswers:
             if len(others) != len(pairs) - 1 or not _is_uuid(id):
                 return None
             pairs = (*others, _SOME_ID)
-        came = request.door, request.scheme, request.user, request.tunnel, request.certificates
-        return pairs, (request.target, request.host, request.port, *came)
+        return pairs, (
+            request.target, request.host, request.door, request.scheme, request.port, request.user, request.tunnel,
+            request.certificates,
+        )  # fmt: skip
 
     def find(self, question: Question) -> KeptAnswer | None:
         kept = self._kept.get(question)
