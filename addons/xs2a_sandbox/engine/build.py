@@ -56,7 +56,7 @@ CA_FILE = "mitmproxy-ca-cert.pem"
 
 
 _COMPARED_APART = (
-    "each sandbox learns for itself what the bank calls the same thing: where several share this state, all requests of "
+    "each sandbox learns for itself what the bank calls the same thing: with several on this state, all requests of "
     "a session have to reach the same one, or differences are told that are none"
 )
 
