@@ -361,13 +361,13 @@ def test_health_is_answered_before_the_file_is_let_go(
 ) -> None:
     """However long another process holds it: the request that has to write waits outside of the store."""
     monkeypatch.setattr(attempts, "_SECONDS", 3600.0)
-    client, tried, commit = Client(an_engine(store)), asyncio.Event(), store.commit
+    client, tried, commit = Client(an_engine(store)), asyncio.Event(), store.commit_together
 
     def watched(*arguments: Any) -> bool:
         tried.set()
         return commit(*arguments)
 
-    monkeypatch.setattr(store, "commit", watched)
+    monkeypatch.setattr(store, "commit_together", watched)
 
     async def both() -> Answer:
         writing = asyncio.create_task(client.send("POST", "/v1/consents", json=bodies.consent()))
@@ -388,7 +388,7 @@ def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: 
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     other.execute("begin immediate")
     tried = threading.Event()
-    commit = store.commit
+    commit = store.commit_together
 
     def watched(*arguments: object) -> bool:
         try:
@@ -396,7 +396,7 @@ def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: 
         finally:
             tried.set()
 
-    store.commit = watched  # type: ignore[method-assign]
+    store.commit_together = watched  # type: ignore[method-assign]
     release = threading.Thread(target=lambda: (tried.wait(10), other.execute("rollback")))
     release.start()
 
@@ -418,6 +418,73 @@ def test_a_full_disk(store: SqliteStore) -> None:
     store._connection.execute(f"pragma max_page_count = {pages + 1000}")
     assert create(client).status == 200
     assert client.get(f"/v1/consents/{made}/status").json() == {"consentStatus": "valid"}
+
+
+def sent_together(client: Client, count: int) -> list[Answer]:
+    async def all_of_them() -> list[Answer]:
+        sent = [client.send("POST", "/v1/consents", json=bodies.consent()) for _ in range(count)]
+        return await asyncio.gather(*sent)
+
+    return asyncio.run(all_of_them())
+
+
+def test_what_waits_together_is_written_together(store: SqliteStore, file: Path) -> None:
+    client, statements = Client(an_engine(store)), list[str]()
+    create(client)
+    store._connection.set_trace_callback(statements.append)
+    answers = sent_together(client, 5)
+    store._connection.set_trace_callback(None)
+
+    assert [answer.status for answer in answers] == [200] * 5
+    assert [statement for statement in statements if statement.startswith(("begin", "commit"))] == [
+        "begin immediate",
+        "commit",
+    ]
+    with closing(SqliteStore(file)) as other:
+        kept = other.list("default", "consents")[1]
+    assert {answer.json()["consentId"] for answer in answers} <= kept.keys()
+
+
+def test_what_cannot_be_written_together_is_acknowledged_to_nobody(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "_SECONDS", 0.0)
+    client = Client(an_engine(store))
+    made = create(client).json()["consentId"]
+    before = store.counts("default")
+    store._connection.execute("pragma max_page_count = 1")  # as many as there are
+
+    # Some of a round may still have found room in the pages that there are.
+    answers = [answer for _ in range(30) for answer in sent_together(client, 5)]
+    refused = [answer for answer in answers if answer.status != 200]
+    assert refused
+    assert all(map(is_unavailable, refused))
+    made_since = len(answers) - len(refused)
+    assert store.counts("default")["consents"] == before["consents"] + made_since
+
+    store._connection.execute("pragma max_page_count = 100000")
+    assert [answer.status for answer in sent_together(client, 2)] == [200, 200]
+    assert client.get(f"/v1/consents/{made}/status").status == 200
+
+
+def test_a_round_that_was_never_ended_holds_nobody_up(store: SqliteStore) -> None:
+    """As where a loop is closed in the middle of it."""
+    client = Client(an_engine(store))
+
+    async def given_up() -> None:
+        writing = asyncio.Task(
+            client.send("POST", "/v1/consents", json=bodies.consent()),
+            loop=asyncio.get_running_loop(),
+            eager_start=True,
+        )
+        assert not writing.done()
+        writing.cancel()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(given_up())
+    loop.close()
+    assert create(client).status == 200
+    assert sent_together(client, 2)[1].status == 200
 
 
 def test_a_file_that_cannot_be_written(store: SqliteStore) -> None:

@@ -27,13 +27,22 @@ async def kept[R](store: Store | DistantStore, attempt: Callable[[Documents], R]
         return await _kept_there(store, attempt, reader)
     for number in range(1, TRIES + 1):
         try:
-            return attempt(store)
+            return await _kept_here(store, attempt)
         except StoreUnavailable as error:
             if number == TRIES:
                 log.warning("the state cannot be used: %s", error)
                 raise
         await asyncio.sleep(_SECONDS * number)
     raise ValueError("nothing was tried")
+
+
+async def _kept_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
+    try:
+        return attempt(store.view())
+    finally:
+        # Also what only read may have read what is not yet there.
+        if waiting := store.settled():
+            await waiting
 
 
 def keep(state: Transaction) -> None:

@@ -1,5 +1,6 @@
 """State in one SQLite file: what was acknowledged is there after `kill -9`."""
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state.sqlite_view import SqliteView
 from xs2a_sandbox.state.store import Document, Key, read_document
 
 _TABLES = """
@@ -78,6 +80,10 @@ class SqliteStore:
                 self._connection.execute(f"pragma user_version = {_FORMAT}")
                 self._files = list(_identities(file))
                 self._connection.execute("pragma busy_timeout = 0")
+                self._view = SqliteView(self)
+                self._loop: asyncio.AbstractEventLoop | None = None
+                """The loop in whose round requests write together."""
+                self._waiting: list[asyncio.Future[None]] = []
             except BaseException:
                 self._connection.close()
                 raise
@@ -103,44 +109,121 @@ class SqliteStore:
             self._connection.execute("alter table documents add column position integer not null default 0")
             self._connection.execute("update documents set position = version")
 
+    def view(self) -> SqliteView:
+        """The documents as they are now, for work that ends before anything else does. Raises StoreUnavailable."""
+        return self._view.refreshed()
+
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
-        query = "select version, json from documents where session = ? and collection = ? and id = ?"
-        rows = self._rows(query, session, collection, id)
-        return (rows[0][0], _document(rows[0][1])) if rows else (0, None)
+        return self.view().read(session, collection, id)
 
     expect = read
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
-        # The version first: a write in between is then noticed at the commit, never missed.
-        version = self._version(session, collection)
-        query = "select id, json from documents where session = ? and collection = ? order by position, id"
-        return version, {id: _document(text) for id, text in self._rows(query, session, collection)}
+        return self.view().list(session, collection)
 
     def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
-        if any(self._version(session, *key) != version for key, version in reads.items()):
-            return False
-        return all(self._version(session, name) == version for name, version in lists.items())
+        return self.view().is_unchanged(session, reads, lists)
 
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
-        with self._writing() as execute:
+        with self._writing():
             if not self.is_unchanged(session, reads, lists):
                 return False
-            # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
-            (last,) = execute("update versions set last = last + ? returning last", (len(writes),)).fetchone()
-            for version, ((collection, id), document) in enumerate(writes.items(), last - len(writes) + 1):
-                text = None if document is None else to_json(document).decode()
-                execute(_PUT, (session, collection, id, version, text, version))
-                execute("replace into lists values (?, ?, ?)", (session, collection, version))
+            self._put(session, writes)
         self._must_be_there()
         return True
+
+    def commit_together(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        """Does as `commit`, with all that the loop does in this round: nothing of it is there before `settled`.
+
+        The transaction takes longer than all that is written in it.
+        """
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._settle()
+            self._begin()
+            self._loop = loop
+            loop.call_soon(self._settle)
+        if not self.is_unchanged(session, reads, lists):
+            return False
+        try:
+            self._put(session, writes)
+        except sqlite3.Error as error:
+            self._settle(error)
+            raise StoreUnavailable(str(error)) from error
+        return True
+
+    def settled(self) -> asyncio.Future[None] | None:
+        """Waits until what was written together is there; None where nothing is waited for. Raises StoreUnavailable."""
+        if self._loop is None:
+            return None
+        waiting = self._loop.create_future()
+        self._waiting.append(waiting)
+        return waiting
+
+    def _settle(self, failure: sqlite3.Error | None = None) -> None:
+        """Ends what is written together, if anything is; with a `failure` nothing of it has been written."""
+        if self._loop is None:
+            return
+        waiting, self._waiting, self._loop = self._waiting, [], None
+        error: Exception | None = failure
+        if error is None:
+            try:
+                self._connection.execute("commit")
+                self._must_be_there()
+            except (sqlite3.Error, StoreUnavailable) as trouble:
+                error = trouble
+        if error:
+            self._roll_back()
+        for one in waiting:
+            if one.done():  # it is given up
+                continue
+            if error:
+                one.set_exception(StoreUnavailable(str(error)))
+            else:
+                one.set_result(None)
+
+    def _put(self, session: str, writes: Mapping[Key, Document | None]) -> None:
+        execute = self._connection.execute
+        # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
+        (last,) = execute("update versions set last = last + ? returning last", (len(writes),)).fetchone()
+        written: dict[Key, tuple[int, Document | None]] = {}
+        for version, ((collection, id), document) in enumerate(writes.items(), last - len(writes) + 1):
+            text = None if document is None else to_json(document).decode()
+            execute(_PUT, (session, collection, id, version, text, version))
+            written[collection, id] = version, document
+        for collection, version in {collection: version for (collection, _), (version, _) in written.items()}.items():
+            execute("replace into lists values (?, ?, ?)", (session, collection, version))
+        self._view.wrote(session, written)
+
+    def written_by_others(self) -> int:
+        """A number that changes when another connection writes into the file."""
+        return int(self._rows("pragma data_version")[0][0])
+
+    def find(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        """The document as it stands in the file."""
+        query = "select version, json from documents where session = ? and collection = ? and id = ?"
+        rows = self._rows(query, session, collection, id)
+        return (rows[0][0], _document(rows[0][1])) if rows else (0, None)
+
+    def find_all(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
+        """The documents as they stand in the file."""
+        # The version first: a write in between is then noticed at the commit, never missed.
+        query = "select version from lists where session = ? and collection = ?"
+        rows = self._rows(query, session, collection)
+        version = int(rows[0][0]) if rows else 0
+        query = "select id, json from documents where session = ? and collection = ? order by position, id"
+        return version, {id: _document(text) for id, text in self._rows(query, session, collection)}
 
     def reset(self, session: str | None = None) -> None:
         where, values = ("", ()) if session is None else (" where session = ?", (session,))
         with self._writing() as execute:
             execute(f"delete from documents{where}", values)
             execute(f"delete from lists{where}", values)
+        self._view.forget()
 
     def counts(self, session: str | None = None) -> dict[str, int]:
         where, values = ("", ()) if session is None else (" where session = ?", (session,))
@@ -160,6 +243,7 @@ class SqliteStore:
             if (free := disk.f_bavail * disk.f_frsize) < _ROOM:
                 raise StoreUnavailable(f"the disk is full: {free} bytes are free, and {_ROOM} are needed")
             # A limit on the size of files, or on what a user may fill, shows only when something is written.
+            self._settle()
             self._connection.execute("update versions set last = last + 1")
         except (OSError, sqlite3.Error) as error:
             raise StoreUnavailable(str(error)) from error
@@ -179,14 +263,8 @@ class SqliteStore:
                 )
 
     def close(self) -> None:
+        self._settle()
         self._connection.close()
-
-    def _version(self, session: str, collection: str, id: str | None = None) -> int:
-        """The version of a document, or of its collection."""
-        table, of_one = ("lists", "") if id is None else ("documents", " and id = ?")
-        query = f"select version from {table} where session = ? and collection = ?{of_one}"
-        rows = self._rows(query, session, collection, *(() if id is None else (id,)))
-        return int(rows[0][0]) if rows else 0
 
     def _rows(self, query: str, *values: str) -> Sequence[tuple[Any, ...]]:
         try:
@@ -197,18 +275,28 @@ class SqliteStore:
     @contextmanager
     def _writing(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
         """Gives what executes statements: all of them or none, of a file that is there. Raises StoreUnavailable."""
+        self._settle()
+        self._begin()
+        try:
+            yield self._connection.execute
+            self._connection.execute("commit")
+        except BaseException as error:
+            self._roll_back()
+            if isinstance(error, sqlite3.Error):
+                raise StoreUnavailable(str(error)) from error
+            raise
+
+    def _begin(self) -> None:
         self._must_be_there()
         try:
             self._connection.execute("begin immediate")
-            try:
-                yield self._connection.execute
-                self._connection.execute("commit")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("rollback")
-                raise
         except sqlite3.Error as error:
             raise StoreUnavailable(str(error)) from error
+
+    def _roll_back(self) -> None:
+        self._view.forget()
+        if self._connection.in_transaction:
+            self._connection.execute("rollback")
 
 
 def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -61,6 +61,14 @@ class Documents(Protocol):
 class Store(Documents, Protocol):
     """Keeps documents where they need not be waited for."""
 
+    def view(self) -> Documents:
+        """The documents as they are now, for work that ends before anything else does. Raises StoreUnavailable."""
+        ...
+
+    def settled(self) -> Awaitable[None] | None:
+        """Waits until what was written by views is there; None where nothing is waited for. Raises StoreUnavailable."""
+        ...
+
     def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
         """Says whether all that was read still has the version it was read with."""
         ...
@@ -83,6 +91,12 @@ class MemoryStore:
         """Documents that were lately written or read, by version."""
         self._sessions: dict[str, _Session] = {}
         self._version = 0  # never set back: a version read before a reset cannot come again after it
+
+    def view(self) -> "MemoryStore":
+        return self
+
+    def settled(self) -> None:
+        """Nothing is waited for."""
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         held = self._sessions.get(session)

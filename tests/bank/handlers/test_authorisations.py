@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -495,20 +496,17 @@ class Raced(MemoryStore):
 class RacedInAFile(SqliteStore):
     other: Callable[[], Any] | None = None
 
-    def commit(self, *arguments: Any) -> bool:
+    def commit_together(self, *arguments: Any) -> bool:
         if other := self.other:
             self.other = None
             other()
-        return super().commit(*arguments)
+        return super().commit_together(*arguments)
 
 
 def finish(work: Any) -> Any:
-    """Runs a coroutine that waits for nothing, inside of a running loop."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        return done.value
-    raise AssertionError("it waited")
+    """Runs a coroutine in a loop of its own, inside of a running one."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, work).result()
 
 
 @pytest.fixture(params=["memory", "sqlite", "two processes"])

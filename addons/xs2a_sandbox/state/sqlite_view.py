@@ -1,0 +1,90 @@
+"""What one process knows of a SQLite file: it reads again only what somebody else may have written meanwhile."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from xs2a_sandbox.state.store import Document, Key
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.state.sqlite import SqliteStore
+
+_COUNT, _LONGEST = 1024, 100
+"""Documents that are remembered, as many lists, and the documents of a list that is."""
+
+_Place = tuple[str, str, str]
+"""Session, collection and id."""
+
+
+class SqliteView:
+    """The documents as they were when it was last `refreshed`, for work that nothing else comes between.
+
+    To find a document SQLite locks the file and lets it go, which takes ten times as long as to remember it.
+    """
+
+    def __init__(self, store: "SqliteStore") -> None:
+        self._store = store
+        self._written: int | None = None
+        self._documents: dict[_Place, tuple[int, Document | None]] = {}
+        self._lists: dict[tuple[str, str], tuple[int, dict[str, Document | None]]] = {}
+
+    def refreshed(self) -> "SqliteView":
+        """Forgets all, if others have written since. Raises StoreUnavailable."""
+        written = self._store.written_by_others()
+        if written != self._written:
+            self.forget()
+            self._written = written
+        return self
+
+    def forget(self) -> None:
+        self._written = None
+        self._documents.clear()
+        self._lists.clear()
+
+    def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
+        place = session, collection, id
+        found = self._documents.get(place)
+        return self._remember(place, self._store.find(*place)) if found is None else found
+
+    expect = read
+
+    def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
+        place = session, collection
+        found = self._lists.get(place)
+        if found is None:
+            found = self._store.find_all(*place)
+            if len(self._lists) >= _COUNT:
+                self._lists.clear()
+            if len(found[1]) <= _LONGEST:
+                self._lists[place] = found
+        return found
+
+    def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
+        if any(self.read(session, *key)[0] != version for key, version in reads.items()):
+            return False
+        return all(self.list(session, name)[0] == version for name, version in lists.items())
+
+    def commit(
+        self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
+    ) -> bool:
+        return self._store.commit_together(session, reads, lists, writes)
+
+    def reset(self, session: str | None = None) -> None:
+        self._store.reset(session)
+
+    def counts(self, session: str | None = None) -> dict[str, int]:
+        return self._store.counts(session)
+
+    def sessions(self) -> dict[str, dict[str, int]]:
+        return self._store.sessions()
+
+    def wrote(self, session: str, versions: Mapping[Key, tuple[int, Document | None]]) -> None:
+        """Notes what this process itself has written."""
+        for (collection, id), document in versions.items():
+            self._remember((session, collection, id), document)
+            self._lists.pop((session, collection), None)
+
+    def _remember(self, place: _Place, document: tuple[int, Document | None]) -> tuple[int, Document | None]:
+        if len(self._documents) >= _COUNT:
+            self._documents.pop(next(iter(self._documents)), None)
+        self._documents[place] = document
+        return document
