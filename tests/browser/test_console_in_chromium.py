@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -17,6 +18,9 @@ from xs2a_sandbox.console import sign_in
 from xs2a_sandbox.console.console import Console
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
 from xs2a_sandbox.control.pages import FilesStatus
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.journal.log_line import LogEntry
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 TOKEN = "the-token-of-this-sandbox"
@@ -170,24 +174,90 @@ def test_why_a_request_was_refused_and_a_consent_is_decided_without_a_script(
     context.close()
 
 
+def keeping(client: Client, count: int) -> Journal:
+    """Lets the sandbox keep so many exchanges."""
+    engine = client.engine
+    assert engine.display
+    engine.journal = Journal(count, 100_000_000, engine.display.entry)
+    return engine.journal
+
+
 @pytest.mark.slow
 def test_nothing_that_others_have_written_runs(browser: Any, client: Client, tmp_path: Path) -> None:
     page, ran = browser.new_page(), []
     base_url = signed_in(client, page, tmp_path)
+    journal = keeping(client, 1000)
     page.on("dialog", lambda dialog: (ran.append(dialog.message), dialog.dismiss()))
     page.on("pageerror", lambda error: ran.append(str(error)))
+    assert len(HOSTILE) == 200
     for text in HOSTILE:
         plain = text.replace("\n", " ").replace("\u2028", " ")
         headers = {"X-App": plain} if plain.isascii() else {}
-        client.request("POST", "/v1/consents", json={text: text}, headers=headers)
+        client.request(
+            "POST", f"/v1/{quote(text, safe='<>;()=')}?{urlencode({text: text})}", json={text: text}, headers=headers
+        )
         payment(client, text[:70])
-    last = len(client.engine.journal)
-    page.goto(f"{base_url}/_sandbox/")
-    page.goto(f"{base_url}/_sandbox/console/bank")
-    for number in [entry.number for entry in client.engine.journal.entries()]:
-        page.goto(f"{base_url}/_sandbox/console/exchanges/{number}?plain=true")
+        client.request("GET", "/v1/accounts", headers={"X-Sandbox-Session": plain[:60]} if headers else {})
+        client.request("GET", "/v1/accounts", headers={"X-Sandbox-Prefer": f"rule={plain}"} if headers else {})
+    client.engine.files = FilesStatus(
+        client.engine.files.loaded, tuple(f"{text}.yaml:1:1: {text}\n{text}\n^" for text in HOSTILE)
+    )
+    hostile = [entry.number for entry in journal.entries() if entry.method == "POST" and "payments" not in entry.target]
+    assert len(hostile) == 200
+    assert len(journal) == 800
+    for target in [
+        *(
+            "",
+            "?text=script",
+            f"?{urlencode({'text': HOSTILE[0]})}",
+            *(f"?before={number}" for number in range(101, 801, 100)),
+        ),
+        *(
+            f"console/{name}"
+            for name in ("bank", "rules", "sessions", "faults", f"rules?{urlencode({'url': HOSTILE[0]})}")
+        ),
+        *(f"console/exchanges/{number}?plain=true" for number in hostile),
+        *(f"console/beside?one={number}&other={hostile[0]}" for number in hostile[1::20]),
+        *(f"console/exchanges/{entry.number}" for entry in journal.entries()[2::40]),
+    ]:
+        page.goto(f"{base_url}/_sandbox/{target}")
         assert "ran" not in (page.title(), page.evaluate("top.name"))
-    assert last >= 190
-    assert len(HOSTILE) == 200
     assert ran == []
     page.close()
+
+
+@pytest.mark.slow
+def test_ten_thousand_exchanges_are_added_and_never_rebuilt(browser: Any, client: Client, tmp_path: Path) -> None:
+    page = browser.new_page()
+    signed_in(client, page, tmp_path)
+    journal = keeping(client, 10_000)
+    client.request("POST", "/v1/consents", json={"access": {}, "note": "a-body-that-no-row-shows"})
+    page.wait_for_selector("#rows tr")
+    page.evaluate(WATCH)
+    (first,) = journal.entries()
+    body = b"{}" + b" " * 2000
+    for thousand in range(25):
+        for number in range(400):
+            line = LogEntry("default", "GET", "/v1/accounts", 200, 1.0, "handler", "account-list")
+            journal.add(
+                Request("GET", f"/v1/accounts?n={thousand * 400 + number}", first.headers, body), Response(), line
+            )
+        count = min(1 + 400 * (thousand + 1), 10_000)
+        page.wait_for_selector(f"#rows tr:nth-child({count})", state="attached")
+        if thousand == 23:
+            assert page.evaluate("document.querySelector('#rows tr:last-child').dataset.mine") == "first"
+    assert page.locator("#rows tr").count() == 10_000
+    assert page.inner_text("#rows tr:first-child a") == "10001"
+    assert "a-body-that-no-row-shows" not in page.content()
+    # On an idle machine it is 30 ms: what was there would have to be made anew for this.
+    assert page.evaluate("longest") < 2000
+    page.close()
+
+
+WATCH = """() => {
+  document.querySelector('#rows tr').dataset.mine = 'first';
+  window.longest = 0;
+  new PerformanceObserver(list => { for (const one of list.getEntries()) longest = Math.max(longest, one.duration); })
+    .observe({type: 'longtask'});
+}"""
+"""Marks the row that is there, and measures for how long the page does nothing else."""

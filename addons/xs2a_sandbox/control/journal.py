@@ -51,11 +51,16 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
         if one.name in query
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
-    entries = select(journal.entries(since(call.request)), _search(call, values))
-    plain = _plain(query)
+    search, after, plain = _search(call, values), since(call.request), _plain(query)
+    if search == Search(since=search.since):
+        # None need be looked at but those that are shown.
+        found, entries = journal.count_after(after), journal.entries(after, limit)
+    else:
+        fitting = select(journal.entries(after), search)
+        found, entries = len(fitting), fitting[len(fitting) - min(limit, len(fitting)) :]
     return {
-        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in entries[-limit:]] if limit else [],
-        "found": len(entries),
+        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in entries],
+        "found": found,
         "kept": len(journal),
     }
 

@@ -209,9 +209,13 @@ class Journal:
             self._size += size
             self._drop_oldest()
 
-    def entries(self, since: int = 0) -> list[Journaled]:
-        """Those after that number, oldest first."""
-        return [entry_of(one) for one in self._after(since)]
+    def entries(self, since: int = 0, limit: int | None = None) -> list[Journaled]:
+        """Those after that number, or the last so many of them; oldest first."""
+        kept = self._after(since)
+        return [entry_of(one) for one in (kept if limit is None else kept[len(kept) - min(limit, len(kept)) :])]
+
+    def count_after(self, since: int) -> int:
+        return len(self._after(since))
 
     def _after(self, since: int) -> list[KeptExchange]:
         with self._lock:
