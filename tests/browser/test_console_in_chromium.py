@@ -93,6 +93,18 @@ def payment(client: Client, creditor: str) -> str:
     return str(client.request("POST", "/v1/payments/sepa-credit-transfers", json=body).json()["paymentId"])
 
 
+def test_the_pages_that_are_looked_at_most(inspector: Inspector, client: Client, tmp_path: Path) -> None:
+    page = inspector.page
+    base_url = signed_in(client, page, tmp_path)
+    id = payment(client, "Nahversorger Talblick")
+    page.wait_for_selector("#rows tr")
+    inspector.look("traffic")
+    for name, target in (("exchange", "exchanges/1"), ("payment", f"bank/payments/{id}")):
+        page.goto(f"{base_url}/_sandbox/console/{target}")
+        inspector.look(name)
+
+
+@pytest.mark.slow
 def test_every_page(inspector: Inspector, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for day, one in ((20, run("currency")), (21, run("currency", "ownerName"))):
