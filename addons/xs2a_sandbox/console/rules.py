@@ -7,6 +7,7 @@ from typing import Any
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.console.visit import ConsoleVisit, wrong_field
 from xs2a_sandbox.errors import Refused, body_invalid
+from xs2a_sandbox.explain.candidates import place_of
 from xs2a_sandbox.http import Response
 
 _FIELDS = ("method", "url", "headers", "body")
@@ -78,7 +79,7 @@ def _entry(entry: Rule | Operation, interface: Interface, hits: Mapping[str | No
         "id": entry.id,
         "of": of,
         "doc": written.get("doc", "") if isinstance(written, dict) else "",
-        "place": entry.origin.place,
+        "place": place_of(entry),
         "layer": interface.layers.get(entry.id, 0),
         "hits": hits.get(entry.id, 0),
     }
