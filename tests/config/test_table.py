@@ -2,7 +2,9 @@
 
 import json
 from datetime import datetime
+from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tools import settings_pages
@@ -10,6 +12,7 @@ from tools import settings_pages
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS
+from xs2a_sandbox.errors import ConfigError
 
 SCHEMA = json.loads((bundled("schemas") / "config.schema.json").read_text())
 
@@ -108,3 +111,18 @@ def test_what_is_written_is_read(name, written, value):
 def test_what_it_is_not_expected_to_be_is_refused(name, written):
     with pytest.raises(ValueError):  # noqa: PT011 - the table says what is expected, the error says nothing
         BY_NAME[name].kind.read(written, Path("/a/here"))
+
+
+@pytest.mark.parametrize("alone", [{"client_cert_header": "X-Cert"}, {"client_cert_from": (ip_network("10.0.0.0/8"),)}])
+def test_a_header_of_certificates_is_believed_of_somebody_or_not_read(alone: dict[str, Any]):
+    with pytest.raises(ConfigError, match="client_cert_header and client_cert_from go together"):
+        Settings(**alone)
+
+
+def test_networks_are_read():
+    read = BY_NAME["client_cert_from"].kind.read
+
+    assert read("127.0.0.1,10.0.0.0/8", Path()) == (ip_network("127.0.0.1"), ip_network("10.0.0.0/8"))
+    assert read(["::1"], Path()) == (ip_network("::1"),)
+    with pytest.raises(ValueError, match="host bits"):
+        read("10.0.0.1/8", Path())
