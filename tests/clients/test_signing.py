@@ -10,18 +10,18 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tests.clients.test_clients import HERE, WALK, plain, runs
 from tests.contract import bodies, facts
-from tests.support.seals import seal
+from tests.support.seals import NOW, trusted
 from tests.support.serving import served
+from xs2a_sandbox.signatures.signing import Seal
+from xs2a_sandbox.tpp.trust_service import TrustService
 
 PROGRAM = HERE / "node" / "signing.cjs"
 
 
-def walked(url: str, folder: Path, which: int) -> list[dict[str, Any]]:
-    """The answers to the program with a seal, whose certificate is `which`'s."""
-    (folder / "seal.crt").write_bytes(seal(which=which).certificate.public_bytes(Encoding.PEM))
-    (folder / "seal.key").write_bytes(
-        seal(which=which).key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    )
+def walked(url: str, folder: Path, seal: Seal) -> list[dict[str, Any]]:
+    """The answers to the program with a seal."""
+    (folder / "seal.crt").write_bytes(seal.certificate.public_bytes(Encoding.PEM))
+    (folder / "seal.key").write_bytes(seal.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     consent = json.dumps(bodies.consent(facts.covered()))
     variables = {"BASE_URL": url, "SEAL_CERT": "seal.crt", "SEAL_KEY": "seal.key", "CONSENT": consent}
     done = subprocess.run(
@@ -38,6 +38,6 @@ def walked(url: str, folder: Path, which: int) -> list[dict[str, Any]]:
 )
 def test_a_client_that_signs(tmp_path: Path) -> None:
     with served(tmp_path, "--checks", "signature") as serving:
-        created, status = walked(serving.direct, tmp_path, 0)
+        created, status = walked(serving.direct, tmp_path, trusted(TrustService(serving.confdir).ca(NOW)))
         assert [created["status"], status["status"]] == [200, 200], created
         assert status["body"]["consentStatus"] == "valid"

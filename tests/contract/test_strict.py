@@ -5,14 +5,19 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract import bodies, facts
+from tests.contract.conftest import Sandbox
 from tests.contract.control import Control
 from tests.contract.doors import Answer, Bank
-from tests.support.seals import seal, sealed
+from tests.support.seals import seal, sealed, trusted
+from xs2a_sandbox.tpp.issuing import Issued
+from xs2a_sandbox.tpp.trust_service import TrustService
 
 spec = pytest.mark.spec
 
@@ -108,15 +113,31 @@ def test_digest(bank: Bank, control: Control, algorithm: str) -> None:
     assert refusal(bank.get("/v1/accounts", consent=valid, headers={"Digest": right})) == (400, "FORMAT_ERROR")
 
 
-def signed(body: bytes, **options: Any) -> dict[str, str]:
-    """The headers of a consent whose seal is that of a TPP."""
-    own = {"X-Request-ID": str(uuid.uuid4()), "TPP-Redirect-URI": "https://tpp.example/back"}
-    return sealed(options.pop("headers", own), body, **options)
+type Signed = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def issuer(sandbox: Sandbox) -> Issued:
+    """The test trust service that the sandbox believes."""
+    return TrustService(Path(sandbox.addresses.ca_file).parent).ca(datetime.now(UTC))
+
+
+@pytest.fixture
+def signed(issuer: Issued) -> Signed:
+    """The headers of a request, signed with the seal of a TPP."""
+    usual = trusted(issuer)
+
+    def headers(body: bytes, **options: Any) -> dict[str, str]:
+        own = {"X-Request-ID": str(uuid.uuid4()), "TPP-Redirect-URI": "https://tpp.example/back"}
+        options.setdefault("by", usual)
+        return sealed(options.pop("headers", own), body, **options)
+
+    return headers
 
 
 @spec("reading-strict-signature")
 @pytest.mark.parametrize("form", ["signature", "jws"])
-def test_signature(bank: Bank, control: Control, form: str) -> None:
+def test_signature(bank: Bank, control: Control, issuer: Issued, signed: Signed, form: str) -> None:
     checked(control, "signature")
     body = json.dumps(bodies.consent()).encode()
     headers = signed(body, form=form)
@@ -127,7 +148,8 @@ def test_signature(bank: Bank, control: Control, form: str) -> None:
         ({**headers, "TPP-Signature-Certificate": None}, "CERTIFICATE_MISSING"),
         ({**headers, "TPP-Signature-Certificate": "abc"}, "CERTIFICATE_INVALID"),
         (signed(body, form=form, names=("digest", "x-request-id")), "SIGNATURE_INVALID"),
-        (signed(body, form=form, by=seal(begins=-9, ends=-1)), "CERTIFICATE_EXPIRED"),
+        (signed(body, form=form, by=trusted(issuer, begins=-9, ends=-1)), "CERTIFICATE_EXPIRED"),
+        (signed(body, form=form, by=seal()), "CERTIFICATE_INVALID"),
     ):
         assert refusal(bank.post("/v1/consents", content=body, headers=wrong)) == (401, code)
     assert refusal(bank.post("/v1/consents", content=body)) == (401, "SIGNATURE_MISSING")
@@ -139,7 +161,7 @@ def test_signature(bank: Bank, control: Control, form: str) -> None:
 
 
 @spec("reading-strict-signature")
-def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control) -> None:
+def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control, signed: Signed) -> None:
     checked(control, "signature")
     body = json.dumps(bodies.consent()).encode()
     headers = signed(body)
@@ -155,7 +177,26 @@ def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control) ->
 
 
 @spec("reading-strict-signature")
-def test_strict_takes_what_is_not_signed_and_nothing_that_is_signed_wrong(bank: Bank, control: Control) -> None:
+def test_the_seal_of_another_tpp(bank: Bank, control: Control, issuer: Issued, signed: Signed) -> None:
+    checked(control, "signature")
+    known_as(control, organizationIdentifier="PSDAT-FMA-123456")
+    token = a_token(bank)
+    path = f"/v1/consents/{facts.consent('valid')}/status"
+    assert bank.get(path, headers=signed(b"", headers=sent(token))).status == 200
+    other = trusted(issuer, "PSDAT-FMA-4")
+    refused = bank.get(path, headers=signed(b"", headers=sent(token), by=other))
+    assert refusal(refused) == (401, "SIGNATURE_INVALID")
+    assert "PSDAT-FMA-4" in refused.error["text"]
+
+
+def sent(token: dict[str, str]) -> dict[str, str]:
+    return {"X-Request-ID": str(uuid.uuid4()), **token}
+
+
+@spec("reading-strict-signature")
+def test_strict_takes_what_is_not_signed_and_nothing_that_is_signed_wrong(
+    bank: Bank, control: Control, signed: Signed
+) -> None:
     checked(control, profile="strict")
     token = a_token(bank)
     body = json.dumps(bodies.consent(facts.covered())).encode()

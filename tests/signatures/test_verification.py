@@ -94,7 +94,7 @@ def test_a_certificate_that_is_missing_or_bad() -> None:
     right = headers.pop(name)
     pem = f"-----BEGIN CERTIFICATE-----{right}-----END CERTIFICATE-----"
     assert judged({**headers, name: pem}) is None
-    assert refused(headers).error == "seal-missing"
+    assert refused(headers).error == "certificate-missing"
     for text, reason in {
         "": "no certificate",
         "x": "no base64",
@@ -106,15 +106,15 @@ def test_a_certificate_that_is_missing_or_bad() -> None:
         b64encode(b"0" * 20000).decode(): "longer than",
     }.items():
         mistake = refused({**headers, name: text})
-        assert (mistake.error, reason in mistake.reason) == ("seal-invalid", True), mistake.reason
+        assert (mistake.error, reason in mistake.reason) == ("certificate-invalid", True), mistake.reason
 
 
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"ends": 0, "begins": -30}, "seal-expired", "has expired"),
-        ({"begins": 3}, "seal-invalid", "not valid before"),
-        ({"kind": "weak"}, "seal-invalid", "1024 bits"),
+        ({"ends": 0, "begins": -30}, "certificate-expired", "has expired"),
+        ({"begins": 3}, "certificate-invalid", "not valid before"),
+        ({"kind": "weak"}, "certificate-invalid", "1024 bits"),
     ],
 )
 def test_a_certificate_that_is_not_good(options: dict[str, Any], error: str, reason: str) -> None:
@@ -210,7 +210,7 @@ def test_a_jws_that_is_wrong(members: dict[str, Any], reason: str) -> None:
 def test_a_jws_may_bring_its_certificate() -> None:
     headers = jws_with()
     certificate = headers.pop("TPP-Signature-Certificate")
-    assert refused(headers).error == "seal-missing"
+    assert refused(headers).error == "certificate-missing"
     wrong = refused(jws_with(x5c=[certificate]))
     assert "the key of the certificate has signed something else" in wrong.text, "x5c is not in what was signed"
 
@@ -329,7 +329,7 @@ def cut_and_changed(text: str) -> st.SearchStrategy[str]:
 def test_whatever_is_sent_has_a_verdict(signature: str, certificate: str) -> None:
     for changed in ({"Signature": signature}, {"TPP-Signature-Certificate": certificate}):
         mistake = judged({**WRITTEN, **changed})
-        assert mistake is None or mistake.error in ("signature-invalid", "seal-invalid", "seal-missing")
+        assert mistake is None or mistake.error in ("signature-invalid", "certificate-invalid", "certificate-missing")
 
 
 json_values: Callable[..., st.SearchStrategy[Any]] = lambda: st.recursive(  # noqa: E731
@@ -348,4 +348,4 @@ json_values: Callable[..., st.SearchStrategy[Any]] = lambda: st.recursive(  # no
 def test_whatever_a_jws_holds_has_a_verdict(text: str, name: str, value: Any) -> None:
     for headers in ({**JWS, "x-jws-signature": text}, jws_with(**{name: value})):
         mistake = judged(headers)
-        assert mistake is None or mistake.error in ("signature-invalid", "seal-invalid", "seal-missing")
+        assert mistake is None or mistake.error in ("signature-invalid", "certificate-invalid", "certificate-missing")

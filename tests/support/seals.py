@@ -9,10 +9,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from tests.support.certificates import particulars
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.signatures.keys import PrivateKey
 from xs2a_sandbox.signatures.signing import Seal, signed_headers
 from xs2a_sandbox.signatures.signing_string import SignedMessage
+from xs2a_sandbox.tpp import issuing
+from xs2a_sandbox.tpp.issuing import Issued
 
 NOW = datetime.now(UTC)
 ORGANISATION = x509.ObjectIdentifier("2.5.4.97")
@@ -51,6 +54,13 @@ def seal(
         .sign(own, hashes.SHA256())
     )
     return Seal(certificate, own)
+
+
+def trusted(by: Issued, organisation: str = "PSDAT-FMA-123456", *, begins: int = -1, ends: int = 365) -> Seal:
+    """A QSEAL of a test trust service, good from and to so many days from now."""
+    days = {"not_before": NOW + timedelta(begins), "not_after": NOW + timedelta(ends)}
+    own = issuing.issue(particulars("QSEAL", organisation_identifier=organisation, **days), key(), by)
+    return Seal(own, key())
 
 
 def sealed(headers: dict[str, str], body: bytes = b"", *, by: Seal | None = None, **options: Any) -> dict[str, str]:

@@ -21,7 +21,7 @@ def check(call: Call, operation: Operation, signatures: SignatureRules, trust: R
     if operation.behaviour.handler == token.issue.name or call.segments[:1] == (".well-known",):
         return
     if call.judges("signature"):
-        _object(call, "signature", _known(signed_requests.refusal(call, signatures)))
+        _object(call, "signature", _known(signed_requests.refusal(call, signatures, trust)))
     if call.judges("token"):
         _object(call, "token", _known(presented_token.refusal(call)))
     if call.judges("redirect"):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from xs2a_sandbox.bank.presented_token import client_of
+from xs2a_sandbox.bank.shown_certificate import ReadTrust
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.errors import BankError
@@ -21,7 +22,7 @@ def is_signed(request: Request) -> bool:
     return any(name in request.headers.first for name in _HEADERS)
 
 
-def refusal(call: Call, rules: SignatureRules) -> BankError | None:
+def refusal(call: Call, rules: SignatureRules, trust: ReadTrust) -> BankError | None:
     """The error of a request whose signature is wrong, or missing where one is demanded."""
     if not is_signed(call.request):
         if "signature" in call.checks.demanding or rules.demanded:
@@ -37,24 +38,35 @@ def refusal(call: Call, rules: SignatureRules) -> BankError | None:
     url = f"{request.scheme}://{request.host}{port}{request.target}"
     message = SignedMessage(request.headers, request.body, request.method, request.target, url)
     times = (call.clock.now(), REAL.now())
-    mistake = verification.mistake(message, rules, times, lambda certificate: _objection(call, certificate))
+    mistake = verification.mistake(message, rules, times, lambda certificate: _objection(call, certificate, trust))
     if mistake is None:
         return None
     if shown := mistake.shown:
         call.warnings.append(shown)
-    return BankError(mistake.error, expected=mistake.text, signature=mistake.described)
+    return BankError(mistake.error, **{**mistake.values, "expected": mistake.text}, signature=mistake.described)
 
 
-def _objection(call: Call, certificate: "Certificate") -> "SignatureMistake | None":
-    """The mistake where the seal is another TPP's than the token."""
-    from xs2a_sandbox.signatures.mistakes import invalid
+def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "SignatureMistake | None":
+    """The mistake where the seal is none that is trusted, or another TPP's than certificate or token."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    from xs2a_sandbox.signatures.mistakes import SignatureMistake, invalid
     from xs2a_sandbox.signatures.sealing_certificate import organisation
+    from xs2a_sandbox.tpp import judgement
 
-    owner = _organisation_of_token(call)
+    shown = (certificate.public_bytes(Encoding.DER),)
+    if error := judgement.mistake(shown, trust(), call.clock.now(), kind="QSEAL"):
+        text = error.values.get("expected", "").replace("client certificate", "certificate of the signature")
+        return SignatureMistake(error.name, text, values=error.values)
     sealed = organisation(certificate)
-    if owner is None or owner == sealed:
-        return None
-    return invalid(f"the certificate of the signature is that of {sealed or 'no TPP'}, the token that of {owner}")
+    for what, owner in (("client certificate", _organisation_shown(call)), ("token", _organisation_of_token(call))):
+        if owner is not None and owner != sealed:
+            return invalid(f"the certificate of the signature is that of {sealed}, the {what} that of {owner}")
+    return None
+
+
+def _organisation_shown(call: Call) -> str | None:
+    return call.client.organisation_identifier if call.client else None
 
 
 def _organisation_of_token(call: Call) -> str | None:

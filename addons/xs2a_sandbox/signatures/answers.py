@@ -37,7 +37,7 @@ def _read(file: Path) -> list[x509.Certificate]:
 def _stranger(seal: x509.Certificate, authorities: list[x509.Certificate] | None) -> SignatureMistake | None:
     if authorities is None or any(_has_issued(one, seal) for one in authorities):
         return None
-    return SignatureMistake("seal-invalid", "another CA has issued the certificate of the signature")
+    return SignatureMistake("certificate-invalid", "another CA has issued the certificate of the signature")
 
 
 def _has_issued(authority: x509.Certificate, seal: x509.Certificate) -> bool:

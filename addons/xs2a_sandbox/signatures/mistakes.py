@@ -1,7 +1,7 @@
 """What is wrong with a signature, in words and with the texts that show it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 _LONGEST = 4000
@@ -19,13 +19,15 @@ class SignedText:
 class SignatureMistake:
     """`error` is its name in a dialect's table of errors, `reason` says it in words.
 
-    `signing_string` is what had to be signed, `signed` what seems to have been signed in its place.
+    `values` are what else the error's text has of it. `signing_string` is what had to be signed, `signed` what seems to
+    have been signed in its place.
     """
 
     error: str
     reason: str
     signing_string: str | None = None
     signed: SignedText | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def text(self) -> str:

@@ -24,7 +24,7 @@ _ORGANISATION = x509.ObjectIdentifier("2.5.4.97")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 
 
-def mistaken(reason: str, error: str = "seal-invalid") -> SignatureMistake:
+def mistaken(reason: str, error: str = "certificate-invalid") -> SignatureMistake:
     return SignatureMistake(error, reason)
 
 
@@ -84,7 +84,8 @@ def date_mistake(certificate: x509.Certificate, now: datetime) -> SignatureMista
     except ValueError:
         return mistaken("the signature's certificate has dates that there are not")
     if now > ends:
-        return mistaken(f"the signature's certificate has expired, on {ends:%Y-%m-%d %H:%M} UTC", "seal-expired")
+        expired = f"the signature's certificate has expired, on {ends:%Y-%m-%d %H:%M} UTC"
+        return SignatureMistake("certificate-expired", expired, values={"expires": ends.isoformat()})
     if now < begins:
         return mistaken(f"the signature's certificate is not valid before {begins:%Y-%m-%d %H:%M} UTC")
     return None

@@ -111,7 +111,7 @@ def _sent_certificate(message: SignedMessage) -> x509.Certificate | SignatureMis
     values = message.headers.all(name)
     if len(values) != 1:
         how = f"is sent {len(values)} times" if values else "is missing: it has to come with a signature"
-        return SignatureMistake("seal-invalid" if values else "seal-missing", f"the header {name} {how}")
+        return SignatureMistake("certificate-invalid" if values else "certificate-missing", f"the header {name} {how}")
     return sealing_certificate.read(values[0], f"the header {name}")
 
 
