@@ -105,11 +105,15 @@ def page(peers: Sequence[Any], figures: Mapping[str, Mapping[str, Any]], history
 
 def with_table(text: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
     """The text with the rates where they belong."""
-    names = [workload.name for workload in WORKLOADS]
     day = f"{date.today().isoformat()}, {_processor()}; requests per second, the server on one core:"
-    lines = [day, "", *_table(_rates(figures, names))]
+    lines = [day, "", *rates_table(figures)]
     before, _, rest = text.partition(BEGIN)
     return "\n".join([before + BEGIN, "", *lines, "", END]) + rest.partition(END)[2]
+
+
+def rates_table(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The rates of the workloads that all are asked for."""
+    return _table(_rates(figures, [workload.name for workload in WORKLOADS]))
 
 
 def _rates(figures: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[list[str]]:

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -222,3 +223,30 @@ def test_load_counts_nothing_but_the_expected_answers(answer: bytes) -> None:
     assert process.returncode
     assert told == "connected\n"
     assert "ConnectionError" in why
+
+
+@pytest.mark.usefixtures("bench")
+def test_the_docs_say_what_was_measured_last() -> None:
+    from peers_page import rates_table
+
+    history = BENCH / "peers.jsonl"
+    text = (BENCH.parent / "docs/how-fast.md").read_text()
+    if not history.exists():
+        assert "`make bench-peers` writes the table here." in text
+        return
+    last = json.loads(history.read_text().splitlines()[-1])["figures"]
+    figures = {name: {load: SimpleNamespace(**one) for load, one in own.items()} for name, own in last.items()}
+    assert "\n".join(rates_table(figures)) in text
+
+
+@pytest.mark.usefixtures("bench")
+def test_the_table_of_the_docs_is_written_anew() -> None:
+    from peers_page import BEGIN, END, rates_table, with_table
+
+    figure = SimpleNamespace(rate=12345.6, generator=0.5, server=0.99, others=0.0)
+    figures = {"xs2a-sandbox": {"W1": figure}, "mockttp": {"W1": figure}}
+    text = with_table(f"before\n{BEGIN}\nold\n{END}\nafter\n", figures)
+    assert (text.startswith(f"before\n{BEGIN}\n"), text.endswith(f"{END}\nafter\n")) == (True, True)
+    assert "old" not in text
+    assert "\n".join(rates_table(figures)) in text
+    assert "| xs2a-sandbox | 12,346 |" in text
