@@ -51,7 +51,8 @@ def observed(
     hung: bool = False,
     payments: Mapping[str, int] | None = None,
     told: tuple[Mapping[str, Any], ...] = (),
+    rejected: Mapping[str, int] | None = None,
     is_cut: bool = False,
 ) -> Observed:
-    seen = Seen(tuple(calls), Counter(payments or {}), is_cut)
+    seen = Seen(tuple(calls), Counter(payments or {}), Counter(rejected or {}), is_cut)
     return Observed(Ended(status, 1.0, hung, ""), seen, hits=1, told=told)

@@ -50,6 +50,13 @@ def test_one_intent_is_one_payment(payments: dict[str, int], told: list[str]) ->
     assert judged(observed(*BALANCES, payments=payments)) == told
 
 
+def test_who_has_declined_may_begin_again() -> None:
+    twice = observed(*BALANCES, payments={"E-1": 2}, rejected={"E-1": 1})
+
+    assert judged(twice, fault=InjectedFault("decline", "sca", 1)) == []
+    assert judged(twice) == ["payments: 2 payments of the intent E-1"]
+
+
 def test_the_next_run_recovers() -> None:
     ended = "recovery: the next run, in which nothing goes wrong, ends with status 1"
     hung = "recovery: the next run, in which nothing goes wrong, hangs"
@@ -101,7 +108,7 @@ def test_nothing_is_read_more_often_than_the_consent_allows() -> None:
 
 def test_other_accounts_are_still_read() -> None:
     stops = observed(*BALANCES[:2])
-    told = "accounts: /v1/accounts/C/balances is not read any more, as /v1/accounts/B/balances failed"
+    told = "accounts: /v1/accounts/C/balances is read less often than usual, as /v1/accounts/B/balances failed"
 
     assert judged(stops) == [told]
     assert judged(stops, fault=InjectedFault("consent-expired", "balances", 2, status=401)) == []

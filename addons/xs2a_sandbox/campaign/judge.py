@@ -14,6 +14,7 @@ _AGAIN = frozenset({408, 425, 429})
 """Refusals after which the same may be asked again."""
 _OF_ALL_ACCOUNTS = frozenset({401, 403, 429})
 """Answers that are about the consent, or the app: no other account would do better."""
+_OF_THE_CONSENT = ("CONSENT_", "TOKEN_")
 _EARLY = 0.05
 """Seconds by which a wait may be too short: clocks are not that exact."""
 _MORE_CALLS = 10
@@ -61,13 +62,15 @@ def _assertion(case: Case) -> Iterator[str]:
 
 
 def _payments(case: Case) -> Iterator[str]:
-    """One intent gives at most one payment."""
-    usual = case.learned.first.seen.payments
-    for intent, count in sorted(case.run.seen.payments.items()):
-        if intent and count > max(1, usual.get(intent, 0)):
+    """One intent gives at most one payment; a customer who has declined may begin again."""
+    usual, payments = case.learned.first.seen.payments, case.run.seen.payments
+    if case.fault.operation == SCA:
+        payments = payments - case.run.seen.rejected
+    for intent, count in sorted(payments.items()):
+        if intent and count > max(1, usual[intent]):
             yield f"{count} payments of the intent {intent}"
-    more = case.run.seen.payments.total() - usual.total()
-    if more > 0 and not any(count > 1 for intent, count in case.run.seen.payments.items() if intent):
+    more = payments.total() - usual.total()
+    if more > 0 and not any(count > 1 for intent, count in payments.items() if intent):
         yield f"{more} payments more than where nothing goes wrong"
 
 
@@ -142,19 +145,22 @@ def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
 def _accounts(case: Case) -> Iterator[str]:
     """What goes wrong at one account keeps nobody from reading the others."""
     fault = case.fault
-    if fault.operation in (None, SCA) or fault.status in _OF_ALL_ACCOUNTS or fault.name.endswith(" expires"):
+    if fault.operation in (None, SCA) or fault.name.endswith(" expires"):
+        return
+    if fault.status in _OF_ALL_ACCOUNTS or (fault.code or "").startswith(_OF_THE_CONSENT):
         return
     first = [call for call in case.learned.first.seen.of(str(fault.operation)) if call.method == "GET"]
     if fault.call is None or fault.call > len(first):
         return
     met = first[fault.call - 1].path
     stable = {path for operation, path in case.learned.second.seen.paths if operation == fault.operation}
-    asked = {call.path for call in case.run.seen.of(str(fault.operation))}
+    usual = Counter(call.path for call in first)
+    asked = Counter(call.path for call in case.run.seen.of(str(fault.operation)))
     others = dict.fromkeys(
         call.path for call in first if call.path != met and call.path in stable and call.status < 400
     )
-    if missing := [path for path in others if path not in asked]:
-        yield f"{', '.join(missing)} is not read any more, as {met} failed"
+    if missing := [path for path in others if asked[path] < usual[path]]:
+        yield f"{', '.join(missing)} is read less often than usual, as {met} failed"
 
 
 def _hang(case: Case) -> Iterator[str]:

@@ -16,7 +16,7 @@ from xs2a_sandbox.http import Response, to_json
 from xs2a_sandbox.state.faults import SCA_ENDINGS
 from xs2a_sandbox.testing.injected_fault import SCA, InjectedFault, Phase
 
-RETRY_AFTER = 2
+RETRY_AFTER = 1
 """Seconds that the bank asks to wait for."""
 _TOO_MANY = 429
 _SAFE = ("GET", "HEAD")

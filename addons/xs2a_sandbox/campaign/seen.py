@@ -1,17 +1,17 @@
 """What a bank has seen of a run: the calls, in their order, and the payments that came of them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
 from xs2a_sandbox.control.client import Client
-from xs2a_sandbox.control.shapes import ExchangeShape, ExchangeSummary
+from xs2a_sandbox.control.shapes import Document, ExchangeShape, ExchangeSummary
 
 MOST_CALLS = 10_000
-ENDED_PAYMENTS = ("RJCT", "CANC")
+_CANCELLED, _REJECTED = "CANC", "RJCT"
 _PERSONAL = "psu-ip-address"
 
 
@@ -62,13 +62,15 @@ def _header(headers: Sequence[Sequence[str]], name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All that the bank has seen of one run. `payments` counts those that are not rejected or cancelled, by intent.
+    """All that the bank has seen of one run.
 
-    More calls were made than are `calls` where `is_cut`.
+    `payments` counts those that were not cancelled, by intent; of them `rejected` those that came to nothing. Where it
+    `is_cut` there were more calls.
     """
 
     calls: tuple[SeenCall, ...]
     payments: Counter[str]
+    rejected: Counter[str] = field(default_factory=Counter)
     is_cut: bool = False
 
     def of(self, operation: str) -> Iterator[SeenCall]:
@@ -94,16 +96,15 @@ def look(client: Client, session: str, since: int, known: frozenset[str]) -> See
     """What came after the exchange `since`; `known` are the payments that were there before. Raises UserMistake."""
     journal = client.journal(session=session, limit=MOST_CALLS)
     calls = tuple(SeenCall(client, one, session) for one in journal["exchanges"] if one["number"] > since)
-    return Seen(calls, _payments(client, known), last_number(client) - since > journal["kept"])
+    made = [payment for id, payment in client.collection("payments").items() if id not in known]
+    is_cut = last_number(client) - since > journal["kept"]
+    rejected = _intents(one for one in made if one.get("transactionStatus") == _REJECTED)
+    return Seen(calls, _intents(one for one in made if one.get("transactionStatus") != _CANCELLED), rejected, is_cut)
 
 
 def payment_ids(client: Client) -> frozenset[str]:
     return frozenset(client.collection("payments"))
 
 
-def _payments(client: Client, known: frozenset[str]) -> Counter[str]:
-    return Counter(
-        str(payment.get("endToEndIdentification") or "")
-        for id, payment in client.collection("payments").items()
-        if id not in known and payment.get("transactionStatus") not in ENDED_PAYMENTS
-    )
+def _intents(payments: Iterable[Document]) -> Counter[str]:
+    return Counter(str(payment.get("endToEndIdentification") or "") for payment in payments)
