@@ -314,6 +314,9 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             logger.warning("%s", exposed)
         click.echo(announcement(settings, addresses, state, consent, console, serving.loop_name()))
 
+    # What click does for terminals takes three times as long as to write the line.
+    write = click.echo if sys.stdout is None or sys.stdout.isatty() else _write_line
+
     def log(exchange: LogEntry) -> None:
         nonlocal clear
         run.add(exchange)
@@ -323,7 +326,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         with suppress(OSError):
             if progress:
                 click.echo(_CLEAR_LINE, nl=False, err=True)
-            click.echo(log_line.line(exchange, settings.log_format, REAL.now()))
+            write(log_line.line(exchange, settings.log_format, REAL.now()))
             if progress:
                 click.echo(progress, nl=False, err=True)
 
@@ -369,6 +372,11 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             standing_log.note(line)
         if settings.coverage:
             show_coverage(settings, (), tally, settings.log_format, err=True)
+
+
+def _write_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 @contextmanager
