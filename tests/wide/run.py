@@ -8,6 +8,7 @@ import asyncio
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -70,7 +71,11 @@ async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
                 except GaveUp as reason:
                     result.complaints.append(f"journey {number} was given up: {reason}")
 
-        harm = asyncio.create_task(_harm(made, chance, journeys, result))
+        def share() -> float:
+            """Of the journeys, or of the time where that is less."""
+            return max(result.journeys / journeys, (monotonic() - begun) / (minutes * 60))
+
+        harm = asyncio.create_task(_harm(made, chance, share))
         await asyncio.gather(*map(ask, apps))
         harm.cancel()
         (end,) = await asyncio.gather(harm, return_exceptions=True)
@@ -93,12 +98,12 @@ async def run(journeys: int, seed: int, directory: Path, minutes: float) -> Run:
     return result
 
 
-async def _harm(made: Cluster, chance: Random, journeys: int, result: Run) -> None:
+async def _harm(made: Cluster, chance: Random, share: Callable[[], float]) -> None:
     while True:
         until = monotonic() + chance.uniform(*_KILLS)
         while monotonic() < until:
             await asyncio.sleep(0.1)
-            if result.journeys * (_REDIS_KILLS + 1) >= journeys * (made.restarts + 1) and made.restarts < _REDIS_KILLS:
+            if made.restarts < _REDIS_KILLS and share() * (_REDIS_KILLS + 1) >= made.restarts + 1:
                 await made.restart_redis(chance.uniform(*_AWAY))
         # One that has not begun again yet would be one more client's patience, and no other case.
         await made.until_ready()
