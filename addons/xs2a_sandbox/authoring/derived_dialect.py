@@ -156,9 +156,7 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
     draft.rules = list(null_members(zip(exchanges, draft.rehearsed, strict=True)))
     if draft.rules:
         draft.rehearsed = _rehearsed(draft, tape, schemas, told)
-    if recorded := list(as_recorded(_unsaid(exchanges, draft.rehearsed), _consents(exchanges))):
-        draft.rules += recorded
-        draft.rehearsed = _rehearsed(draft, tape, schemas, told)
+    _answer_as_recorded(draft, tape, schemas, told)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
     draft.unknown += [*told.unknown, *_unlike(exchanges, draft.rehearsed)]
     return draft
@@ -283,6 +281,21 @@ def _unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehears
     pairs = zip(exchanges, rehearsed, strict=True)
     changes = [one for one in exchanges if one.operation and one.entry.method != "GET"]
     return [one for one, outcome in pairs if one.succeeded and outcome.unlike and one not in changes]
+
+
+def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> None:
+    """Adds the rules that answer as it was recorded, but for those that answer other requests in it worse."""
+    recorded = list(as_recorded(_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
+    if not recorded:
+        return
+    learned, before = draft.rules, draft.rehearsed
+    draft.rules = [*learned, *recorded]
+    draft.rehearsed = _rehearsed(draft, tape, schemas, told)
+    triples = zip(draft.exchanges, before, draft.rehearsed, strict=True)
+    worse = {one.operation.id for one, was, now in triples if one.operation and now.unlike and not was.unlike}
+    if worse:
+        draft.rules = [*learned, *(one for one in recorded if one.value["match"].get("operation") not in worse)]
+        draft.rehearsed = _rehearsed(draft, tape, schemas, told)
 
 
 def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:

@@ -10,6 +10,7 @@ from xs2a_sandbox.bank.handlers.approaches import HABITS
 from xs2a_sandbox.bank.handlers.ids import form_of
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.evaluation.id_form import UUID
+from xs2a_sandbox.recording.learning.changes import READS
 from xs2a_sandbox.recording.learning.courses import Courses
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
@@ -54,6 +55,9 @@ def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface,
     gone = _told_after_delete(exchanges)
     if gone and any(_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
         learned.add("consents.delete", "keeps", gone[0].succeeded, [one.place for one in gone])
+    _learn_one_off(learned, exchanges, interface)
+    if stayed := list(_valid_beside_newer(exchanges)):
+        learned.add("consents.create", "ends_older", False, stayed)
     ends = {word: places for word, places in courses.last("payment").items() if EXECUTED.get(word)}
     if ends and not courses.tells("payment", "ACSP"):
         word = max(ends, key=lambda one: len(ends[one]))
@@ -130,6 +134,43 @@ def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange])
             learned.unknown.append(f"the form of {name}, such as {next(iter(makers))}: UUIDs are made")
         elif form != UUID:
             learned.add(handler, option, form, list(makers.values()))
+
+
+def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
+    """Whether a consent that is not recurring lets an address be read more than once."""
+    makers = [one for one in exchanges if isinstance(one.body, dict) and one.body.get("recurringIndicator") is False]
+    one_off = {one.made["consentId"] for one in makers if "consentId" in one.made}
+    read: set[tuple[str, str]] = set()
+    again = []
+    for one in exchanges:
+        consent, handler = one.entry.headers.get("Consent-ID") or "", one.operation and one.operation.behaviour.handler
+        if consent in one_off and (handler or "").startswith(READS):
+            if (consent, one.request) in read:
+                again.append(one)
+            if one.succeeded:
+                read.add((consent, one.request))
+    for handler in sorted(_one_off_handlers(interface)) if again and all(one.succeeded for one in again) else ():
+        learned.add(handler, "one_off", False, [one.place for one in again])
+
+
+def _valid_beside_newer(exchanges: Sequence[RecognisedExchange]) -> Iterator[str]:
+    """The places that tell a recurring consent to be valid after a newer one of the same customer has been."""
+    made: dict[str, str | None] = {}
+    valid: set[str] = set()
+    for one in exchanges:
+        if isinstance(one.body, dict) and one.body.get("recurringIndicator") is True and "consentId" in one.made:
+            made[one.made["consentId"]] = one.entry.headers.get("PSU-ID")
+        id = one.parameters.get("consentId", "")
+        if id in made and one.succeeded and isinstance(one.answer, dict) and one.answer.get("consentStatus") == "valid":
+            ids = list(made)
+            if any(newer in valid and made[newer] == made[id] for newer in ids[ids.index(id) + 1 :]):
+                yield one.place
+            valid.add(id)
+
+
+def _one_off_handlers(interface: Interface) -> set[str]:
+    behaviours = [one.behaviour for one in interface.operations.values()]
+    return {one.handler for one in behaviours if one.handler and (one.options or {}).get("one_off")}
 
 
 def _told_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:

@@ -249,3 +249,23 @@ def test_a_bulk_without_a_list_of_payments_is_refused(tmp_path: Path, payments: 
     body = {"debtorAccount": {"iban": OWN[ONE][0]}, "payments": payments}
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body)
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", "/payments")
+
+
+@pytest.mark.parametrize(
+    ("bulk", "changes", "path"),
+    [
+        (False, {"instructedAmount": None}, "/instructedAmount"),
+        (False, {"instructedAmount": {"currency": "EUR"}}, "/instructedAmount"),
+        (False, {"instructedAmount": {"currency": "EUR", "amount": "12,50"}}, "/instructedAmount/amount"),
+        ("payments", {"payments": [{}]}, "/payments/0/instructedAmount"),
+        (True, {}, "/amount"),
+        (True, {"amount": ["1.00"], "amountCurrency": "EUR"}, "/amountCurrency"),
+        (True, {"amount": ["NaN"], "amountCurrency": ["EUR"]}, "/amount/0"),
+    ],
+)
+def test_amounts_that_are_none_are_refused_without_a_schema(
+    tmp_path: Path, bulk: Any, changes: dict[str, Any], path: str
+) -> None:
+    stage = own(tmp_path, bulk=bulk)
+    answer = stage.client.post(f"/v1/{bodies.SEPA}", json={"debtorAccount": {"iban": OWN[ONE][0]}, **changes})
+    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", path)

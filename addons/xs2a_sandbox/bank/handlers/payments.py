@@ -23,7 +23,7 @@ from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, re
 from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
-from xs2a_sandbox.documents.formats import as_kept
+from xs2a_sandbox.documents.formats import as_kept, is_amount
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
@@ -238,11 +238,13 @@ def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
 
 
 def money(amount: Mapping[str, str], pointer: str) -> Money:
-    """Raises BankError `format-error` where the amount has more decimals than the currency."""
+    """Raises BankError `format-error` where the amount is none, or has more decimals than the currency."""
     return _checked(amount["currency"], amount["amount"], f"{pointer}/amount")
 
 
 def _checked(currency: str, amount: str, pointer: str) -> Money:
+    if not is_amount(amount):
+        raise BankError("format-error", path=pointer, expected="an amount is written with a dot, such as 12.34")
     decimals = _DECIMALS.get(currency, 2)
     if len(amount.partition(".")[2]) > decimals:
         text = f"an amount in {currency} has at most {decimals} decimals"
@@ -289,15 +291,26 @@ def _payments(body: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
 def _moneys(body: Mapping[str, Any], bulk: Any) -> dict[str, Money]:
     """All that is paid, by the place of its currency."""
     if bulk == "payments":
-        amounts = {f"/payments/{i}/instructedAmount": one["instructedAmount"] for i, one in _payments(body)}
+        amounts = {f"/payments/{i}/instructedAmount": _amount(one, f"/payments/{i}") for i, one in _payments(body)}
     elif bulk:
         return _parallel_moneys(body)
     else:
-        amounts = {"/instructedAmount": body["instructedAmount"]}
+        amounts = {"/instructedAmount": _amount(body)}
     return {f"{pointer}/currency": money(amount, pointer) for pointer, amount in amounts.items()}
 
 
+def _amount(payment: Mapping[str, Any], pointer: str = "") -> Mapping[str, str]:
+    amount = payment.get("instructedAmount")
+    if not isinstance(amount, dict) or not all(isinstance(amount.get(one), str) for one in ("currency", "amount")):
+        text = "instructedAmount must have a currency and an amount"
+        raise BankError("format-error", path=f"{pointer}/instructedAmount", expected=text)
+    return amount
+
+
 def _parallel_moneys(body: Mapping[str, Any]) -> dict[str, Money]:
+    for name in ("amount", "amountCurrency"):
+        if not isinstance(body.get(name), list) or not all(isinstance(one, str) for one in body[name]):
+            raise BankError("format-error", path=f"/{name}", expected=f"{name} must be a list of texts")
     count = len(body["amount"])
     for name, value in body.items():
         if isinstance(value, list) and name in _PARALLEL and len(value) != count:
