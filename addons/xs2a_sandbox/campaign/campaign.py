@@ -268,13 +268,18 @@ def _result(planned: PlannedFault, found: Sequence[AppFinding], run: Observed, a
     return FaultResult(planned.fault, planned.order, tuple(found), statuses, seconds)
 
 
-def _place_in(learned: Learned) -> Callable[[FaultResult], tuple[int, int, str, str]]:
+def _place_in(learned: Learned) -> Callable[[FaultResult], tuple[int, int, str, bool]]:
     """The order in which the points of the results were met, quirks and endings of SCA last."""
     operations = {operation: place for place, operation in enumerate(learned.first.seen.counts)}
 
-    def place(result: FaultResult) -> tuple[int, int, str, str]:
+    def place(result: FaultResult) -> tuple[int, int, str, bool]:
         fault = result.fault
-        return operations.get(fault.operation or "", len(operations)), fault.call or 0, fault.phase, fault.name
+        return (
+            operations.get(fault.operation or "", len(operations)),
+            fault.call or 0,
+            fault.name,
+            fault.phase == "after",
+        )
 
     return place
 
