@@ -74,7 +74,8 @@ def register_texts(stock: Mapping[str, Mapping[str, Any]]) -> None:
     days = [REAL.today(count).isoformat() for count in (2, 90, -2)]
     texts = {
         "bg-consent": st.sampled_from(list(stock["consents"])) | anything,
-        "bg-account": st.sampled_from([*accounts, *stock["cardAccounts"]]) | anything,
+        # Cards as often as accounts, of which there are several times as many.
+        "bg-account": st.sampled_from([*accounts, *[*stock["cardAccounts"]] * len(accounts)]) | anything,
         "bg-payment": st.sampled_from(list(stock.get("payments") or ["none"])) | anything,
         "bg-day": st.sampled_from([*days, "9999-12-31"]),
         "bg-iban": st.sampled_from([*stock["accounts"], "DE89370400440532013000"]),
