@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import datetime
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,8 @@ def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch
         seed="spring",
         public_url="http://localhost:8081",
         proxy_auth="user:password",
+        client_cert_header="X-SSL-Client-Cert",
+        client_cert_from=(ip_network("127.0.0.1"),),
         bank="https://api.bank.example/psd2",
         to=tmp_path / "recordings",
     )

@@ -43,10 +43,10 @@ def _proxy(self: mitmproxy_addon.SandboxAddon, flow: Any) -> Any:
     return _from_mitmproxy(self, flow)
 
 
-def _lane(turn: HttpTurn, *more: Any) -> Request:
+def _lane(turn: HttpTurn, *more: Any, **shown: Any) -> Request:
     if ("X-Break", "door") in turn.headers.pairs:
         raise LookupError("the door is broken")
-    return _lane_request(turn, *more)
+    return _lane_request(turn, *more, **shown)
 
 
 async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:

@@ -84,5 +84,5 @@ def test_it_can_begin_anew(calls: Calls) -> None:
 
 def test_every_filter_narrows_what_was_called() -> None:
     parameters = inspect.signature(Calls.assert_called).parameters.keys() - {"self", "times"}
-    # A test has one session, and begins anew with `clear`.
-    assert parameters == {one.name for one in FILTERS} - {"session", "since"}
+    # A test has one session, and begins anew with `clear`; the console turns pages and looks for any text.
+    assert parameters == {filter_.name for filter_ in FILTERS} - {"session", "since", "before", "text"}

@@ -190,6 +190,7 @@ class Settings:
         kinds.NETWORKS,
         (),
         "The addresses of the proxies that may say it; the header is taken away from all others. May be repeated.",
+        example="[127.0.0.1]",
     )
     static_data: bool = setting(
         kinds.SWITCH, False, "Keep accounts as the test data has them, whatever payments do.", in_file_only=True

@@ -168,7 +168,7 @@ def test_a_code_is_for_the_client_that_it_was_given_to(by_oauth: Client) -> None
 
 def test_tokens_of_a_code_are_kept_with_client_scope_authorisation_and_end(by_oauth: Client) -> None:
     given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
-    common = {"client": ID, "scope": "AIS:1", "authorisation": "2"}
+    common = {"client": ID, "scope": "AIS:1", "authorisation": "2", "psuId": None}
     state = transaction(by_oauth)
     ends = {"tokens": "2026-03-01T11:09:59+01:00", "refreshTokens": "2026-05-30T12:00:00+02:00"}
     for collection, name in (("tokens", "access_token"), ("refreshTokens", "refresh_token")):

@@ -24,9 +24,8 @@ from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchan
 def test_nothing_of_a_handler_is_left(base: str, id: str, target: str, state: str) -> None:
     operations = layers.read([[bundled("cassettes") / base]], SCHEMAS, NAMED).operations
     entry = taped(target, {}, "POST", headers=ID, body={"access": {}, "validUntil": "2020-01-01"})
-    made = by_effects(
-        operations[id], {}, recognise_exchanges(["tape, exchange 1"], [entry], [operations[id]]), operations
-    )
+    exchanges = recognise_exchanges(["tape, exchange 1"], [entry], [operations[id]])
+    made = by_effects(operations[id], {}, exchanges, operations, ids=None)
     assert "result." not in exactly(made)
     assert (made["handler"], made["with"]) == (None, None)
     assert made["effects"][0]["set"] == f"state.{state}[let.id]"
@@ -40,6 +39,15 @@ def test_a_day_that_is_over_is_taken_only_where_the_bank_has_taken_one() -> None
     until = {}
     for day in ("2020-01-01", "2999-01-01"):
         entry = taped("/v1/consents", {}, "POST", headers=ID, body={"access": {}, "validUntil": day})
-        made = by_effects(own, {}, recognise_exchanges(["tape, exchange 1"], [entry], [own]), operations)
+        made = by_effects(own, {}, recognise_exchanges(["tape, exchange 1"], [entry], [own]), operations, ids=None)
         until[day] = made["effects"][0]["to"]["validUntil"]
     assert until["2020-01-01"] != until["2999-01-01"] == "{{ body.validUntil or today(90) }}"
+
+
+@pytest.mark.parametrize(("ids", "id"), [(None, "{{ uuid() }}"), ("C-{digits:6}", "{{ new_id('C-{digits:6}') }}")])
+def test_ids_have_the_form_that_the_bank_gives_them(ids: str | None, id: str) -> None:
+    operations = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations
+    own = operations["create-consent"]
+    entry = taped("/v1/consents", {}, "POST", headers=ID, body={"access": {}})
+    exchanges = recognise_exchanges(["tape, exchange 1"], [entry], [own])
+    assert by_effects(own, {}, exchanges, operations, ids)["let"]["id"] == id
