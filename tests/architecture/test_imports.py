@@ -51,9 +51,13 @@ def files() -> dict[str, ast.Module]:
     return {file.relative_to(PACKAGE).as_posix(): ast.parse(file.read_text()) for file in PACKAGE.rglob("*.py")}
 
 
-def imports(name: str) -> Iterator[str]:
+@cache
+def imports(name: str) -> tuple[str, ...]:
     """The dotted names of all that a file imports, wherever in it, those for type checkers left out."""
-    tree = files()[name]
+    return tuple(_imports(name, files()[name]))
+
+
+def _imports(name: str, tree: ast.Module) -> Iterator[str]:
     for_types = {
         inner
         for node in ast.walk(tree)

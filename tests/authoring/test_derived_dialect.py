@@ -43,15 +43,22 @@ def learn(directory: Path, entries: Sequence[Exchange]) -> DerivedDialect:
     return derived_dialect("mine", read_tape(directory / "tape"), SCHEMAS)
 
 
+@cache
+def learned() -> DerivedDialect:
+    """What the recording of the differing bank teaches."""
+    with TemporaryDirectory() as directory:
+        return learn(Path(directory), recorded())
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> App:
     """An app at a sandbox that speaks the derived dialect."""
-    folder = derived_dialects.write(learn(tmp_path, recorded()), tmp_path / "cassettes")
+    folder = derived_dialects.write(learned(), tmp_path / "cassettes")
     return App(differing_bank.engine(folder))
 
 
 def test_all_that_was_recorded_is_answered_alike(tmp_path: Path) -> None:
-    made = learn(tmp_path, recorded())
+    made = learned()
     assert (made.alike, len(made.rehearsed), made.unknown) == (len(recorded()), len(recorded()), ())
 
 
@@ -109,7 +116,7 @@ def test_an_endpoint_of_the_banks_own_answers_as_recorded(app: App) -> None:
 
 
 def test_every_operation_says_what_it_rests_on(tmp_path: Path) -> None:
-    folder = derived_dialects.write(learn(tmp_path, recorded()), tmp_path / "cassettes")
+    folder = derived_dialects.write(learned(), tmp_path / "cassettes")
     interface = layers.read([[folder]], SCHEMAS, NAMED)
     docs = {operation.id: operation.origin.written["doc"] for operation in interface.operations.values()}
     assert docs["create-consent"].startswith("Recorded 2026-11-02, 1 exchange; derived from these.")
@@ -118,7 +125,7 @@ def test_every_operation_says_what_it_rests_on(tmp_path: Path) -> None:
 
 
 def test_deviations_name_the_exchanges_that_show_them(tmp_path: Path) -> None:
-    text = learn(tmp_path, recorded()).files["dialect.yaml"]
+    text = learned().files["dialect.yaml"]
     assert "# POST /v1/consents: 20261121T101112Z.har.jsonl, exchange 1\n    create-consent:\n" in text
     assert "    # 20261121T101112Z.har.jsonl, exchange 21\n    payment-unknown: {status: 403" in text
 
@@ -188,7 +195,7 @@ def test_a_dialect_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    made = learn(tmp_path, recorded())
+    made = learned()
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot write"):
         derived_dialects.write(made, tmp_path / "file" / "cassettes")
@@ -268,7 +275,7 @@ def test_endings_by_a_redacted_recording_walk_the_same_way(tmp_path: Path) -> No
 
 
 def test_the_derived_dialect_passes_lint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    derived_dialects.write(learn(tmp_path, recorded()), tmp_path / "cassettes")
+    derived_dialects.write(learned(), tmp_path / "cassettes")
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["lint"], env={"XS2A_SANDBOX_DIALECT": "mine"})
     assert (result.exit_code, "no problems" in result.output) == (0, True), result.output
