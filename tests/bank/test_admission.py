@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Answer, Client, an_engine, speaking
 from xs2a_sandbox.config import RealBank
 
 ADMIN = {"Authorization": "Bearer admin"}
@@ -48,6 +48,29 @@ def test_who_comes_for_a_token_needs_none() -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     body = b"grant_type=client_credentials&client_id=demo-tpp&client_secret=kletterrose"
     assert client(None).post("/as/token.oauth2", headers=form, body=body).status == 200
+
+
+def code(answer: Answer) -> str:
+    """As the Berlin Group's bodies have it."""
+    return str(answer.json()["tppMessages"][0]["code"])
+
+
+def test_a_token_that_was_revoked_is_unknown() -> None:
+    engine = speaking("berlin-group-1.3")
+    engine.admin_token = "admin"
+    one = Client(engine)
+    assert one.request("PUT", "/_sandbox/checks", headers=ADMIN, json={"checks": ["token"]}).status == 200
+    form = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
+    who = b"client_id=demo-tpp&client_secret=kletterrose&"
+    given = one.post("/as/token.oauth2", headers=form, body=who + b"grant_type=client_credentials&scope=AIS").json()
+    token = {"Authorization": f"Bearer {given['access_token']}"}
+
+    path = "/v1/consents/none/status"
+    assert code(one.get(path, headers=token)) == "CONSENT_UNKNOWN"
+    assert code(one.get("/v1/signing-baskets/none/status", headers=token)) == "TOKEN_INVALID"
+    ended = one.post("/as/revoke_token.oauth2", headers=form, body=who + f"token={given['access_token']}".encode())
+    assert ended.status == 200
+    assert code(one.get(path, headers=token)) == "TOKEN_UNKNOWN"
 
 
 def test_two_headers_are_no_token() -> None:

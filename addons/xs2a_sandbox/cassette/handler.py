@@ -164,7 +164,7 @@ def check(
     if own is None or own.is_action:
         return
     for below, answer in answers(by):
-        if not answer.error and answer.is_empty and answer.status not in _WITHOUT_BODY:
+        if own.returns and not answer.error and answer.is_empty and answer.status not in _WITHOUT_BODY:
             text = f"this answers {answer.status} with nothing of what {own.name} returns"
             yield by.origin.problem(
                 "behaviour", f"{text}: it needs a body, such as {{{{ result }}}}, or status 204", below

@@ -30,8 +30,9 @@ def test_it_says_what_it_does(handler: Any) -> None:
     assert all(option.doc.endswith(".") for option in handler.options.values())
 
 
-_FORM = "client_id client_secret grant_type code code_verifier redirect_uri refresh_token scope"
-UNNOTED = {"token.issue": {f"body/{name}" for name in _FORM.split()}}  # of a form, which is read whole
+_FORM = "client_id client_secret grant_type code code_verifier redirect_uri refresh_token scope token"
+UNNOTED = {f"token.{name}": {f"body/{part}" for part in _FORM.split()} for name in ("issue", "revoke")}
+"""Of a form, which is read whole."""
 
 
 @pytest.fixture(scope="module")

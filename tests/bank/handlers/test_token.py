@@ -168,7 +168,7 @@ def test_a_code_is_for_the_client_that_it_was_given_to(by_oauth: Client) -> None
 
 def test_tokens_of_a_code_are_kept_with_client_scope_authorisation_and_end(by_oauth: Client) -> None:
     given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
-    common = {"client": ID, "scope": "AIS:1", "authorisation": "2", "psuId": None}
+    common = {"client": ID, "scope": "AIS:1", "authorisation": "2", "code": "abc"}
     state = transaction(by_oauth)
     ends = {"tokens": "2026-03-01T11:09:59+01:00", "refreshTokens": "2026-05-30T12:00:00+02:00"}
     for collection, name in (("tokens", "access_token"), ("refreshTokens", "refresh_token")):
@@ -242,6 +242,52 @@ def test_only_a_form_is_taken(client: Client, body: bytes, content_type: str) ->
 def test_the_content_type_may_be_missing_or_say_more(client: Client, content_type: str | None) -> None:
     headers = {"Content-Type": content_type, "Authorization": basic()}
     assert client.post(PATHS[0], body=urlencode((GRANT,)).encode(), headers=headers).status == 200
+
+
+def end(client: Client, token: str) -> Answer:
+    return ask(client, (("token", token),), basic(), "/as/revoke_token.oauth2")
+
+
+def test_a_refresh_token_ends_with_the_tokens_of_its_code_alone(by_oauth: Client) -> None:
+    given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
+    ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", given["refresh_token"])), basic())
+    own = ask(by_oauth, authorization=basic()).json()["access_token"]
+    assert len(transaction(by_oauth).all("tokens")) == 3
+
+    assert (end(by_oauth, given["refresh_token"]).status, end(by_oauth, "unknown").status) == (200, 200)
+    state = transaction(by_oauth)
+    assert (set(state.all("tokens")), state.all("refreshTokens")) == ({own}, {})
+
+
+def test_who_brings_a_code_again_ends_refreshed_tokens_too(by_oauth: Client) -> None:
+    given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
+    ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", given["refresh_token"])), basic())
+    form = (("grant_type", "authorization_code"), ("code", "abc"), ("redirect_uri", BACK), ("code_verifier", VERIFIER))
+    assert "has been used" in refused_by_oauth(ask(by_oauth, form, basic()))
+    state = transaction(by_oauth)
+    assert (state.all("tokens"), state.all("refreshTokens")) == ({}, {})
+
+
+def test_a_refresh_token_of_no_code_ends_alone(by_oauth: Client) -> None:
+    own = ask(by_oauth, authorization=basic()).json()["access_token"]
+    state = transaction(by_oauth)
+    state.put("refreshTokens", "r1", {"client": ID, "expires": "2999-01-01T00:00:00+01:00"})
+    assert state.commit()
+    assert end(by_oauth, "r1").status == 200
+    state = transaction(by_oauth)
+    assert (set(state.all("tokens")), state.all("refreshTokens")) == ({own}, {})
+
+
+def test_nobody_ends_the_token_of_another_client(by_oauth: Client) -> None:
+    state = transaction(by_oauth)
+    state.put("tokens", "t1", {"client": "other", "expires": "2999-01-01T00:00:00+01:00"})
+    assert state.commit()
+    assert "another client" in refused_by_oauth(end(by_oauth, "t1"))
+    assert "t1" in transaction(by_oauth).all("tokens")
+
+
+def test_the_bundled_interface_ends_no_tokens(client: Client) -> None:
+    assert end(client, "t1").status == 404
 
 
 def test_other_methods_are_refused_as_everywhere(client: Client) -> None:

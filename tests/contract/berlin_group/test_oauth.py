@@ -257,6 +257,42 @@ def test_a_client_still_gets_a_token_of_its_own(tpp: Tpp) -> None:
     assert given.keys() == {"access_token", "token_type", "expires_in"}
 
 
+@berlin_group("oauth-own-scope")
+def test_a_client_gets_a_token_for_services_and_for_no_customers_resource(tpp: Tpp) -> None:
+    given = token(tpp, grant_type="client_credentials", scope="AIS PIIS").json()
+    assert given["scope"] == "AIS PIIS"
+    for scope in ("AIS:" + consent(tpp).json()["consentId"], "AIS openid", "ais"):
+        assert refused(token(tpp, grant_type="client_credentials", scope=scope)) == (400, "invalid_scope"), scope
+
+
+def revoked(tpp: Tpp, endpoint: str, secret: str, auth: tuple[str, str] | None = CLIENT, **form: str) -> httpx.Response:
+    return plain(tpp, "POST", endpoint, data={"token": secret, **form}, auth=auth)
+
+
+@berlin_group("oauth-revocation")
+@pytest.mark.parametrize("hint", [{}, {"token_type_hint": "refresh_token"}, {"token_type_hint": "whatever"}])
+def test_an_app_ends_its_tokens(tpp: Tpp, hint: dict[str, str]) -> None:
+    """RFC 7009: an access token alone, a refresh token with all that it has given."""
+    endpoint = metadata(tpp, consent(tpp))["revocation_endpoint"]
+    given = token(tpp, **exchange(code_of(tpp)[0])).json()
+    refresh = {"grant_type": "refresh_token", "refresh_token": given["refresh_token"]}
+    for _ in ("ends it", "it has ended already"):
+        answer = revoked(tpp, endpoint, given["access_token"], **hint)
+        assert (answer.status_code, answer.content, answer.headers["cache-control"]) == (200, b"", "no-store")
+    assert token(tpp, **refresh).status_code == 200
+    assert revoked(tpp, endpoint, given["refresh_token"], **hint).status_code == 200
+    assert refused(token(tpp, **refresh)) == (400, "invalid_grant")
+
+
+@berlin_group("oauth-revocation")
+def test_nobody_ends_a_token_without_saying_who_asks(tpp: Tpp) -> None:
+    endpoint = metadata(tpp, consent(tpp))["revocation_endpoint"]
+    own = token(tpp, grant_type="client_credentials").json()["access_token"]
+    for auth in (None, ("demo-tpp", "wrong"), ("nobody", "kletterrose")):
+        assert refused(revoked(tpp, endpoint, own, auth)) == (401, "invalid_client")
+    assert refused(revoked(tpp, endpoint, "")) == (400, "invalid_request")
+
+
 @berlin_group("oauth-metadata")
 def test_clients_that_know_the_issuer_find_its_metadata(tpp: Tpp) -> None:
     """RFC 8414, section 3: the well-known path stands between the host and the path of the issuer."""

@@ -1,4 +1,7 @@
-"""Access tokens for clients of the test data (RFC 6749; PKCE: RFC 7636; by certificate: RFC 8705, section 2)."""
+"""Access tokens for clients of the test data (RFC 6749; PKCE: RFC 7636; by certificate: RFC 8705, section 2).
+
+They are ended by who has them (RFC 7009).
+"""
 
 import base64
 import binascii
@@ -20,8 +23,8 @@ TOKENS, REFRESH_TOKENS, CODES = "tokens", "refreshTokens", "authorisationCodes"
 BY_CLIENT, BY_CODE, BY_REFRESHING = "client_credentials", "authorization_code", "refresh_token"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
-_GRANTED = ("client", "scope", "authorisation", "psuId")
-"""What tokens keep of the code that they were given for."""
+_GRANTED = ("client", "scope", "authorisation", "psuId", "code")
+"""What tokens keep of the code that they were given for, and of the token that was refreshed."""
 
 Credentials = tuple[str, tuple[str, ...] | None]
 """A client's id, and its secret in the ways it can be meant; None: its certificate stands for the secret."""
@@ -45,6 +48,11 @@ Credentials = tuple[str, tuple[str, ...] | None]
         "refresh_expires_in": Option(
             "Seconds that a refresh token is good for.", {"type": "integer", "minimum": 0}, default=7776000
         ),
+        "scopes": Option(
+            "What clients may ask for themselves, in `scope`; left out, their tokens are for everything.",
+            {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
+            deeds=deeds("body/scope", "scope-invalid"),
+        ),
     },
 )
 def issue(call: Call) -> dict[str, Any]:
@@ -58,8 +66,49 @@ def issue(call: Call) -> dict[str, Any]:
         return _exchanged(call, form, client, refreshable=BY_REFRESHING in grants)
     if grant == BY_REFRESHING:
         return _refreshed(call, form, client)
-    token = _keep(call, TOKENS, call.options["expires_in"], {"client": client})
-    return _given(call, token)
+    scope = _scope_of_its_own(call, form)
+    members = {"client": client, "scope": scope} if scope else {"client": client}
+    return _given(call, _keep(call, TOKENS, call.options["expires_in"], members), scope=scope)
+
+
+@handler(
+    "token.revoke",
+    reads="body/client_id body/client_secret body/token headers.authorization headers.content-type",
+    raises="grant-invalid token-client-unknown token-request-invalid",
+)
+def revoke(call: Call) -> dict[str, Any]:
+    """Ends a token of the client: an access token alone, a refresh token with all access tokens that it has given."""
+    form = _form(call)
+    secret, client = _required(form, "token"), _client(call, form)
+    # One that is unknown has ended already, whatever token_type_hint says.
+    for collection in (TOKENS, REFRESH_TOKENS):
+        if (kept := call.state.get(collection, secret)) is None:
+            continue
+        if kept["client"] != client:
+            raise BankError("grant-invalid", expected="the token was given to another client")
+        call.state.delete(collection, secret)
+        if collection == REFRESH_TOKENS and (code := kept.get("code")):
+            _end(call, code)
+    return {}
+
+
+def _end(call: Call, code: str) -> None:
+    """Ends all tokens that were given for the code, or by refreshing those."""
+    for collection in (TOKENS, REFRESH_TOKENS):
+        for secret, kept in call.state.all(collection).items():
+            if kept.get("code") == code:
+                call.state.delete(collection, secret)
+
+
+def _scope_of_its_own(call: Call, form: Mapping[str, str]) -> str | None:
+    """What a client asks for without a customer; None where it asks for nothing, or nobody looks at it."""
+    offered, scope = call.options.get("scopes"), form.get("scope")
+    if offered is None or scope is None:
+        return None
+    if not set(scope.split()) <= set(offered):
+        listed = ", ".join(offered)
+        raise BankError("scope-invalid", expected=f"without a customer the scope is of {listed}, with blanks between")
+    return scope
 
 
 def new_code(call: Call, id: str, authorisation: Mapping[str, Any]) -> str:
@@ -72,20 +121,18 @@ def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable:
     """The tokens for a code, once: who brings it a second time ends them (RFC 6749, 4.1.2)."""
     code, uri, verifier = (_required(form, name) for name in ("code", "redirect_uri", "code_verifier"))
     kept = _own(call, CODES, code, client, "code")
-    if given := kept.get("given"):
-        call.state.delete(TOKENS, given[0])
-        for refresh_token in given[1:]:
-            call.state.delete(REFRESH_TOKENS, refresh_token)
+    if kept.get("exchanged"):
+        _end(call, code)
         raise BankError("grant-invalid", keep=True, expected="the code has been used; its tokens have ended")
     if uri != kept["redirectUri"]:
         raise BankError("grant-invalid", expected="the redirect_uri is not that of the authorization request")
     if not _same(kept["challenge"], challenge_of(verifier)):
         raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
-    members = {name: kept.get(name) for name in _GRANTED}
+    members = _granted({**kept, "code": code})
     given = [_keep(call, TOKENS, call.options["expires_in"], members)]
     if refreshable:
         given.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
-    call.state.put(CODES, code, {**kept, "given": given})
+    call.state.put(CODES, code, {**kept, "exchanged": True})
     return _given(call, *given, scope=kept["scope"])
 
 
@@ -94,8 +141,11 @@ def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, An
     kept = _own(call, REFRESH_TOKENS, _required(form, "refresh_token"), client, "refresh_token")
     if form.get("scope", kept["scope"]) != kept["scope"]:
         raise BankError("scope-invalid", expected=f"the refresh_token is for {kept['scope']}")
-    members = {name: kept.get(name) for name in _GRANTED}
-    return _given(call, _keep(call, TOKENS, call.options["expires_in"], members), scope=kept["scope"])
+    return _given(call, _keep(call, TOKENS, call.options["expires_in"], _granted(kept)), scope=kept["scope"])
+
+
+def _granted(kept: Document) -> Document:
+    return {name: kept[name] for name in _GRANTED if kept.get(name) is not None}
 
 
 def _given(call: Call, token: str, refresh_token: str | None = None, *, scope: str | None = None) -> dict[str, Any]:
