@@ -232,6 +232,23 @@ def test_the_image_is_small_and_runs_without_rights() -> None:
     assert set(dict(final)["EXPOSE"].split()) == defaults
 
 
+@pytest.mark.parametrize("language", ["python", "java"])
+def test_the_snippets_for_testcontainers_are_of_this_image(language: str) -> None:
+    page = (ROOT / "docs/docker.md").read_text()
+    (snippet,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (exposed,) = [rest.split() for word, rest in stages()[1] if word == "EXPOSE"]
+    (ports,) = re.findall(r"xposed_?[pP]orts\((.+?)\)", snippet)
+    assert ports.split(", ") == exposed
+    assert set(re.findall(r"\b\d{4}\b", snippet)) <= set(exposed)
+    assert set(re.findall(r"\bXS2A_SANDBOX_\w+", snippet)) <= {
+        f"XS2A_SANDBOX_{name.upper()}" for name in Settings.__dataclass_fields__
+    }
+    (path,) = re.findall(r'"(/\w+/\w+)"', snippet)
+    assert path == "/_sandbox/ready"
+    if language == "python":
+        compile(snippet, "docs/docker.md", "exec")
+
+
 def test_nothing_that_is_copied_is_ignored() -> None:
     ignored = (ROOT / ".dockerignore").read_text().split("\n")
     allowed = {line.removeprefix("!") for line in ignored if line.startswith("!")}

@@ -14,8 +14,8 @@ from xs2a_sandbox import __version__
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
-PINNED = re.compile(r"[\w.-]+/[\w./-]+@(v\d+|release/v\d+|[0-9a-f]{40})")
-"""By its major version, or by the digest that Renovate puts in its place."""
+PINNED = re.compile(r"[\w.-]+/[\w./-]+@(v\d+|release/v\d+|[0-9a-f]{40})|\./")
+"""By its major version, or by the digest that Renovate puts in its place. The repository is an action itself."""
 
 
 def read(name: str) -> dict[str, Any]:

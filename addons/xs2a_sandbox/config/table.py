@@ -107,7 +107,7 @@ class Settings:
         kinds.SWITCH, True, "Headers X-Sandbox-Source and X-Sandbox-Rule in answers, and the nearest rules in a 404."
     )
     prefer: bool = setting(
-        kinds.SWITCH, True, "Let a request say itself what is to go wrong with it, in the header X-Sandbox-Prefer."
+        kinds.SWITCH, True, "Wishes of requests for what is to go wrong with them, in the header X-Sandbox-Prefer."
     )
     journal: int = setting(
         kinds.KEPT_EXCHANGES, JOURNALED, "How many of the last exchanges the journal keeps, with 25 KiB for each."
