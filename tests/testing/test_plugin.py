@@ -76,7 +76,8 @@ def test_each_test_has_a_bank_of_its_own(pytester: pytest.Pytester) -> None:
             xs2a.journal.assert_not_called()
             assert xs2a.request("GET", f"/v1/consents/{id}/status").json() == {"consentStatus": "valid"}
             xs2a.request("DELETE", f"/v1/consents/{id}")
-            xs2a.add_rule({"match": {"operation": "consent-status"}, "respond": {"status": 503}})
+            rule = {"match": {"operation": "consent-status"}, "respond": {"status": 503}}
+            xs2a.add_rule(rule, optional=True)
             xs2a.clock.move(days=400)
     """)
     run(pytester).assert_outcomes(passed=3)
@@ -204,7 +205,9 @@ def test_quirks_of_ini_file_and_markers_add_up(pytester: pytest.Pytester) -> Non
     )
     result = run(pytester)
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["xs2a: quirk must be names of quirks; did you mean dates-null?*"])
+    result.stdout.fnmatch_lines(
+        ["xs2a: quirk must be names of quirks, not ids-zero, dates-nul; did you mean dates-null?*"]
+    )
 
 
 def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
@@ -261,7 +264,12 @@ def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
         ("['x']", "the marker xs2a takes no positional arguments"),
         ("frozen_at='soon'", "xs2a: frozen_at must be an ISO 8601 time such as 2026-11-21T09:00:00"),
         ("frozen_at=2027", "xs2a: frozen_at must be an ISO 8601 time"),
-        ("cassettes='nowhere'", "there is no such file or directory"),
+        (
+            "cassettes='nowhere'",
+            "cassettes must be folders that exist, or bundled ones such as scenarios/outage, not nowhere",
+        ),
+        ("cassettes='scenarios/outge'", "not scenarios/outge; did you mean scenarios/outage?"),
+        ("virtual_time='yes'", "xs2a: virtual_time must be True or False, not 'yes'"),
         ("cassettes='broken'", "broken/case.yaml:1:15: error unknown-key"),
     ],
 )

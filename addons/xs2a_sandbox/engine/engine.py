@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -103,12 +103,20 @@ class OwnDestination(NamedTuple):
     page: Response | None = None
 
 
+type PassTime = Callable[[float, str], Awaitable[None]]
+"""Lets the seconds of a delay pass in a session."""
+
+
+async def _sleep(seconds: float, session: str) -> None:
+    await asyncio.sleep(seconds)
+
+
 class Engine:
     """Answers requests. It keeps no state of its own: that is the store's.
 
     Sessions begin with `clock`. `on_exchange` is told of every request once it is answered, with its path, and why it
     failed, as `display` shows them; `public_url` is where browsers reach our pages, `allow_origin` which others may use
-    the way to a bank; nobody controls the sandbox before `admin_token` is set.
+    the way to a bank; `pass_time` waits for what is delayed. Nobody controls the sandbox before `admin_token` is set.
     """
 
     def __init__(
@@ -130,6 +138,7 @@ class Engine:
         journal: Journal | None = None,
         allow_origin: Collection[Origin] = (),
         seal: Callable[[Response, Form], Response] | None = None,
+        pass_time: PassTime = _sleep,
     ) -> None:
         self.store = store
         self.testdata = testdata
@@ -158,6 +167,7 @@ class Engine:
         self._static = static_data
         self._debug_headers = debug_headers
         self._prefer = prefer
+        self._pass_time = pass_time
         self._front_page: FrontPage | None = None
         self._console: EyePages | None = None
         self._pages = Pages(ca_file, store, self.passage.recording)
@@ -218,11 +228,11 @@ class Engine:
         return self._repeat(kept, request, started) if kept else None
 
     async def answer(self, request: Request) -> Response:
-        """Never raises, unless it is cancelled."""
+        """Never raises, unless it is cancelled, or `pass_time` raises TimeoutError: no client waits any more."""
         return self.repeat(request) or await self.answer_anew(request)
 
     async def answer_anew(self, request: Request) -> Response:
-        """The answer where none is kept. Never raises, unless it is cancelled."""
+        """The answer where none is kept. Raises as `answer` does."""
         started, failure = time.perf_counter(), None
         question = self._kept.question(request)
         outcome = Outcome(self.banks.default)
@@ -246,7 +256,11 @@ class Engine:
         if self._debug_headers:
             response = response.with_headers(*outcome.headers)
         if outcome.delay:
-            await asyncio.sleep(outcome.delay)
+            try:
+                await self._pass_time(outcome.delay, outcome.session)
+            except TimeoutError:
+                self._tell(request, response, outcome, time.perf_counter() - started, reason)
+                raise
         line = self._tell(request, response, outcome, time.perf_counter() - started, reason)
         if outcome.is_watched and question is not None and line:
             self._kept.keep(question, request, response, outcome, line)

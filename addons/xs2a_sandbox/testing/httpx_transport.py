@@ -18,18 +18,20 @@ class HttpxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._loop = loop
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        coming = ask(self._answer, _request(request, request.read()))
+        patience = _patience(request)
+        coming = ask(self._answer, _request(request, request.read()), patience)
         try:
-            response = self._loop.run(coming, _patience(request))
+            response = self._loop.run(coming, patience)
         except TimeoutError:
             raise _late(request) from None
         return _response(request, response)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        coming = ask(self._answer, _request(request, await request.aread()))
+        patience = _patience(request)
+        coming = ask(self._answer, _request(request, await request.aread()), patience)
         future = asyncio.wrap_future(self._loop.submit(coming))
         try:
-            response = await asyncio.wait_for(future, _patience(request))
+            response = await asyncio.wait_for(future, patience)
         except TimeoutError:
             raise _late(request) from None
         return _response(request, response)

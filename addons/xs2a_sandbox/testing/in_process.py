@@ -6,6 +6,7 @@ import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import aclosing
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +35,10 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
+
+    def is_current(self) -> bool:
+        """True in its own thread."""
+        return threading.current_thread() is self._thread
 
     def close(self) -> None:
         with self._lock:
@@ -67,8 +72,13 @@ NOT_HTTP = b"This is not HTTP"
 """The bytes that the fault `malformed` sends."""
 
 
-async def ask(answer: Answer, request: Request) -> Response:
-    """The answer in one piece."""
+PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
+"""The seconds that the client of a request waits for its answer."""
+
+
+async def ask(answer: Answer, request: Request, patience: float | None = None) -> Response:
+    """The answer in one piece. Raises TimeoutError where it takes longer by the bank's clock than the client waits."""
+    PATIENCE.set(patience)
     response = await answer(request)
     if response.rest is None:
         return response

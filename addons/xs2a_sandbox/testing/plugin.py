@@ -1,15 +1,15 @@
-"""Fixtures for pytest: `xs2a`, a bank in the test's own process, and `xs2a_server`, one with sockets.
+"""Fixtures for pytest: `xs2a`, a bank in the test's own process, and `xs2a_server`, one in a process of its own.
 
 pytest imports this module in every run, so all that takes time is imported by the fixtures.
 """
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pytest
@@ -22,7 +22,28 @@ if TYPE_CHECKING:
 
 MARKER = "xs2a"
 _MEMBERS = ("cassettes", "quirk", "testdata", "dialect", "frozen_at", "seed")
-_SANDBOX = pytest.StashKey["Sandbox"]()
+_SWITCHES = {
+    "virtual_time": (False, "what rules delay moves the bank's clock, and nobody waits for it"),
+    "assert_all_called": (True, "rules that a test adds fail it where they are never hit"),
+    "assert_all_matched": (False, "requests that no rule and no operation is for fail a test"),
+}
+_EXPECTATIONS = pytest.StashKey[list["Expectation"]]()
+
+
+class Expectation(NamedTuple):
+    """The sandbox of a test, module or session, and what is expected of it once they have passed."""
+
+    sandbox: "Sandbox"
+    switches: Mapping[str, bool]
+
+    def check(self) -> None:
+        """Fails the test whose expectations have not come true."""
+        if self.switches["assert_all_called"] and (unused := self.sandbox.unused_rules):
+            text = "add it with optional=True, or say xs2a(assert_all_called=False), if that may be"
+            pytest.fail(f"never hit: the added rule {', '.join(unused)}; {text}", pytrace=False)
+        if self.switches["assert_all_matched"] and (unmatched := self.sandbox.unmatched):
+            requests = "".join(f"\n  {one.method} {one.path} → {one.status}" for one in unmatched)
+            pytest.fail(f"no rule and no operation is for:{requests}", pytrace=False)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,11 +53,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
     parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
     parser.addini("xs2a_seed", "with xs2a_frozen_at: ids are the same in every test, and again")
+    for name, (default, what) in _SWITCHES.items():
+        parser.addini(f"xs2a_{name}", what, "bool", default=default)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     text = "more cassettes, quirks, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
     members = "cassettes=[…], quirk=[…], testdata=…, dialect=…, frozen_at=…, seed=…"
+    members = ", ".join([members, *(f"{name}={not default}" for name, (default, _) in _SWITCHES.items())])
     config.addinivalue_line("markers", f"{MARKER}({members}): {text}")
 
 
@@ -51,7 +75,7 @@ def _xs2a_sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
     confdir = tmp_path_factory.getbasetemp() / "xs2a"
     loop = LoopThread()
 
-    def make(settings: dict[str, Any], directory: Path) -> Sandbox:
+    def make(settings: dict[str, Any], directory: Path, *, virtual_time: bool) -> Sandbox:
         # Cassettes of the working directory are the bank's, too, as they are for `serve`.
         key = (Path.cwd(), *sorted(settings.items()))
         if key not in blueprints:
@@ -59,18 +83,45 @@ def _xs2a_sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
                 blueprints[key] = Blueprint.read(_settings(settings, confdir))
             except UserMistake as mistake:
                 raise pytest.fail.Exception(str(mistake), pytrace=False) from None
-        return Sandbox(blueprints[key], loop, directory)
+        return Sandbox(blueprints[key], loop, directory, virtual_time=virtual_time)
 
     yield make
     loop.close()
 
 
 @pytest.fixture
-def xs2a(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> "Sandbox":
-    """A bank of the test's own, in its process: without sockets, and gone with the test."""
-    sandbox = _xs2a_sandboxes(_settings_of(request), request.path.parent)
-    request.node.stash[_SANDBOX] = sandbox
-    return sandbox
+def xs2a(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+    """A bank of the test's own, in its process, and gone with the test."""
+    with _sandbox(_xs2a_sandboxes, request) as expectation:
+        yield expectation.sandbox
+
+
+@pytest.fixture(scope="module")
+def xs2a_module(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+    """A bank that all tests of a module share, with what becomes of it."""
+    with _sandbox(_xs2a_sandboxes, request) as expectation:
+        yield expectation.sandbox
+        expectation.check()
+
+
+@pytest.fixture(scope="session")
+def xs2a_session(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+    """A bank that all tests share, with what becomes of it."""
+    with _sandbox(_xs2a_sandboxes, request) as expectation:
+        yield expectation.sandbox
+        expectation.check()
+
+
+@contextmanager
+def _sandbox(make: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator[Expectation]:
+    switches = _switches_of(request)
+    directory = request.config.rootpath if request.scope == "session" else request.path.parent
+    sandbox = make(_settings_of(request), directory, virtual_time=switches["virtual_time"])
+    expectation = Expectation(sandbox, switches)
+    request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
+    yield expectation
+    # Whatever fails has its journal in the report, so it stays for that.
+    request.node.stash[_EXPECTATIONS].remove(expectation)
 
 
 @pytest.fixture(scope="session")
@@ -117,13 +168,25 @@ def xs2a_fault() -> "InjectedFault | None":
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fails a test that has passed, and whose own bank is not as it is expected to be."""
+    result = yield
+    for expectation in item.stash.get(_EXPECTATIONS, ()):
+        expectation.check()
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Puts what the bank was asked beside the failure."""
     report = yield
-    if report.failed and (sandbox := item.stash.get(_SANDBOX, None)) is not None:
-        report.sections.append(("xs2a journal", str(sandbox.journal)))
+    if report.failed:
+        sandboxes = [
+            expectation.sandbox for node in item.listchain() for expectation in node.stash.get(_EXPECTATIONS, ())
+        ]
+        report.sections += [("xs2a journal", str(sandbox.journal)) for sandbox in sandboxes]
     if report.failed and "xs2a_fault" in getattr(item, "fixturenames", ()):
         from xs2a_sandbox.testing import injected_fault
 
@@ -140,16 +203,17 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
     settings: dict[str, Any] = {name: tuple(config.getini(f"xs2a_{name}")) for name in _MEMBERS[:2]}
     settings |= {name: value for name in _MEMBERS[2:] if (value := config.getini(f"xs2a_{name}"))}
     for marker in reversed(list(request.node.iter_markers(MARKER))):
-        if marker.args or (unknown := sorted(marker.kwargs.keys() - set(_MEMBERS))):
+        if marker.args or (unknown := sorted(marker.kwargs.keys() - {*_MEMBERS, *_SWITCHES})):
             what = "no positional arguments" if marker.args else f"no {unknown[0]}"
-            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(_MEMBERS)}", pytrace=False)
+            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join((*_MEMBERS, *_SWITCHES))}", pytrace=False)
         lists = {name: settings[name] for name in _MEMBERS[:2]}
         for name in lists:
-            more = marker.kwargs.get(name, ())
-            lists[name] += (more,) if isinstance(more, str | Path) else tuple(more)
-        settings = {**settings, **marker.kwargs, **lists}
+            members = marker.kwargs.get(name, ())
+            lists[name] += (members,) if isinstance(members, str | Path) else tuple(members)
+        more = {name: value for name, value in marker.kwargs.items() if name in _MEMBERS}
+        settings = {**settings, **more, **lists}
     root = config.inipath.parent if config.inipath else config.rootpath
-    settings["cassettes"] = tuple(root / folder for folder in settings["cassettes"])
+    settings["cassettes"] = _read("cassettes", [str(folder) for folder in settings["cassettes"]], root)
     if "testdata" in settings:
         settings["testdata"] = root / settings["testdata"]
     if isinstance(settings.get("frozen_at"), datetime):
@@ -159,18 +223,34 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
     return settings
 
 
-def _settings(settings: dict[str, Any], confdir: Path) -> "Settings":
-    """Raises UserMistake."""
-    from xs2a_sandbox.config import Settings
+def _switches_of(request: pytest.FixtureRequest) -> dict[str, bool]:
+    """What the nearest marker that names a switch says, else the ini file."""
+    switches = {name: bool(request.config.getini(f"xs2a_{name}")) for name in _SWITCHES}
+    for marker in reversed(list(request.node.iter_markers(MARKER))):  # the nearest last
+        switches |= {name: value for name, value in marker.kwargs.items() if name in _SWITCHES}
+    if wrong := next((name for name, value in switches.items() if not isinstance(value, bool)), None):
+        pytest.fail(f"xs2a: {wrong} must be True or False, not {switches[wrong]!r}", pytrace=False)
+    return switches
+
+
+def _read(name: str, written: Any, directory: Path) -> Any:
+    """The value of a setting; fails the test where there can be none."""
     from xs2a_sandbox.config.readers import hint
     from xs2a_sandbox.config.table import BY_NAME
-    from xs2a_sandbox.errors import UserMistake
+
+    kind = BY_NAME[name].kind
+    try:
+        return kind.read(written, directory)
+    except (TypeError, ValueError) as error:
+        value = ", ".join(written) if isinstance(written, list | tuple) else written
+        text = f"xs2a: {name} must be {kind.expected}, not {value}{hint(error)}"
+        raise pytest.fail.Exception(text, pytrace=False) from None
+
+
+def _settings(settings: dict[str, Any], confdir: Path) -> "Settings":
+    from xs2a_sandbox.config import Settings
     from xs2a_sandbox.testing.sandbox import BASE_URL
 
     for name in settings.keys() & {"frozen_at", "quirk"}:
-        setting = BY_NAME[name]
-        try:
-            settings = {**settings, name: setting.kind.read(settings[name], Path.cwd())}
-        except (TypeError, ValueError) as error:
-            raise UserMistake(f"xs2a: {name} must be {setting.kind.expected}{hint(error)}") from None
+        settings = {**settings, name: _read(name, settings[name], Path.cwd())}
     return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **settings)

@@ -36,7 +36,7 @@ class RequestsAdapter(HTTPAdapter):
     ) -> requests.Response:
         patience = timeout[1] if isinstance(timeout, tuple) else timeout
         try:
-            response = self._loop.run(ask(self._answer, _request(request)), patience)
+            response = self._loop.run(ask(self._answer, _request(request), patience), patience)
         except TimeoutError:
             text = f"Read timed out. (read timeout={patience})"
             raise requests.ReadTimeout(text, request=request) from None

@@ -30,11 +30,13 @@ from xs2a_sandbox.errors import Problem, Unreadable, UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.journal.assertions import messages
 from xs2a_sandbox.journal.journal import Journal, read_json
+from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import Document, MemoryStore, Store
+from xs2a_sandbox.state.session import PREFIX
 from xs2a_sandbox.testing.bank_data import BankData
 from xs2a_sandbox.testing.calls import Calls
 from xs2a_sandbox.testing.controls import Controls
-from xs2a_sandbox.testing.in_process import LoopThread, ask
+from xs2a_sandbox.testing.in_process import PATIENCE, LoopThread, ask
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,7 +60,8 @@ class Blueprint:
         """The interface with more layers over those of the files. Raises Unreadable."""
         return layers.read([*self.layers, *more], self.schemas, NAMED)
 
-    def engine(self, interface: Interface, store: Store, journal: Journal) -> Engine:
+    def engine(self, interface: Interface, store: Store, journal: Journal, **options: Any) -> Engine:
+        """An engine of these files; `options` are those of Engine."""
         settings = self.settings
         real = RealBank(hosts=tuple(map(BankHost, settings.hosts)), profile=settings.profile, checks=settings.checks)
         bank = Bank(interface, self.schemas, real, base_path=settings.base_path)
@@ -72,6 +75,7 @@ class Blueprint:
             static_data=settings.static_data,
             ca_file=settings.confdir / build.CA_FILE,
             journal=journal,
+            **options,
         )
 
 
@@ -141,10 +145,13 @@ class SandboxResponse:
 class Sandbox(Controls):
     """A bank of its own: no other sandbox sees its state, its clock, its rules or its journal.
 
-    Files that added rules name are looked for in `directory`.
+    Files that added rules name are looked for in `directory`. With `virtual_time` nobody waits for what a rule delays:
+    the bank's clock moves instead, and a client whose time limit is shorter has its timeout at once.
     """
 
-    def __init__(self, blueprint: Blueprint, loop: LoopThread, directory: Path | None = None) -> None:
+    def __init__(
+        self, blueprint: Blueprint, loop: LoopThread, directory: Path | None = None, *, virtual_time: bool = False
+    ) -> None:
         super().__init__(self._control, self._start_authorisation)
         self._blueprint = blueprint
         self._loop = loop
@@ -152,8 +159,13 @@ class Sandbox(Controls):
         self._store = MemoryStore()
         self._journal = Journal()
         self._added: list[list[Cassette]] = []
-        self._engine = blueprint.engine(blueprint.interface, self._store, self._journal)
-        self._token = self._engine.admin_token = secrets.token_urlsafe(16)
+        self._required: list[str] = []
+        self._told: list[LogEntry] = []
+        self._token = secrets.token_urlsafe(16)
+        self._options: dict[str, Any] = {"pass_time": self._pass_time} if virtual_time else {}
+        self._owed = 0.0
+        """The part of a second by which the clock has yet to be moved."""
+        self._engine = self._engine_of(blueprint.interface)
         self.base_url = BASE_URL + blueprint.settings.base_path
         self.journal = Calls(self._journal)
         self.testdata = BankData(blueprint.testdata, blueprint.settings.clock.today())
@@ -230,8 +242,10 @@ class Sandbox(Controls):
 
     # -- steering
 
-    def add_rule(self, *rules: Mapping[str, Any] | str) -> list[str]:
+    def add_rule(self, *rules: Mapping[str, Any] | str, optional: bool = False) -> list[str]:
         """Rules as cassettes write them, as mappings or YAML text; they win over all before. Gives their ids.
+
+        They are expected to be hit, unless they are `optional`.
 
         Raises:
             Unreadable: with every mistake, each with its line; then none is added.
@@ -242,13 +256,42 @@ class Sandbox(Controls):
             for number, rule in enumerate(rules, first)
         ]
         extended = self._blueprint.extended([*self._added, layer])
-        self._engine = self._blueprint.engine(extended, self._store, self._journal)
-        self._engine.admin_token = self._token
+        self._engine = self._engine_of(extended)
         self._added.append(layer)
-        return [rule.id for cassette in layer for rule in cassette.rules]
+        ids = [rule.id for cassette in layer for rule in cassette.rules]
+        self._required += () if optional else ids
+        return ids
+
+    @property
+    def unused_rules(self) -> list[str]:
+        """The ids of added rules that have answered nothing and changed no answer, the optional ones left out."""
+        hit = {id for exchange in self._told for id in (exchange.rule, *exchange.amended)}
+        return [id for id in dict.fromkeys(self._required) if id not in hit]
+
+    @property
+    def unmatched(self) -> list[LogEntry]:
+        """The requests that no rule and no operation is for, oldest first."""
+        return [one for one in self._told if one.source == "sandbox" and one.status in (404, 405) and not one.rule]
 
     def __repr__(self) -> str:
         return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"
+
+    def _engine_of(self, interface: Interface) -> Engine:
+        engine = self._blueprint.engine(interface, self._store, self._journal, **self._options)
+        engine.admin_token = self._token
+        engine.on_exchange = self._told.append
+        return engine
+
+    async def _pass_time(self, seconds: float, session: str) -> None:
+        """Moves the bank's clock as long as the client waits. Raises TimeoutError where that is not long enough."""
+        patience = PATIENCE.get()
+        whole, self._owed = divmod(self._owed + (seconds if patience is None else min(seconds, patience)), 1)
+        if whole:
+            headers = Headers([("Authorization", f"Bearer {self._token}")])
+            target = f"/{PREFIX}/{session}/_sandbox/clock"
+            await self._engine.control(Request("POST", target, headers, to_json({"move": int(whole)})))
+        if patience is not None and seconds > patience:
+            raise TimeoutError
 
     def _control(self, method: str, path: tuple[str, ...], body: Any = None) -> Any:
         target = "/_sandbox/" + "/".join(quote(part, safe="") for part in path)

@@ -1,0 +1,148 @@
+"""What the plugin expects of a test's bank, once the test has passed, and how long a bank is kept."""
+
+import pytest
+
+from tests.testing.test_plugin import at_home, run
+
+__all__ = ["at_home"]
+pytest_plugins = ["pytester"]
+
+RULE = 'RULE = {"id": "busy", "match": {"path": "/mine"}, "respond": {"status": 503}}\n'
+
+
+def test_rules_that_are_never_hit_fail_a_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        RULE
+        + """
+import pytest
+
+def test_hit(xs2a):
+    xs2a.add_rule(RULE)
+    xs2a.request("GET", "/mine")
+    xs2a.journal.clear()
+
+def test_amended(xs2a):
+    xs2a.add_rule("{match: {operation: account-list}, amend: {headers: {X-More: a}}}")
+    xs2a.request("GET", "/v1/accounts", consent=xs2a.testdata.consent())
+
+def test_optional(xs2a):
+    xs2a.add_rule(RULE, optional=True)
+
+@pytest.mark.xs2a(assert_all_called=False)
+def test_told_otherwise(xs2a):
+    xs2a.add_rule(RULE)
+
+def test_never_hit(xs2a):
+    xs2a.add_rule(RULE, "{match: {path: /yours}, respond: {status: 200}}")
+    xs2a.request("GET", "/yours")
+
+def test_failed_anyhow(xs2a):
+    xs2a.add_rule(RULE)
+    assert "its own failure" == ""
+"""
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=4, failed=2)
+    text = result.stdout.str()
+    assert text.count("never hit:") == 1
+    result.stdout.fnmatch_lines(["never hit: the added rule busy; *", "*#1 GET /yours → 200*", "*its own failure*"])
+
+
+@pytest.mark.parametrize(("ini", "outcome"), [("true", "failed"), ("false", "passed")])
+def test_unmatched_requests_fail_a_test_on_demand(pytester: pytest.Pytester, ini: str, outcome: str) -> None:
+    pytester.makeini(f"[pytest]\nxs2a_assert_all_matched = {ini}")
+    pytester.makepyfile("""
+        import pytest
+
+        def test_one(xs2a):
+            xs2a.add_rule("{match: {path: /mine}, respond: {status: 404}}")
+            xs2a.request("GET", "/mine")
+            xs2a.request("GET", "/v1/consents/00000000-0000-0000-0000-000000000000")
+            xs2a.request("GET", "/v1/acounts")
+            xs2a.request("PATCH", "/v1/accounts")
+    """)
+    result = run(pytester)
+    result.assert_outcomes(**{outcome: 1})
+    told = [line for line in result.stdout.lines if line.startswith("  ") and "→ 40" in line and "#" not in line]
+    assert told == (["  GET /v1/acounts → 404", "  PATCH /v1/accounts → 405"] if outcome == "failed" else [])
+
+
+def test_banks_of_a_module_and_of_a_session(pytester: pytest.Pytester) -> None:
+    shared = """
+        def test_first(xs2a, xs2a_module, xs2a_session):
+            for bank in (xs2a, xs2a_module, xs2a_session):
+                bank.request("GET", f"/{len(bank.journal)}")
+
+        def test_second(xs2a, xs2a_module, xs2a_session):
+            assert len(xs2a.journal) == 0
+            assert len(xs2a_module.journal) == 1
+            assert len(xs2a_session.journal) == LENGTH
+            xs2a_session.request("GET", "/v1/x")
+    """
+    pytester.makepyfile(test_a=shared.replace("LENGTH", "1"), test_b=shared.replace("LENGTH", "3"))
+    run(pytester).assert_outcomes(passed=4)
+
+
+def test_a_rule_of_a_module_has_all_its_tests_to_be_hit(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        RULE
+        + """
+import pytest
+
+@pytest.fixture(scope="module", autouse=True)
+def busy(xs2a_module):
+    xs2a_module.add_rule(RULE)
+
+def test_not_yet(xs2a_module):
+    pass
+
+def test_asks(xs2a_module):
+    ASK
+"""
+    )
+    file = pytester.path / f"{pytester._name}.py"
+    text = file.read_text()
+    file.write_text(text.replace("ASK", 'assert xs2a_module.request("GET", "/mine").status == 503'))
+    run(pytester).assert_outcomes(passed=2)
+    file.write_text(text.replace("ASK", "pass"))
+    result = run(pytester)
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["never hit: the added rule busy; *", "*xs2a journal*"])
+
+
+def test_scenarios_are_found_by_name(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.xs2a(cassettes="scenarios/outage")
+        def test_one(xs2a):
+            assert xs2a.request("GET", "/v1/accounts", consent=xs2a.testdata.consent()).status == 503
+    """)
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_delays_in_virtual_time(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import httpx
+        import pytest
+        import requests
+        from datetime import timedelta
+
+        SLOW = {"match": {"path": "/mine"}, "respond": {"status": 503, "delay": "299.5s"}}
+
+        @pytest.mark.xs2a(virtual_time=True, frozen_at="2027-01-01T12:00:00")
+        def test_the_clock_moves_instead(xs2a):
+            xs2a.add_rule(SLOW)
+            before = xs2a.clock.now
+            assert xs2a.client(timeout=None).get("/mine").status_code == 503
+            assert xs2a.request("GET", "/mine").status == 503
+            assert xs2a.clock.now - before == timedelta(seconds=599)
+            with pytest.raises(httpx.ReadTimeout):
+                xs2a.client(timeout=60).get("/mine")
+            with pytest.raises(requests.ReadTimeout):
+                xs2a.session().get("https://my.bank/mine", timeout=41)
+            assert xs2a.clock.now - before == timedelta(seconds=700)
+            xs2a.journal.assert_called("GET", "/mine", times=4)
+    """)
+    # Without it this would take eleven minutes.
+    run(pytester).assert_outcomes(passed=1)
