@@ -1,5 +1,9 @@
 """Tokens that are bound to what the customer has authorised; the rest is in tests/contract/test_strict.py."""
 
+import base64
+import hashlib
+from pathlib import Path
+
 import pytest
 
 from tests.contract import facts
@@ -71,6 +75,60 @@ def test_a_token_that_was_revoked_is_unknown() -> None:
     ended = one.post("/as/revoke_token.oauth2", headers=form, body=who + f"token={given['access_token']}".encode())
     assert ended.status == 200
     assert code(one.get(path, headers=token)) == "TOKEN_UNKNOWN"
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
+WHO = "client_id=demo-tpp&client_secret=kletterrose&"
+OLD, NEW = (b"old certificate",), (b"new certificate",)
+
+
+@pytest.fixture
+def binding(tmp_path: Path) -> Client:
+    """A bank that binds tokens to the certificates of clients."""
+    (tmp_path / "bound.yaml").write_text(
+        "cassette: 1\nrules: [{id: bound, match: {operation: token}, handler: token.issue, with: "
+        "{expires_in: 599, grants: [client_credentials, refresh_token], certificate_bound: true}}]\n"
+    )
+    engine = speaking("berlin-group-1.3", tmp_path)
+    engine.admin_token = "admin"
+    one = Client(engine)
+    assert one.request("PUT", "/_sandbox/checks", headers=ADMIN, json={"checks": ["token"]}).status == 200
+    return one
+
+
+def ask_for_one(client: Client, certificates: tuple[bytes, ...] | None, form: str) -> Answer:
+    return client.post("/as/token.oauth2", headers=FORM, body=(WHO + form).encode(), certificates=certificates)
+
+
+def use(client: Client, token: str, certificates: tuple[bytes, ...] | None) -> tuple[str, str]:
+    """The code and the text of its answer, which is about a consent that there is not."""
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = client.get("/v1/consents/none/status", headers=headers, certificates=certificates)
+    return code(answer), answer.json()["tppMessages"][0]["text"]
+
+
+@pytest.mark.parametrize("form", ["grant_type=client_credentials", "grant_type=refresh_token&refresh_token=r1"])
+def test_a_bound_token_is_good_with_its_certificate_alone(binding: Client, form: str) -> None:
+    kept = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "scope": "AIS"}
+    binding.request("PUT", "/_sandbox/state/refreshTokens/r1", headers=ADMIN, json=kept)
+    token = ask_for_one(binding, OLD, form).json()["access_token"]
+    assert use(binding, token, OLD)[0] == "CONSENT_UNKNOWN"
+    assert use(binding, token, (*OLD, *NEW))[0] == "CONSENT_UNKNOWN", "the first is the client's"
+    thumbprint = base64.urlsafe_b64encode(hashlib.sha256(OLD[0]).digest()).decode().rstrip("=")
+    for shown, word in ((NEW, "that was shown has"), ((), "none was shown"), (None, "none was shown")):
+        refusal, text = use(binding, token, shown)
+        assert refusal == "TOKEN_INVALID"
+        assert (thumbprint in text, word in text) == (True, True), text
+
+    renewed = ask_for_one(binding, NEW, form).json()["access_token"]
+    assert use(binding, renewed, NEW)[0] == "CONSENT_UNKNOWN", "a certificate is changed with a new token"
+
+
+@pytest.mark.parametrize("shown", [None, ()])
+def test_without_a_certificate_there_is_no_bound_token(binding: Client, shown: tuple[bytes, ...] | None) -> None:
+    answer = ask_for_one(binding, shown, "grant_type=client_credentials")
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
+    assert "RFC 8705" in answer.json()["error_description"]
 
 
 def test_two_headers_are_no_token() -> None:

@@ -2,10 +2,11 @@
 
 import asyncio
 import ssl
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -120,6 +121,24 @@ def accounts(bank: Bank) -> Answer:
 def test_a_good_certificate_is_taken_and_none_is_not(showing: As, strictly: Control, order: Order) -> None:
     assert accounts(showing(shown(order))).status == 200
     assert refusal(accounts(showing(NOBODY))) == (401, "CERTIFICATE_MISSING")
+
+
+@spec("reading-strict-token-bound")
+@carrying
+def test_a_bound_token_is_good_with_its_certificate_alone(showing: As, strictly: Control, order: Order) -> None:
+    strictly.ask("PUT", "checks", {"checks": ["token"]})
+    own, other = shown(order), shown(order)
+    thumbprint = urlsafe_b64encode(sha256(own.chain[0]).digest()).decode().rstrip("=")
+    token = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "cnf": {"x5t#S256": thumbprint}}
+    strictly.ask("PUT", "state/tokens/bound", token)
+
+    def ask(one: Presented) -> Answer:
+        headers = {"Authorization": "Bearer bound"}
+        return showing(one).get("/v1/accounts", consent=facts.consent("valid"), headers=headers)
+
+    assert ask(own).status == 200
+    assert [refusal(ask(one)) for one in (other, NOBODY)] == [(401, "TOKEN_INVALID")] * 2
+    assert thumbprint in ask(other).json()["tppMessages"][0]["text"]
 
 
 @spec("reading-strict-certificate-role")

@@ -76,6 +76,7 @@ class Client:
         host: str = "bank.example",
         door: Door = "process",
         user: str | None = None,
+        certificates: tuple[bytes, ...] | None = None,
     ) -> Answer:
         """`headers` change the usual ones; None leaves one out."""
         fields: dict[str, str | None] = {
@@ -89,7 +90,7 @@ class Client:
             body = jsonlib.dumps(json).encode()
         pairs = [(name, value) for name, value in fields.items() if value is not None]
         response = await self.engine.answer(
-            Request(method, target, Headers(pairs), body, host=host, door=door, user=user)
+            Request(method, target, Headers(pairs), body, host=host, door=door, user=user, certificates=certificates)
         )
         assert isinstance(response, Response)
         return Answer(response.status, {n.lower(): v for n, v in response.headers}, response.body)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from xs2a_sandbox.bank import owners
-from xs2a_sandbox.bank.handlers.token import TOKENS
+from xs2a_sandbox.bank.handlers.token import THUMBPRINT, TOKENS, thumbprint_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
@@ -31,11 +31,24 @@ def refusal(call: Call) -> BankError | None:
         return BankError("token-unknown", expected="the token endpoint has given no such token in this session")
     if datetime.fromisoformat(kept["expires"]) <= call.clock.now():
         return BankError("token-expired", expires=kept["expires"])
+    if mistake := _unproven(call, kept):
+        return BankError("token-unproven", expected=mistake)
     services, _, bound = (kept.get("scope") or "").partition(":")
     ids = [id for _, id, _ in owners.addressed(call)]
     if (bound and bound.lower() not in map(str.lower, ids)) or not _is_for(services, call.segments):
         return BankError("token-invalid", scope=kept["scope"])
     return next(owners.foreign(call, "client", kept["client"]), None)
+
+
+def _unproven(call: Call, kept: Document) -> str | None:
+    """Says why a token is not good with the certificate that was shown; None where it is, or is bound to none."""
+    if (thumbprint := kept.get("cnf", {}).get(THUMBPRINT)) is None:
+        return None
+    shown = thumbprint_of(call)
+    if shown == thumbprint:
+        return None
+    of = f"the one that was shown has {shown}" if shown else "none was shown"
+    return f"the token is bound to the client certificate with the SHA-256 thumbprint {thumbprint}, and {of}"
 
 
 def _is_for(services: str, segments: tuple[str, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Access tokens for clients of the test data (RFC 6749; PKCE: RFC 7636; by certificate: RFC 8705, section 2).
+"""Access tokens for clients of the test data (RFC 6749; PKCE: RFC 7636; by certificate and bound to it: RFC 8705).
 
 They are ended by who has them (RFC 7009).
 """
@@ -21,6 +21,7 @@ from xs2a_sandbox.state import Document
 
 TOKENS, REFRESH_TOKENS, CODES = "tokens", "refreshTokens", "authorisationCodes"
 BY_CLIENT, BY_CODE, BY_REFRESHING = "client_credentials", "authorization_code", "refresh_token"
+THUMBPRINT = "x5t#S256"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 _GRANTED = ("client", "scope", "authorisation", "psuId", "code")
@@ -36,6 +37,11 @@ Credentials = tuple[str, tuple[str, ...] | None]
     raises="grant-unsupported token-client-unknown token-request-invalid",
     returns="token expires_in refresh_token scope",
     options={
+        "certificate_bound": Option(
+            "Tokens are good with the client certificate alone that was shown when they were asked for.",
+            {"type": "boolean"},
+            default=False,
+        ),
         "expires_in": Option("Seconds that a token is good for.", {"type": "integer", "minimum": 0}, required=True),
         "grants": Option(
             "The grants that there are; by default `client_credentials` alone.",
@@ -68,7 +74,7 @@ def issue(call: Call) -> dict[str, Any]:
         return _refreshed(call, form, client)
     scope = _scope_of_its_own(call, form)
     members = {"client": client, "scope": scope} if scope else {"client": client}
-    return _given(call, _keep(call, TOKENS, call.options["expires_in"], members), scope=scope)
+    return _given(call, _new_token(call, members), scope=scope)
 
 
 @handler(
@@ -129,7 +135,7 @@ def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable:
     if not _same(kept["challenge"], challenge_of(verifier)):
         raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
     members = _granted({**kept, "code": code})
-    given = [_keep(call, TOKENS, call.options["expires_in"], members)]
+    given = [_new_token(call, members)]
     if refreshable:
         given.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
     call.state.put(CODES, code, {**kept, "exchanged": True})
@@ -141,7 +147,7 @@ def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, An
     kept = _own(call, REFRESH_TOKENS, _required(form, "refresh_token"), client, "refresh_token")
     if form.get("scope", kept["scope"]) != kept["scope"]:
         raise BankError("scope-invalid", expected=f"the refresh_token is for {kept['scope']}")
-    return _given(call, _keep(call, TOKENS, call.options["expires_in"], _granted(kept)), scope=kept["scope"])
+    return _given(call, _new_token(call, _granted(kept)), scope=kept["scope"])
 
 
 def _granted(kept: Document) -> Document:
@@ -151,6 +157,22 @@ def _granted(kept: Document) -> Document:
 def _given(call: Call, token: str, refresh_token: str | None = None, *, scope: str | None = None) -> dict[str, Any]:
     seconds: int = call.options["expires_in"]
     return {"token": token, "expires_in": seconds, "refresh_token": refresh_token, "scope": scope}
+
+
+def _new_token(call: Call, members: Document) -> str:
+    """An access token, bound where the bank does so. Raises BankError."""
+    if call.options["certificate_bound"]:
+        if (thumbprint := thumbprint_of(call)) is None:
+            text = "tokens are bound to the client certificate (RFC 8705), and none was shown"
+            raise BankError("token-request-invalid", expected=text)
+        members = {**members, "cnf": {THUMBPRINT: thumbprint}}
+    return _keep(call, TOKENS, call.options["expires_in"], members)
+
+
+def thumbprint_of(call: Call) -> str | None:
+    """What tokens are bound to: of the client certificate, as it was shown (RFC 8705, 3.1); None without one."""
+    shown = call.request.certificates
+    return _hash(shown[0]) if shown else None
 
 
 def _keep(call: Call, collection: str, seconds: int, members: Document) -> str:
@@ -172,7 +194,11 @@ def _own(call: Call, collection: str, secret: str, client: str, name: str) -> Do
 
 def challenge_of(verifier: str) -> str:
     """The code_challenge of a code_verifier, by S256 (RFC 7636, 4.2)."""
-    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+    return _hash(verifier.encode())
+
+
+def _hash(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
 def _required(form: Mapping[str, str], name: str) -> str:

@@ -43,7 +43,7 @@ ENGINE_ERRORS = frozenset(
 CHECK_ERRORS = frozenset(
     "access-exceeded access-missing certificate-blocked certificate-expired certificate-invalid certificate-missing "
     "certificate-revoked digest-wrong role-invalid sessions-not-supported "
-    "signature-invalid signature-missing token-expired token-invalid token-unknown".split()
+    "signature-invalid signature-missing token-expired token-invalid token-unknown token-unproven".split()
 )
 """Errors of the setting `checks`: a dialect that does not say them says them as the bundled one."""
 
