@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs recording release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
 	@echo "make bench-peers  install other tools by npm and pip, measure the sandbox beside them, write bench/peers.md (ARGS=--quick to try)"
 	@echo "make docs     make a site of the documentation, in build/site"
+	@echo "make recording  write the recording of a terminal that the README shows, docs/images/terminal.svg"
 	@echo "make release-check  build wheel and sdist, install each into nothing, walk the first journey, list what they bring along"
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
@@ -172,6 +173,9 @@ bench-peers: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m tools.site
+
+recording: $(STAMP)
+	$(BIN)/python -m tools.terminal_recording
 
 release-check: $(STAMP)
 	$(BIN)/python -m tools.release_check
