@@ -51,6 +51,8 @@ def stocked(written: Mapping[str, Any]) -> Json:
     parameters["consentId_HEADER_mandatory"]["schema"] = {"type": "string", "format": "bg-consent"}
     parameters["accountId"]["schema"] = {"type": "string", "minLength": 1, "format": "bg-account"}
     products = ["sepa-credit-transfers", "instant-sepa-credit-transfers", "pain.001-sepa-credit-transfers"]
+    for name in ("dateFrom", "dateTo"):
+        parameters[name]["schema"] = {"type": "string", "format": "bg-past"}
     parameters["paymentProduct"]["schema"] = {"type": "string", "enum": products}
     parameters["paymentId"]["schema"] = {"type": "string", "minLength": 1, "format": "bg-payment"}
     schemas["validUntil"]["format"] = "bg-day"
@@ -78,6 +80,7 @@ def register_texts(stock: Mapping[str, Mapping[str, Any]]) -> None:
         "bg-account": st.sampled_from([*accounts, *[*stock["cardAccounts"]] * len(accounts)]) | anything,
         "bg-payment": st.sampled_from(list(stock.get("payments") or ["none"])) | anything,
         "bg-day": st.sampled_from([*days, "9999-12-31"]),
+        "bg-past": st.sampled_from([REAL.today(-count).isoformat() for count in (0, 10, 80)]),
         "bg-iban": st.sampled_from([*stock["accounts"], "DE89370400440532013000"]),
         "bg-currency": st.sampled_from(["EUR", "EUR", "EUR", "USD", "JPY", "XTS"]),
         "bg-amount": st.sampled_from(["0.01", "12.50", "1", "99999999.99", "1.005"]),
