@@ -146,3 +146,49 @@ def test_delays_in_virtual_time(pytester: pytest.Pytester) -> None:
     """)
     # Without it this would take eleven minutes.
     run(pytester).assert_outcomes(passed=1)
+
+
+def test_clients_are_answered_for_one_test_and_refused_ones_fail_it(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import socket
+        import urllib.request
+
+        import httpx
+        import pytest
+        import requests
+
+        KEPT = requests.Session()
+        ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
+
+        @pytest.mark.xs2a(intercept=True)
+        @pytest.mark.parametrize("turn", [1, 2])
+        def test_answered(xs2a, turn):
+            url = f"https://my.bank/v1/consents/{xs2a.testdata.consent()}/status"
+            for get in (requests.get, httpx.get, KEPT.get):
+                assert get(url, headers=ID).json() == {"consentStatus": "valid"}
+            xs2a.journal.assert_called(times=3)
+
+        @pytest.mark.xs2a(intercept=True)
+        def test_refused(xs2a):
+            try:
+                socket.create_connection(("192.0.2.1", 443), 60)
+            except OSError:
+                pass  # an app that tries something else
+
+        @pytest.mark.xs2a(intercept=True, virtual_time=True)
+        def test_slow(xs2a):
+            xs2a.add_rule({"match": {"path": "/mine"}, "respond": {"status": 200, "delay": "300s"}})
+            with pytest.raises(requests.ReadTimeout):
+                requests.get("https://my.bank/mine", timeout=60)
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.get("https://my.bank/mine", timeout=60)
+            assert requests.get("https://my.bank/mine").status_code == 200
+            with pytest.raises(TimeoutError):
+                urllib.request.urlopen("https://my.bank/mine", timeout=60)
+
+        def test_afterwards():
+            assert "hook" not in socket.socket.connect.__qualname__
+    """)
+    result = run(pytester)
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(["xs2a has let no HTTP out to 192.0.2.1:443: *"])

@@ -6,7 +6,7 @@ pytest imports this module in every run, so all that takes time is imported by t
 import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,12 +17,14 @@ import pytest
 if TYPE_CHECKING:
     from xs2a_sandbox.config import Settings
     from xs2a_sandbox.testing.injected_fault import InjectedFault
+    from xs2a_sandbox.testing.intercept import Interception
     from xs2a_sandbox.testing.sandbox import Sandbox
     from xs2a_sandbox.testing.server_process import Served
 
 MARKER = "xs2a"
 _MEMBERS = ("cassettes", "quirk", "testdata", "dialect", "frozen_at", "seed")
 _SWITCHES = {
+    "intercept": (False, "answer every HTTP client of the process, and let no HTTP to other hosts out"),
     "virtual_time": (False, "what rules delay moves the bank's clock, and nobody waits for it"),
     "assert_all_called": (True, "rules that a test adds fail it where they are never hit"),
     "assert_all_matched": (False, "requests that no rule and no operation is for fail a test"),
@@ -35,9 +37,13 @@ class Expectation(NamedTuple):
 
     sandbox: "Sandbox"
     switches: Mapping[str, bool]
+    interception: "Interception | None"
 
     def check(self) -> None:
         """Fails the test whose expectations have not come true."""
+        if self.interception and self.interception.refused:
+            hosts = ", ".join(dict.fromkeys(self.interception.refused))
+            pytest.fail(f"xs2a has let no HTTP out to {hosts}: no client there that it can answer", pytrace=False)
         if self.switches["assert_all_called"] and (unused := self.sandbox.unused_rules):
             text = "add it with optional=True, or say xs2a(assert_all_called=False), if that may be"
             pytest.fail(f"never hit: the added rule {', '.join(unused)}; {text}", pytrace=False)
@@ -117,9 +123,10 @@ def _sandbox(make: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> 
     switches = _switches_of(request)
     directory = request.config.rootpath if request.scope == "session" else request.path.parent
     sandbox = make(_settings_of(request), directory, virtual_time=switches["virtual_time"])
-    expectation = Expectation(sandbox, switches)
-    request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
-    yield expectation
+    with sandbox.intercept() if switches["intercept"] else nullcontext() as interception:
+        expectation = Expectation(sandbox, switches, interception)
+        request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
+        yield expectation
     # Whatever fails has its journal in the report, so it stays for that.
     request.node.stash[_EXPECTATIONS].remove(expectation)
 

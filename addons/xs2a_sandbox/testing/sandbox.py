@@ -115,6 +115,7 @@ if TYPE_CHECKING:
     import requests
 
     from xs2a_sandbox.testing.httpx_transport import HttpxTransport
+    from xs2a_sandbox.testing.intercept import Interception
     from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
 
 BASE_URL = "https://bank.example"
@@ -239,6 +240,17 @@ class Sandbox(Controls):
         )
         response = self._loop.run(ask(self.answer, request))
         return SandboxResponse(response.status, Headers(response.headers), response.body, response.fault)
+
+    @contextmanager
+    def intercept(self) -> Iterator["Interception"]:
+        """Answers every HTTP client of this process meanwhile, and lets no HTTP to other hosts out.
+
+        This machine itself is left alone, and so is what is no HTTP. The innermost of several answers.
+        """
+        from xs2a_sandbox.testing.intercept import Interception
+
+        with Interception(self.answer, lambda *told: self._engine.refused(*told), self._loop) as interception:
+            yield interception
 
     # -- steering
 
