@@ -104,3 +104,19 @@ def test_a_log_that_nobody_reads_stops_nothing(process: Process) -> None:
         for _ in range(400):
             answer = client.get(served.base_url + PATH)
     assert json.loads(answer.content) == {"consentStatus": "valid"}
+
+
+def test_the_journal_is_the_sessions_own(process: Process) -> None:
+    one, other = Served(process, "asked"), Served(process, "unasked")
+    body = {"iban": "AT459880000010204711"}
+    for served, count in ((one, 2), (other, 1)):
+        for _ in range(count):
+            httpx.post(f"{served.base_url}/v1/consents", json=body, headers=HEADERS, trust_env=False)
+    (first, second) = one.journal.assert_called("POST", "/v1/consents", body=body, headers=HEADERS, times=2)
+    assert first.json == body
+    assert first.number < second.number == one.journal.last.number
+    with pytest.raises(AssertionError, match=r"expected once: POST /v1/payments\S*\nfound never"):
+        one.journal.assert_called("POST", "/v1/payments/*", times=1)
+    one.journal.clear()
+    assert (len(one.journal), len(other.journal)) == (0, 1)
+    one.journal.assert_not_called()

@@ -1,16 +1,28 @@
 """The journal in a test's words: what was called, how often, and what came nearest."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from xs2a_sandbox.journal.assertions import Search, Times, listed, select, verify
-from xs2a_sandbox.journal.journal import Journal, Journaled
+from xs2a_sandbox.journal.journal import Journaled
+
+
+class Exchanges(Protocol):
+    """Where exchanges are kept, in this process or in another."""
+
+    def entries(self) -> list[Journaled]:
+        """All, oldest first."""
+        ...
+
+    def clear(self) -> object: ...
+
+    def __len__(self) -> int: ...
 
 
 class Calls:
     """All that has reached the sandbox since the test began, the payment user's pages left out."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Exchanges) -> None:
         self._journal = journal
 
     @property
@@ -27,7 +39,7 @@ class Calls:
 
     def find(self, method: str | None = None, path: str | None = None, **more: Any) -> list[Journaled]:
         """Exchanges that fit, oldest first; `more` as for `assert_called`."""
-        return select(self._journal, Search(method=method, path=path, **more))
+        return select(self.calls, Search(method=method, path=path, **more))
 
     def assert_called(
         self,

@@ -14,9 +14,12 @@ from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.kinds import PREFIX
 from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.control.journal import read
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.journal.journal import COUNT, Journaled
 from xs2a_sandbox.state import Document
 from xs2a_sandbox.state.session import is_session_name
+from xs2a_sandbox.testing.calls import Calls
 from xs2a_sandbox.testing.controls import Controls
 
 _SECONDS = 20.0
@@ -70,6 +73,24 @@ class Process:
             reader.join()
 
 
+class SessionJournal:
+    """What one session of a running sandbox was asked, as it was sent."""
+
+    def __init__(self, client: Client, session: str) -> None:
+        self._client = client
+        self._session = session
+
+    def entries(self) -> list[Journaled]:
+        listed = self._client.journal(plain=True, session=self._session, limit=COUNT)["exchanges"]
+        return [read(self._client.exchange(one["number"], plain=True)) for one in listed]
+
+    def clear(self) -> None:
+        self._client.clear_journal()
+
+    def __len__(self) -> int:
+        return self._client.journal(session=self._session, limit=1)["found"]
+
+
 class Served(Controls):
     """One session of a sandbox with sockets. `ca_file` is what its clients trust behind `proxies` and `tls_url`."""
 
@@ -78,7 +99,9 @@ class Served(Controls):
             raise UserMistake(f"{session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
         where = urlsplit(process.direct)
         settings = Settings(host=where.hostname or "", port=where.port or 0, confdir=process.confdir, state="memory:")
-        super().__init__(Client.of(settings, session).ask, _begin)
+        client = Client.of(settings, session)
+        super().__init__(client.ask, _begin)
+        self.journal = Calls(SessionJournal(client, session))
         self.process = process
         self.session = session
 
