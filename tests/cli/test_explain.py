@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from tests.cli.test_control import confdir, home, port, run, said
+from tests.support.certificates import issued
 from tests.support.engine_client import an_engine, cassette
 from tests.support.explained import UUID, codes, name
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.tpp import key_files
 
 CASE = "rules:\n  - {id: mine, match: {path: /mine}, sequence: [{body: 1}, {body: 2}]}\n"
 
@@ -58,6 +60,20 @@ def test_a_session(port: int) -> None:
 
     assert found["request"]["session"] == "ci"
     assert codes(found) == {"consent-unknown"}
+
+
+def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
+    file = tmp_path / "qwac.pem"
+    key_files.write_pem(file, issued(roles=("PISP",)), ())
+
+    found = explained("GET", "/mine", "--cert", str(file), port=port)
+    assert found["client"] == {"name": "My TPP", "organisation": "PSDAT-FMA-123456", "roles": ["PISP"]}
+    text = said("explain", "GET", "/mine", "--cert", str(file), port=port)
+    assert "  asked by My TPP (PSDAT-FMA-123456, PISP)\n" in text
+    assert explained("GET", "/mine", port=port)["client"] is None
+
+    file.write_text("none")
+    assert "there is no certificate in PEM" in run("explain", "GET", "/mine", "--cert", str(file), port=port).stderr
 
 
 def test_text(port: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.certificates import der, issued
 from tests.support.engine_client import NO_BODY, Answer, Client, an_engine
 from xs2a_sandbox.control import journal
 from xs2a_sandbox.engine import Engine
@@ -51,6 +52,15 @@ def filled(client: Client) -> Client:
     client.post("/v1/consents", json={"access": {}, "note": "SECRET"}, headers={"PSU-ID": "SECRET"})
     client.named("me").get("/v1/consnts")
     return client
+
+
+def test_an_entry_says_whose_certificate_was_shown(client: Client) -> None:
+    own = {"name": "My TPP", "organisation": "PSDAT-FMA-123456", "roles": ["PISP"]}
+    for shown in ((der(issued(roles=("PISP",))),), (b"no certificate",), ()):
+        client.get("/v1/accounts", certificates=shown)
+    clients = [one["client"] for one in got(client, "")["exchanges"]]
+    assert clients == [own, None, None]
+    assert journal.read(got(client, "/1")).client == own
 
 
 def test_nobody_reads_it_without_the_token(client: Client) -> None:

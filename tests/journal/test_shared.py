@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.certificates import der, issued
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
@@ -243,6 +244,20 @@ def test_the_other_processes_of_a_sandbox_hand_over_what_they_have() -> None:
         await asyncio.sleep(0.002)
         add(journals[1], "/b")
         assert await targets(journals[0]) == ["/a", "/b"]
+
+    run(work)
+
+
+def test_whose_certificate_was_shown_is_told_to_all() -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        first, second = SharedJournal(stream=stream), SharedJournal(stream=stream)
+        request = Request("GET", "/a", certificates=(der(issued()),))
+        first.add(request, Response(), LogEntry("default", "GET", "/a", 200, 1.0, "handler", personal=False))
+        await first.whole()
+        (entry,) = await second.whole()
+        assert entry.client
+        assert entry.client["name"] == "My TPP"
 
     run(work)
 

@@ -262,10 +262,7 @@ def _read_certificate(shown: Sequence[bytes]) -> "TppCertificate | None":
     # Imported by who is shown one: it takes its time.
     from xs2a_sandbox.tpp import certificate
 
-    try:
-        return certificate.read(shown[0])
-    except certificate.CertificateUnreadable:
-        return None
+    return certificate.readable(shown[0])
 
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:

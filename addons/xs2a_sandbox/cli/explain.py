@@ -1,8 +1,10 @@
 """`explain`: asks a running sandbox, or works from the configured files where none runs."""
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
@@ -29,6 +31,9 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
     request, answer, by = explanation["request"], explanation["answer"], explanation["by"]
     yield from _wrapped(f"{request['method']} {request['path']} in the session {request['session']}")
     yield from _wrapped(f"  {explanation['message']}")
+    if client := explanation["client"]:
+        who = ", ".join(text for text in (client["organisation"], " ".join(client["roles"])) if text)
+        yield from _wrapped(f"  asked by {client['name'] or 'a client without a name'} ({who or 'no TPP'})", "    ")
     if answer:
         error = f" {answer['error']}: {answer['text']}" if answer["error"] else ""
         yield from _wrapped(f"  the answer is {answer['status']}{error}", "    ")
@@ -61,6 +66,16 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield f"This would answer it, in {suggestion['file']}:"
         yield ""
         yield from suggestion["yaml"].splitlines()
+
+
+def _shown(file: Path) -> Iterator[str]:
+    from xs2a_sandbox.tpp import certificate
+
+    try:
+        for der in certificate.from_pem(file.read_bytes()):
+            yield b64encode(der).decode()
+    except (OSError, ValueError):
+        raise click.BadParameter(f"{file}: there is no certificate in PEM", param_hint="--cert") from None
 
 
 def _signature(signature: Mapping[str, Any]) -> Iterator[str]:
@@ -107,6 +122,13 @@ def _wrapped(line: str, indent: str = "  ") -> list[str]:
     help="As the app sends it; @FILE has one on each line.",
 )
 @click.option("-d", "--data", "body", metavar="BODY", help="The body, as the app sends it.")
+@click.option(
+    "--cert",
+    "certificate",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The client certificate that the app shows, in PEM; a key in the file is not looked at.",
+)
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.option("--offline", is_flag=True, help="With the configured files, whether a sandbox runs or not.")
 @session_option("The session; `default` when it is not named.")
@@ -116,6 +138,7 @@ def explain(
     url: str,
     headers: tuple[str, ...],
     body: str | None,
+    certificate: Path | None,
     as_json: bool,
     offline: bool,
     session: str | None,
@@ -133,6 +156,8 @@ def explain(
     }
     if session is not None:
         request["session"] = session
+    if certificate:
+        request["certificates"] = list(_shown(certificate))
     try:
         described_request.read(request)
     except Refused as error:

@@ -25,7 +25,7 @@ QUERY: Mapping[str, type] = {
     PLAIN: bool,
 }
 """The filters of the list, by name, with their types."""
-_AS_SHOWN = "number session method target status source rule milliseconds fault cut reason operation".split()
+_AS_SHOWN = "number session method target status source rule milliseconds fault cut reason operation client".split()
 """Members of an exchange that are shown as they are."""
 
 
@@ -172,6 +172,7 @@ def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
         "reason": shown.reason,
         "nearest": candidates(entry),
         "operation": shown.operation,
+        "client": shown.client,
     }
 
 

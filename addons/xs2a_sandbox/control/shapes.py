@@ -159,13 +159,25 @@ class PsuDecision(TypedDict):
 
 
 class DescribedRequest(TypedDict):
-    """A `url` of another host is asked for through the proxy, a path at the base URL."""
+    """A `url` of another host is asked for through the proxy, a path at the base URL.
+
+    `certificates` are those that the client shows, its own first: DER in base64.
+    """
 
     method: str
     url: str
     headers: NotRequired[Mapping[str, str | list[str]] | None]
     body: NotRequired[Any]
     session: NotRequired[str | None]
+    certificates: NotRequired[list[str] | None]
+
+
+class ClientShape(TypedDict):
+    """Whose certificate the client has shown: name, organisation identifier and roles of the TPP."""
+
+    name: str
+    organisation: str
+    roles: list[str]
 
 
 class ExplanationShape(TypedDict):
@@ -179,6 +191,7 @@ class ExplanationShape(TypedDict):
     handler: dict[str, Any] | None
     amended: list[dict[str, str]]
     quirks: list[str]
+    client: ClientShape | None
     signature: dict[str, Any] | None
     objections: list[str]
     hints: list[dict[str, str]]
@@ -227,6 +240,7 @@ class ExchangeSummary(TypedDict):
     reason: str | None
     nearest: list[str]
     operation: str | None
+    client: ClientShape | None
 
 
 class MessageShape(TypedDict):

@@ -57,7 +57,7 @@ class Explanation:
 
     `options` is what `by` tells its `handler`, if it has one. `amended` are the rules that change the answer, in their
     order; `quirks` are those of the bank. `signature` shows what is wrong with that of the request;
-    `objections` is what checks that only warn would refuse.
+    `objections` is what checks that only warn would refuse; `client` is whose certificate was shown.
     """
 
     method: str
@@ -76,6 +76,7 @@ class Explanation:
     quirks: tuple[str, ...] = ()
     signature: Mapping[str, Any] | None = None
     objections: tuple[str, ...] = ()
+    client: Mapping[str, Any] | None = None
 
 
 def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, decision: Decision) -> Explanation:
@@ -108,6 +109,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         options=options_of(entry, owner(entry, interface)),
         amended=tuple(reversed(amending)),
         quirks=interface.quirks,
+        client=_client(call),
     )
 
 
@@ -135,7 +137,8 @@ def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str |
 
 def own(call: Call, message: str, reply: Reply | None = None) -> Explanation:
     """The explanation of a request that is the sandbox's own to answer."""
-    return Explanation(call.request.method, call.self_path, call.session.id, "sandbox", message, reply=reply)
+    request, client = call.request, _client(call)
+    return Explanation(request.method, call.self_path, call.session.id, "sandbox", message, reply=reply, client=client)
 
 
 def described(explanation: Explanation) -> dict[str, Any]:
@@ -150,6 +153,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "handler": one.handler and {"name": one.handler, "with": one.options},
         "amended": [{"rule": rule.id, "place": place_of(rule)} for rule in one.amended],
         "quirks": list(one.quirks),
+        "client": one.client,
         "signature": one.signature,
         "objections": list(one.objections),
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
@@ -202,7 +206,12 @@ def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Looku
         tuple(hints(call, interface, meant)),
         None if by else suggest(interface, call),
         quirks=interface.quirks,
+        client=_client(call),
     )
+
+
+def _client(call: Call) -> Mapping[str, Any] | None:
+    return call.client.identity if call.client else None
 
 
 def _nobody(best: Candidate | None, interface: Interface) -> str:

@@ -1,6 +1,7 @@
 """A request as JSON describes it: `{"method", "url", "headers", "body", "session"}`."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -37,6 +38,7 @@ def read(value: Mapping[str, Any], session: str | None = None) -> Request:
         door="direct" if host in _LOCAL else "proxy",
         user=session,
         port=port,
+        certificates=_certificates(value.get("certificates")),
     )
 
 
@@ -85,6 +87,15 @@ def _headers(headers: Any) -> Iterator[tuple[str, str]]:
             if not isinstance(value, str):
                 raise body_invalid(f"the header {name} must be a text, or a list of texts")
             yield name, value
+
+
+def _certificates(texts: Any) -> tuple[bytes, ...] | None:
+    if texts is None:
+        return None
+    try:
+        return tuple(b64decode(text, validate=True) for text in texts)
+    except (TypeError, ValueError):
+        raise body_invalid("certificates must be a list of certificates in DER, each in base64") from None
 
 
 def _body(body: Any) -> bytes:

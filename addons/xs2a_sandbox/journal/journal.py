@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import chain, takewhile
@@ -35,7 +35,7 @@ class Journaled(Exchange):
 
     `source` and `rule` are those of the answer's X-Sandbox-… headers. `personal`: real people's data may be in it.
     `reason` is why it failed, as it may be shown; `operation` the one that was asked for, where it is known. It
-    `is_shown` where it holds no more of a bank's than may be shown.
+    `is_shown` where it holds no more of a bank's than may be shown. `client` is whose certificate was shown.
     """
 
     number: int
@@ -49,6 +49,7 @@ class Journaled(Exchange):
     is_shown: bool = False
     operation: str | None = None
     door: Door = "process"
+    client: Mapping[str, Any] | None = None
 
     @property
     def origin(self) -> str:
@@ -126,6 +127,7 @@ class KeptExchange(NamedTuple):
     size: int
     is_shown: bool = False
     door: Door = "process"
+    certificate: bytes = b""
 
 
 Pairs = tuple[tuple[str, str], ...]
@@ -185,7 +187,9 @@ class Journal:
         if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
             body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
         (headers, length), (answer_headers, answer_length) = packed(request.headers.pairs), packed(response.headers)
-        size = _OVERHEAD + len(request.target) + length + len(body) + answer_length + len(answer_body)
+        certificate = request.certificates[0] if request.certificates else b""
+        bodies = len(body) + len(answer_body)
+        size = _OVERHEAD + len(request.target) + length + answer_length + bodies + len(certificate)
         with self._lock:
             self._last = self._next()
             kept = KeptExchange(
@@ -204,6 +208,7 @@ class Journal:
                 cut=cut,
                 size=size,
                 door=request.door,
+                certificate=certificate,
             )
             self._kept.append(kept)
             self._size += size
@@ -286,7 +291,16 @@ def entry_of(kept: KeptExchange) -> Journaled:
         is_shown=kept.is_shown,
         operation=exchange.operation,
         door=kept.door,
+        client=_client(kept.certificate) if kept.certificate else None,
     )
+
+
+def _client(certificate: bytes) -> Mapping[str, Any] | None:
+    # Imported by who is shown one: it takes its time.
+    from xs2a_sandbox.tpp.certificate import readable
+
+    own = readable(certificate)
+    return own.identity if own else None
 
 
 def packed(pairs: Pairs) -> tuple[str | Pairs, int]:

@@ -6,6 +6,7 @@ No answer waits for that. What a real bank had a part in is redacted before it l
 import asyncio
 import json
 import logging
+from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -25,7 +26,7 @@ _PAUSE = 0.25
 _PATIENCE = 0.7
 """Seconds in which the stream has to answer."""
 _TAKE = "journal"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(slots=True)
@@ -150,6 +151,7 @@ def _written(kept: KeptExchange) -> bytes:
         for name, value in kept._asdict().items()
         if name not in ("number", "exchange", "body", "answer_body")
     }
+    head["certificate"] = b64encode(kept.certificate).decode()
     line = {"format": _FORMAT, "exchange": kept.exchange._asdict(), "body": len(kept.body), "kept": head}
     return b"".join((json.dumps(line).encode(), b"\n", kept.body, kept.answer_body))
 
@@ -163,6 +165,7 @@ def _read(number: int, written: bytes) -> KeptExchange | None:
     exchange, head, length = line["exchange"], line["kept"], line["body"]
     for name in ("warnings", "amended"):
         exchange[name] = tuple(exchange[name])
+    head["certificate"] = b64decode(head["certificate"])
     for name in ("headers", "answer_headers"):
         if not isinstance(head[name], str):
             head[name] = tuple((field, value) for field, value in head[name])

@@ -71,13 +71,16 @@ class TppCertificate:
             return False
         return True
 
+    @property
+    def identity(self) -> dict[str, object]:
+        """Whose it is: what journal and explanations say of the client."""
+        return {"name": self.name, "organisation": self.organisation_identifier, "roles": list(self.roles)}
+
     def members(self) -> dict[str, object]:
         """The certificate as cassettes and expressions see it."""
         return {
-            "name": self.name,
-            "organisation": self.organisation_identifier,
+            **self.identity,
             "kind": self.kind,
-            "roles": list(self.roles),
             "country": self.country,
             "authority": self.authority,
             "issuer": self.issuer,
@@ -86,6 +89,14 @@ class TppCertificate:
             "validFrom": self.not_before.isoformat(),
             "validUntil": self.not_after.isoformat(),
         }
+
+
+def readable(der: bytes) -> TppCertificate | None:
+    """The certificate; None for what is none."""
+    try:
+        return read(der)
+    except CertificateUnreadable:
+        return None
 
 
 @lru_cache(_KEPT)
