@@ -9,6 +9,7 @@ import httpx
 import pytest
 import requests
 
+from tests.support.sandboxes import a_sandbox
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.testing.server_process import Process, Served
 
@@ -120,3 +121,16 @@ def test_the_journal_is_the_sessions_own(process: Process) -> None:
     one.journal.clear()
     assert (len(one.journal), len(other.journal)) == (0, 1)
     one.journal.assert_not_called()
+
+
+def test_the_test_data_are_those_of_the_bank_in_the_tests_process(process: Process) -> None:
+    served, here = Served(process, "data"), a_sandbox().testdata
+    for role in ("valid", "expired"):
+        assert served.testdata.consent(role) == here.consent(role)
+    assert served.testdata.payment() == here.payment()
+    for name in ("accounts", "consents", "payments", "psus", "card_accounts"):
+        assert dict(getattr(served.testdata, name)) == dict(getattr(here, name))
+    path = f"/v1/consents/{served.testdata.consent('unknown')}/status"
+    assert httpx.get(served.base_url + path, headers=HEADERS, trust_env=False).status_code == 403
+    served.state.delete("consents", CONSENT)
+    assert CONSENT in Served(process, "later").testdata.consents

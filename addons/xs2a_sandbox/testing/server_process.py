@@ -7,9 +7,13 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
+from datetime import date
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import uuid4
 
+from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.kinds import PREFIX
@@ -19,6 +23,7 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.journal.journal import COUNT, Journaled
 from xs2a_sandbox.state import Document
 from xs2a_sandbox.state.session import is_session_name
+from xs2a_sandbox.testing.bank_data import BankData
 from xs2a_sandbox.testing.calls import Calls
 from xs2a_sandbox.testing.controls import Controls
 
@@ -61,6 +66,19 @@ class Process:
         for reader in self._readers:
             reader.start()
 
+    def client(self, session: str) -> Client:
+        """Controls one session."""
+        where = urlsplit(self.direct)
+        settings = Settings(host=where.hostname or "", port=where.port or 0, confdir=self.confdir, state="memory:")
+        return Client.of(settings, session)
+
+    @cached_property
+    def testdata(self) -> BankData:
+        """As they are in a session that nobody has changed."""
+        client = self.client(f"testdata-{uuid4().hex}")
+        collections = {name: client.collection(name) for name in client.collections()}
+        return BankData(TestData(collections, (str(uuid4()),)), date.fromisoformat(client.clock()["today"]))
+
     def stop(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()
@@ -97,13 +115,15 @@ class Served(Controls):
     def __init__(self, process: Process, session: str) -> None:
         if not is_session_name(session):
             raise UserMistake(f"{session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
-        where = urlsplit(process.direct)
-        settings = Settings(host=where.hostname or "", port=where.port or 0, confdir=process.confdir, state="memory:")
-        client = Client.of(settings, session)
+        client = process.client(session)
         super().__init__(client.ask, _begin)
         self.journal = Calls(SessionJournal(client, session))
         self.process = process
         self.session = session
+
+    @property
+    def testdata(self) -> BankData:
+        return self.process.testdata
 
     @property
     def base_url(self) -> str:
