@@ -177,6 +177,26 @@ def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control, si
 
 
 @spec("reading-strict-signature")
+@pytest.mark.parametrize("form", ["signature", "jws"])
+def test_the_journal_says_why_a_signature_is_wrong(bank: Bank, control: Control, signed: Signed, form: str) -> None:
+    checked(control, "signature")
+    headers = signed(b"", form=form)
+    path = f"/v1/consents/{facts.consent('valid')}/status"
+    moved = {**headers, "TPP-Redirect-URI": "https://tpp.example/other"}
+    changed = {**headers, "Digest": digest("sha-256", b"{}")}
+    why = "the signature is not that of the signing string", "which is that of the body {}"
+    # Who has looked at one hides nothing of the next.
+    for wrong, words in ((moved, why[0]), (moved, why[0]), (changed, why[1])):
+        bank.get(path, headers=wrong)
+        number = control.ask("GET", "journal?status=401").json()["exchanges"][-1]["number"]
+        entry = control.ask("GET", f"journal/{number}").json()
+        assert entry["reason"].startswith("SIGNATURE_INVALID: ")
+        for reason in (entry["reason"], entry["answer"]["body"]["sandbox"]["signature"]["reason"]):
+            assert words in reason
+    assert headers["TPP-Signature-Certificate"] not in str(entry)
+
+
+@spec("reading-strict-signature")
 def test_the_seal_of_another_tpp(bank: Bank, control: Control, issuer: Issued, signed: Signed) -> None:
     checked(control, "signature")
     known_as(control, organizationIdentifier="PSDAT-FMA-123456")

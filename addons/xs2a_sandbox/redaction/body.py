@@ -43,6 +43,8 @@ _NOTE = re.compile(
 _GZIP = b"\x1f\x8b"
 _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
 _IN_QUOTES = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"
+_DIAGNOSIS = frozenset({("sandbox", "signature", "reason"), ("sandbox", "signature", "clientSigned", "difference")})
+"""Places where the sandbox says in words what is wrong with a signature: nothing of it is in them."""
 _LINKS_OF_A_VISIT = frozenset(("scaredirect", "scaoauth"))
 """Links that a payment user is sent to."""
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
@@ -256,10 +258,10 @@ class _Members:
         is_visit = key.lower() in _LINKS_OF_A_VISIT
         if is_visit:
             self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)
+        place = (*place, key)
+        secret = (secret or self._censor.is_secret(key)) and place not in _DIAGNOSIS
         with self._censor.silence() if is_visit else nullcontext():
-            return self._censor.name(key), self.walk(
-                value, key, (*place, key), action, secret or self._censor.is_secret(key)
-            )
+            return self._censor.name(key), self.walk(value, key, place, action, secret)
 
 
 def _raw(value: Any) -> Any:
