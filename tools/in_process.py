@@ -1,6 +1,7 @@
 """The conformance tests without sockets: which of them need none, and what stands in for the doors."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import certifi
 import pytest
 
+from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors import serving
 
 
@@ -22,7 +24,9 @@ def leave_doors_out() -> None:
     serving.serve = _idle  # type: ignore[assignment]
 
 
-async def _idle(_: Any, *, ready: Callable[[Any], None], stop: asyncio.Event, **__: Any) -> None:
+async def _idle(settings: Settings, *, ready: Callable[[Any], None], stop: asyncio.Event, **__: Any) -> None:
     nowhere = "http://127.0.0.1:9"
-    ready(serving.Addresses(nowhere, nowhere, nowhere, Path(certifi.where())))
+    # In the folder of the settings, as a real one is: what else the sandbox trusts lies beside it.
+    ca_file = Path(shutil.copy(certifi.where(), settings.confdir / "ca.pem"))
+    ready(serving.Addresses(nowhere, nowhere, nowhere, ca_file))
     await stop.wait()
