@@ -129,7 +129,7 @@ def signed(issuer: Issued) -> Signed:
 
     def headers(body: bytes, **options: Any) -> dict[str, str]:
         own = {"X-Request-ID": str(uuid.uuid4()), "TPP-Redirect-URI": "https://tpp.example/back"}
-        options.setdefault("by", usual)
+        options = {"by": usual, "now": datetime.now(UTC), **options}
         return sealed(options.pop("headers", own), body, **options)
 
     return headers

@@ -64,6 +64,7 @@ def trusted(by: Issued, organisation: str = "PSDAT-FMA-123456", *, begins: int =
 
 
 def sealed(headers: dict[str, str], body: bytes = b"", *, by: Seal | None = None, **options: Any) -> dict[str, str]:
-    """The headers of a request with those of its signature."""
+    """The headers of a request with those of its signature, which is of the time `now`."""
     message = SignedMessage(Headers(headers.items()), body, options.pop("method", "POST"), options.pop("target", "/"))
-    return {**headers, **dict(signed_headers(message, by or seal(), NOW, **options))}
+    now = options.pop("now", NOW)
+    return {**headers, **dict(signed_headers(message, by or seal(), now, **options))}
