@@ -52,7 +52,7 @@ test: $(STAMP) browser redis clients
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
 test-slow: $(STAMP) browser redis clients
-	$(BIN)/python -m pytest -n 3 --dist worksteal -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+	$(BIN)/python -m pytest -n 3 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 MINUTES := 30
 
