@@ -67,7 +67,7 @@ def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface,
 
 
 def _usual(interface: Interface, handler: str, option: str) -> set[Any]:
-    """What the documented dialect tells the operations with this handler."""
+    """Returns the values of an option that the documented dialect gives the operations with this handler."""
     behaviours = (one.behaviour for one in interface.operations.values())
     return {(one.options or {}).get(option) for one in behaviours if one.handler == handler}
 
@@ -137,7 +137,7 @@ def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange])
 
 
 def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
-    """Whether a consent that is not recurring lets an address be read more than once."""
+    """Tells whether a consent that is not recurring lets an address be read more than once."""
     makers = [one for one in exchanges if isinstance(one.body, dict) and one.body.get("recurringIndicator") is False]
     one_off = {one.made["consentId"] for one in makers if "consentId" in one.made}
     read: set[tuple[str, str]] = set()

@@ -1,4 +1,4 @@
-"""What a request relies on expires before its time: its consent, or its access token."""
+"""Lets the consent or the access token that a request relies on expire before its time."""
 
 from collections.abc import Mapping
 from typing import Literal

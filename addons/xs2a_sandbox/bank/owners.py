@@ -12,7 +12,7 @@ _CREATED = (
     ("paymentId", "payments", "payment-unknown"),
     ("basketId", "baskets", "basket-unknown"),
 )
-"""What clients create: the name of its id, its collection, and the error where it is not there."""
+"""The resources of clients: the name of the id, the collection, and the error where it is not there."""
 
 
 def addressed(call: Call) -> Iterator[tuple[str, str, str]]:

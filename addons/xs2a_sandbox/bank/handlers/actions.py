@@ -23,7 +23,7 @@ from xs2a_sandbox.state import Document
 
 _ID = {"type": "string"}
 _SIGNED = {name: family for name, family in FAMILIES.items() if name != "login"}
-"""What operations make; a login only begins at the authorisation endpoint."""
+"""The families that operations make; a login only begins at the authorisation endpoint."""
 
 
 def _unknown(family: Family) -> str:

@@ -25,7 +25,7 @@ THUMBPRINT = "x5t#S256"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 _GRANTED = ("client", "scope", "authorisation", "psuId", "code")
-"""What tokens keep of the code that they were given for, and of the token that was refreshed."""
+"""The members that tokens keep of the code that they were given for, and of the token that was refreshed."""
 
 Credentials = tuple[str, tuple[str, ...] | None]
 """A client's id, and its secret in the ways it can be meant; None: its certificate stands for the secret."""
@@ -107,7 +107,7 @@ def _end(call: Call, code: str) -> None:
 
 
 def _scope_of_its_own(call: Call, form: Mapping[str, str]) -> str | None:
-    """What a client asks for without a customer; None where it asks for nothing, or nobody looks at it."""
+    """Returns the scope of a client without a customer; None where it names none, or nobody looks at it."""
     offered, scope = call.options.get("scopes"), form.get("scope")
     if offered is None or scope is None:
         return None
@@ -170,7 +170,7 @@ def _new_token(call: Call, members: Document) -> str:
 
 
 def thumbprint_of(call: Call) -> str | None:
-    """What tokens are bound to: of the client certificate, as it was shown (RFC 8705, 3.1); None without one."""
+    """Returns the thumbprint of the client certificate that tokens are bound to (RFC 8705, 3.1); None without one."""
     shown = call.request.certificates
     return _hash(shown[0]) if shown else None
 
