@@ -21,9 +21,11 @@ FLAGS = (*LOADED, *(word for other in OTHERS for word in ("-p", f"no:{other}")))
 
 @pytest.fixture(autouse=True)
 def at_home(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In an empty folder, with an empty home."""
+    """In an empty folder, with an empty home, and with the short summary that is printed at a desk."""
     monkeypatch.setenv("HOME", str(pytester.path / "home"))
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    # Where `CI` is set, pytest repeats the whole of each failure in its summary, and the texts are counted.
+    for name in ("PYTEST_ADDOPTS", "CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def run(pytester: pytest.Pytester, *flags: str) -> pytest.RunResult:
