@@ -14,7 +14,8 @@ import pytest
 from tests.contract import bodies, facts
 from tests.contract.conftest import Sandbox
 from tests.contract.control import Control
-from tests.contract.doors import Answer, Bank
+from tests.contract.doors import BANK, Answer, Bank
+from tests.support.proofs import Prover
 from tests.support.seals import seal, sealed, trusted
 from xs2a_sandbox.tpp.issuing import Issued
 from xs2a_sandbox.tpp.trust_service import TrustService
@@ -257,6 +258,36 @@ def test_a_token_expires_by_the_clock_of_the_session(bank: Bank, control: Contro
     assert bank.get("/v1/accounts", consent=consent, headers=token).status == 200
     control.move("99s")
     assert refusal(bank.get("/v1/accounts", consent=consent, headers=token)) == (401, "TOKEN_EXPIRED")
+
+
+def url(bank: Bank, path: str) -> str:
+    """Where a request through this door is for, as its client writes it."""
+    door = bank.door.removeprefix("mitmproxy-")
+    own = {"direct": bank.addresses.direct, "tls": bank.addresses.tls, "proxy": f"http://{BANK}"}
+    return own.get(door, f"https://{BANK}") + path
+
+
+@spec("reading-strict-token-key")
+def test_a_token_of_a_key_is_good_with_a_new_proof_alone(bank: Bank, control: Control) -> None:
+    checked(control, "token")
+    own, other = Prover(), Prover()
+    kept = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "cnf": {"jkt": own.thumbprint}}
+    control.ask("PUT", "state/tokens/t1", kept)
+
+    def ask(proof: str | None, scheme: str = "DPoP") -> Answer:
+        headers = {"Authorization": f"{scheme} t1", "DPoP": proof}
+        return bank.get("/v1/accounts", consent=facts.consent("valid"), headers=headers)
+
+    proof = own.proof("GET", url(bank, "/v1/accounts"), "t1")
+    assert ask(proof).status == 200
+    wrong = {proof: "invalid_dpop_proof", None: "invalid_dpop_proof"}
+    wrong[own.proof("GET", url(bank, "/v1/consents"), "t1")] = "invalid_dpop_proof"
+    wrong[other.proof("GET", url(bank, "/v1/accounts"), "t1")] = "invalid_token"
+    for one, why in wrong.items():
+        refused = ask(one)
+        assert refusal(refused) == (401, "TOKEN_INVALID")
+        assert refused.headers["www-authenticate"].startswith(f'DPoP error="{why}"')
+    assert refusal(ask(None, "Bearer")) == (401, "TOKEN_INVALID")
 
 
 @spec("reading-strict-new-consent")

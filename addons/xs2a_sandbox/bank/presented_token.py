@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from xs2a_sandbox.bank import owners
-from xs2a_sandbox.bank.handlers.token import THUMBPRINT, TOKENS, thumbprint_of
+from xs2a_sandbox.bank.domain.possession import CERTIFICATE, KEY, Unproven, certificate_of, key_of
+from xs2a_sandbox.bank.handlers.token import TOKENS
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
@@ -15,24 +16,24 @@ _SERVICES = {
 }
 """By scope, the beginnings of the paths that it is for."""
 
+_A_TOKEN = "a token of the scheme Bearer, or DPoP where it is bound to a key"
+
 
 def refusal(call: Call) -> BankError | None:
     """The error of a token that is missing, unknown, too old, or for something else, or of somebody else's resource."""
     headers = call.request.headers.all("authorization")
     if len(headers) != 1:
         times = f"is sent {len(headers)} times" if headers else "is missing"
-        return BankError(
-            "token-unknown", expected=f"the header Authorization {times}; it must have a token of the scheme Bearer"
-        )
-    if headers[0].partition(" ")[0].lower() != "bearer":
-        return BankError("token-unknown", expected="the header Authorization must have a token of the scheme Bearer")
+        return BankError("token-unknown", expected=f"the header Authorization {times}; it must have {_A_TOKEN}")
+    if (scheme := headers[0].partition(" ")[0].lower()) not in ("bearer", "dpop"):
+        return BankError("token-unknown", expected=f"the header Authorization must have {_A_TOKEN}")
     kept = _kept(call)
     if kept is None:
         return BankError("token-unknown", expected="the token endpoint has given no such token in this session")
     if datetime.fromisoformat(kept["expires"]) <= call.clock.now():
         return BankError("token-expired", expires=kept["expires"])
-    if mistake := _unproven(call, kept):
-        return BankError("token-unproven", expected=mistake)
+    if error := _wrong_certificate(call, kept) or _wrong_key(call, kept, scheme):
+        return error
     services, _, bound = (kept.get("scope") or "").partition(":")
     ids = [id for _, id, _ in owners.addressed(call)]
     if (bound and bound.lower() not in map(str.lower, ids)) or not _is_for(services, call.segments):
@@ -40,15 +41,37 @@ def refusal(call: Call) -> BankError | None:
     return next(owners.foreign(call, "client", kept["client"]), None)
 
 
-def _unproven(call: Call, kept: Document) -> str | None:
-    """Says why a token is not good with the certificate that was shown; None where it is, or is bound to none."""
-    if (thumbprint := kept.get("cnf", {}).get(THUMBPRINT)) is None:
+def _wrong_certificate(call: Call, kept: Document) -> BankError | None:
+    """The error of a token that is bound to another certificate than was shown."""
+    if (thumbprint := kept.get("cnf", {}).get(CERTIFICATE)) is None:
         return None
-    shown = thumbprint_of(call)
+    shown = certificate_of(call)
     if shown == thumbprint:
         return None
     of = f"the one that was shown has {shown}" if shown else "none was shown"
-    return f"the token is bound to the client certificate with the SHA-256 thumbprint {thumbprint}, and {of}"
+    text = f"the token is bound to the client certificate with the SHA-256 thumbprint {thumbprint}, and {of}"
+    return BankError("token-unproven", expected=text)
+
+
+def _wrong_key(call: Call, kept: Document, scheme: str) -> BankError | None:
+    """The error of a token that is bound to a key, and comes without a good proof of it."""
+    key = kept.get("cnf", {}).get(KEY)
+    if key is None:
+        text = "the token is bound to no key; it is sent with the scheme Bearer"
+        return _unbound(text) if scheme == "dpop" else None
+    if scheme != "dpop":
+        return _unbound("the token is bound to a key; it is sent with the scheme DPoP, and a proof in the header DPoP")
+    try:
+        shown = key_of(call, _secret(call))
+    except Unproven as mistake:
+        return BankError("token-proof-invalid", expected=str(mistake))
+    if shown != key:
+        return _unbound(f"the token is bound to the key with the thumbprint {key}, the DPoP proof is made with {shown}")
+    return None
+
+
+def _unbound(text: str) -> BankError:
+    return BankError("token-key-wrong", expected=text)
 
 
 def _is_for(services: str, segments: tuple[str, ...]) -> bool:
@@ -64,5 +87,9 @@ def client_of(call: Call) -> str | None:
 
 
 def _kept(call: Call) -> Document | None:
-    secret = call.headers.get("authorization", "").partition(" ")[2].strip()
+    secret = _secret(call)
     return call.state.get(TOKENS, secret) if secret else None
+
+
+def _secret(call: Call) -> str:
+    return call.headers.get("authorization", "").partition(" ")[2].strip()

@@ -34,9 +34,7 @@ def refusal(call: Call, rules: SignatureRules, trust: ReadTrust) -> BankError | 
     from xs2a_sandbox.signatures.signing_string import SignedMessage
 
     request = call.request
-    port = f":{request.port}" if request.port else ""
-    url = f"{request.scheme}://{request.host}{port}{request.target}"
-    message = SignedMessage(request.headers, request.body, request.method, request.target, url)
+    message = SignedMessage(request.headers, request.body, request.method, request.target, request.url)
     times = (call.clock.now(), REAL.now())
     mistake = verification.mistake(message, rules, times, lambda certificate: _objection(call, certificate, trust))
     if mistake is None:

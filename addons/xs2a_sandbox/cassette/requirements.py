@@ -13,6 +13,9 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.body_members import kind_of, members
 from xs2a_sandbox.http.media_type import is_json, media_type
 
+_SPELLED = {"dpop": "DPoP", **{part: part.upper() for part in ("id", "ip", "psu", "tpp", "uri")}}
+"""Parts of the names of headers that are not written with one capital."""
+
 
 def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
     """Raises BankError: `format-error` or `media-type`, or the one that the requirement names."""
@@ -96,9 +99,7 @@ def _check_constraint(constraint: Constraint, call: Call) -> None:
 
 def header_name(name: str) -> str:
     """The name as it is usually written: X-Request-ID, PSU-IP-Address."""
-    return "-".join(
-        part.upper() if part in ("id", "ip", "psu", "tpp", "uri") else part.capitalize() for part in name.split("-")
-    )
+    return "-".join(_SPELLED.get(part) or part.capitalize() for part in name.split("-"))
 
 
 def _check_media_type(call: Call, types: Collection[str]) -> None:

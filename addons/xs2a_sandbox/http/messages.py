@@ -97,6 +97,13 @@ class Request:
     tunnel: str | None = None
     certificates: tuple[bytes, ...] | None = None
 
+    @property
+    def url(self) -> str:
+        """What was asked for, as its client writes it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = f":{self.port}" if self.port else ""
+        return f"{self.scheme}://{host}{port}{self.target}"
+
 
 @dataclass(frozen=True, slots=True)
 class Response:

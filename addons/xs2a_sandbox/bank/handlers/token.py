@@ -1,17 +1,17 @@
 """Access tokens for clients of the test data (RFC 6749; PKCE: RFC 7636; by certificate and bound to it: RFC 8705).
 
-They are ended by who has them (RFC 7009).
+They are bound to a key (RFC 9449) where a bank says so, and ended by who has them (RFC 7009).
 """
 
 import base64
 import binascii
-import hashlib
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
+from xs2a_sandbox.bank.domain.possession import CERTIFICATE, KEY, Unproven, certificate_of, hashed, key_of
 from xs2a_sandbox.bank.handlers.approaches import habit
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
@@ -21,7 +21,6 @@ from xs2a_sandbox.state import Document
 
 TOKENS, REFRESH_TOKENS, CODES = "tokens", "refreshTokens", "authorisationCodes"
 BY_CLIENT, BY_CODE, BY_REFRESHING = "client_credentials", "authorization_code", "refresh_token"
-THUMBPRINT = "x5t#S256"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 _GRANTED = ("client", "scope", "authorisation", "psuId", "code")
@@ -35,12 +34,18 @@ Credentials = tuple[str, tuple[str, ...] | None]
     "token.issue",
     reads="body/client_id body/client_secret body/grant_type headers.authorization headers.content-type",
     raises="grant-unsupported token-client-unknown token-request-invalid",
-    returns="token expires_in refresh_token scope",
+    returns="token token_type expires_in refresh_token scope",
     options={
         "certificate_bound": Option(
             "Tokens are good with the client certificate alone that was shown when they were asked for.",
             {"type": "boolean"},
             default=False,
+        ),
+        "dpop_bound": Option(
+            "Tokens are good with the key alone whose proof came in the header `DPoP` when they were asked for.",
+            {"type": "boolean"},
+            default=False,
+            deeds=deeds("headers.dpop", "proof-invalid"),
         ),
         "expires_in": Option("Seconds that a token is good for.", {"type": "integer", "minimum": 0}, required=True),
         "grants": Option(
@@ -156,23 +161,25 @@ def _granted(kept: Document) -> Document:
 
 def _given(call: Call, token: str, refresh_token: str | None = None, *, scope: str | None = None) -> dict[str, Any]:
     seconds: int = call.options["expires_in"]
-    return {"token": token, "expires_in": seconds, "refresh_token": refresh_token, "scope": scope}
+    kind = "DPoP" if call.options["dpop_bound"] else "Bearer"
+    members = {"token": token, "token_type": kind, "expires_in": seconds}
+    return {**members, "refresh_token": refresh_token, "scope": scope}
 
 
 def _new_token(call: Call, members: Document) -> str:
     """An access token, bound where the bank does so. Raises BankError."""
+    bound = {}
     if call.options["certificate_bound"]:
-        if (thumbprint := thumbprint_of(call)) is None:
+        if (thumbprint := certificate_of(call)) is None:
             text = "tokens are bound to the client certificate (RFC 8705), and none was shown"
             raise BankError("token-request-invalid", expected=text)
-        members = {**members, "cnf": {THUMBPRINT: thumbprint}}
-    return _keep(call, TOKENS, call.options["expires_in"], members)
-
-
-def thumbprint_of(call: Call) -> str | None:
-    """Returns the thumbprint of the client certificate that tokens are bound to (RFC 8705, 3.1); None without one."""
-    shown = call.request.certificates
-    return _hash(shown[0]) if shown else None
+        bound[CERTIFICATE] = thumbprint
+    if call.options["dpop_bound"]:
+        try:
+            bound[KEY] = key_of(call)
+        except Unproven as mistake:
+            raise BankError("proof-invalid", expected=str(mistake)) from None
+    return _keep(call, TOKENS, call.options["expires_in"], {**members, "cnf": bound} if bound else members)
 
 
 def _keep(call: Call, collection: str, seconds: int, members: Document) -> str:
@@ -194,11 +201,7 @@ def _own(call: Call, collection: str, secret: str, client: str, name: str) -> Do
 
 def challenge_of(verifier: str) -> str:
     """The code_challenge of a code_verifier, by S256 (RFC 7636, 4.2)."""
-    return _hash(verifier.encode())
-
-
-def _hash(data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+    return hashed(verifier.encode())
 
 
 def _required(form: Mapping[str, str], name: str) -> str:

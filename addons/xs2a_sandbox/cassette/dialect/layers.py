@@ -42,8 +42,8 @@ ENGINE_ERRORS = frozenset(
 
 CHECK_ERRORS = frozenset(
     "access-exceeded access-missing certificate-blocked certificate-expired certificate-invalid certificate-missing "
-    "certificate-revoked digest-wrong role-invalid sessions-not-supported "
-    "signature-invalid signature-missing token-expired token-invalid token-unknown token-unproven".split()
+    "certificate-revoked digest-wrong role-invalid sessions-not-supported signature-invalid signature-missing "
+    "token-expired token-invalid token-key-wrong token-proof-invalid token-unknown token-unproven".split()
 )
 """Errors of the setting `checks`: a dialect that does not say them says them as the bundled one."""
 

@@ -1,0 +1,161 @@
+"""Proofs that a client holds the key which a token is bound to: the header DPoP (RFC 9449)."""
+
+import json
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import JWKRegistry, Key
+
+from xs2a_sandbox.http.origin import Origin
+
+HEADER = "DPoP"
+ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512", "Ed25519")
+"""Signatures with a key of which a client can show one half: no MACs, and not `none`."""
+
+_TYPE = "dpop+jwt"
+_KINDS = ("EC", "RSA", "OKP")
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_LARGEST = 8 * 1024
+_LONGEST = 80
+_PART = re.compile(r"[A-Za-z0-9_-]+")
+_APART = timedelta(minutes=5)
+_SMALLEST_RSA = 2048
+
+
+class _Registry(jws.JWSRegistry):
+    # A key is larger than what the library takes by itself.
+    max_header_length = _LARGEST
+    max_payload_length = _LARGEST
+
+
+_REGISTRY = _Registry(algorithms=[*ALGORITHMS], strict_check_header=False)
+
+
+class WrongProof(Exception):
+    """Its text says what is wrong with a proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof whose signature is right: `key` is the thumbprint of its key (RFC 7638), `id` its jti.
+
+    `token_hash` is the ath, that of the access token which it was made for.
+    """
+
+    key: str
+    id: str
+    method: str
+    url: str
+    made: float
+    token_hash: str | None
+
+
+def read(values: Sequence[str]) -> Proof:
+    """The proof in the headers of that name, of which there is one. Raises WrongProof."""
+    if len(values) != 1:
+        times = f"is sent {len(values)} times" if values else "is missing"
+        raise WrongProof(f"the header {HEADER} {times}; it must have one proof, made for this request (RFC 9449)")
+    parts = values[0].split(".")
+    if len(values[0]) > _LARGEST or len(parts) != 3 or not all(map(_PART.fullmatch, parts)):
+        raise WrongProof(f"the header {HEADER} must be a JWS of three parts in base64url without = at their ends")
+    header, claims = _members(parts[0], "header"), _members(parts[1], "payload")
+    key = _key(header)
+    try:
+        jws.deserialize_compact(values[0], key, registry=_REGISTRY)
+    except (JoseError, ValueError, TypeError):
+        raise WrongProof("the DPoP proof is not signed with the key in its jwk") from None
+    return Proof(
+        key.thumbprint(),
+        _text(claims, "jti"),
+        _text(claims, "htm"),
+        _text(claims, "htu"),
+        _seconds(claims.get("iat")),
+        _text(claims, "ath") if "ath" in claims else None,
+    )
+
+
+def check(
+    proof: Proof, method: str, urls: Sequence[str], times: Collection[datetime], token_hash: str | None = None
+) -> None:
+    """Raises WrongProof where it is for another request, which has all these URLs, another time or another token."""
+    if proof.method != method:
+        raise WrongProof(f"the htm of the DPoP proof is {_shown(proof.method)}, the request is a {method}")
+    if _place(proof.url) not in map(_place, urls):
+        raise WrongProof(f"the htu of the DPoP proof is {_shown(proof.url)}, the request is for {urls[0]}")
+    if all(abs(proof.made - one.timestamp()) > _APART.total_seconds() for one in times):
+        now = next(iter(times))
+        raise WrongProof(
+            f"the iat of the DPoP proof is {proof.made:.0f}, more than 5 minutes from {now.timestamp():.0f}, "
+            f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}, the time at the bank"
+        )
+    if token_hash is not None and proof.token_hash != token_hash:
+        said = f"is {_shown(proof.token_hash)}" if proof.token_hash else "is missing"
+        raise WrongProof(f"the ath of the DPoP proof {said}; the SHA-256 hash of the access token is {token_hash}")
+
+
+def _members(part: str, name: str) -> dict[str, Any]:
+    try:
+        members = json.loads(urlsafe_b64decode(part + "=="))
+    except (ValueError, RecursionError):
+        members = None
+    if not isinstance(members, dict):
+        raise WrongProof(f"the {name} of the DPoP proof must be a JSON object in base64url")
+    return members
+
+
+def _key(header: dict[str, Any]) -> Key:
+    """The key that the proof names, which is a public one."""
+    if header.get("typ") != _TYPE:
+        raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_shown(header.get('typ'))}")
+    if (algorithm := header.get("alg")) not in ALGORITHMS:
+        raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_shown(algorithm)}")
+    if "crit" in header:
+        raise WrongProof("the DPoP proof has crit, of which nothing is known here")
+    members = header.get("jwk")
+    if not isinstance(members, dict) or members.get("kty") not in _KINDS:
+        raise WrongProof(f"the jwk of the DPoP proof must be a public key, whose kty is one of {', '.join(_KINDS)}")
+    if _PRIVATE & members.keys():
+        raise WrongProof("the jwk of the DPoP proof has the private key: send the public one alone, of a new pair")
+    # What a client writes beside the key itself, such as use and kid, decides nothing.
+    own = {name: members[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in members}
+    if own["kty"] == "RSA" and len(str(own.get("n"))) * 6 < _SMALLEST_RSA:
+        raise WrongProof(f"the RSA key in the jwk of the DPoP proof must have {_SMALLEST_RSA} bits or more")
+    try:
+        key = JWKRegistry.import_key(own)
+        key.get_op_key("verify")
+    except (JoseError, ValueError, TypeError, KeyError, OverflowError):
+        raise WrongProof("the jwk of the DPoP proof cannot be read") from None
+    return key
+
+
+def _text(claims: dict[str, Any], name: str) -> str:
+    text = claims.get(name)
+    if not isinstance(text, str) or not text:
+        raise WrongProof(f"the DPoP proof must have {name}, a text")
+    return text
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e11:
+        return float(value)
+    raise WrongProof(f"the DPoP proof must have iat, when it was made in seconds since 1970, not {_shown(value)}")
+
+
+def _place(url: str) -> tuple[Origin | None, str] | None:
+    """What of a URL counts: not how it is written, and neither query nor fragment."""
+    try:
+        return Origin.parse(url), unquote(urlsplit(url).path) or "/"
+    except ValueError:
+        return None
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")
