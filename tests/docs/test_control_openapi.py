@@ -19,6 +19,7 @@ from xs2a_sandbox.control.route import ERRORS, ControlRoute
 
 PACKAGE = Path(xs2a_sandbox.__file__).parent
 SOURCES = ("control", "explain/request.py")
+RULE = {"id": "busy", "match": {"operation": "consent-status"}, "respond": {"status": 503}}
 CONSENT_BODY = {
     "access": {"balances": [{"iban": iban} for iban in list(DATA["accounts"])[:1]]},
     "recurringIndicator": True,
@@ -109,6 +110,13 @@ TRIED: dict[str, list[tuple[str, Any, str]]] = {
     "faults": [("faults", NO_BODY, "")],
     "delete_fault": [("faults/fault-1", NO_BODY, ""), ("faults/fault-1", NO_BODY, "fault-unknown")],
     "clear_faults": [("faults", NO_BODY, "")],
+    "add_rules": [
+        ("rules", {"rules": [RULE]}, ""),
+        ("rules", {"rules": [{"match": {"operation": "consent-staus"}, "respond": {}}]}, "body-invalid"),
+    ],
+    "rules": [("rules", NO_BODY, "")],
+    "delete_rules": [("rules/rules-1", NO_BODY, ""), ("rules/rules-1", NO_BODY, "rules-unknown")],
+    "clear_rules": [("rules", NO_BODY, "")],
     "explain": [
         ("explain", {"method": "GET", "url": "/v1/accounts"}, ""),
         ("explain", {"method": "GET", "url": "/v1/acounts"}, ""),

@@ -48,6 +48,53 @@ def test_failed_anyhow(xs2a):
     result.stdout.fnmatch_lines(["never hit: the added rule busy; *", "*#1 GET /yours → 200*", "*its own failure*"])
 
 
+def test_rules_of_a_bank_with_sockets_are_expected_to_be_hit(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        RULE
+        + """
+import pytest
+import urllib.error
+import urllib.request
+
+def status(bank, path):
+    try:
+        return urllib.request.urlopen(bank.base_url + path).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+def test_hit(xs2a_server):
+    xs2a_server.add_rule(RULE)
+    assert status(xs2a_server, "/mine") == 503
+
+def test_never_hit(xs2a_server):
+    assert status(xs2a_server, "/mine") == 404
+    xs2a_server.add_rule(RULE)
+
+@pytest.mark.xs2a(assert_all_called=False)
+def test_told_otherwise(xs2a_server):
+    xs2a_server.add_rule(RULE)
+
+@pytest.mark.xs2a(assert_all_matched=True)
+def test_unmatched(xs2a_server):
+    status(xs2a_server, "/yours")
+
+def test_mistaken(xs2a_server):
+    xs2a_server.add_rule("match: {path: /mine}\\nrespnd: {}")
+"""
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=2, failed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "never hit: the added rule busy; *",
+            "*xs2a journal*",
+            "*GET /s/test_never_hit-*/mine → 404*",
+            "  GET /yours → 404",
+            "*<rule 1>:2:1: error unknown-key: unknown key respnd; did you mean respond*",
+        ]
+    )
+
+
 @pytest.mark.parametrize(("ini", "outcome"), [("true", "failed"), ("false", "passed")])
 def test_unmatched_requests_fail_a_test_on_demand(pytester: pytest.Pytester, ini: str, outcome: str) -> None:
     pytester.makeini(f"[pytest]\nxs2a_assert_all_matched = {ini}")

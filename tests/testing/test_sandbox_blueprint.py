@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.sandboxes import blueprint
+from xs2a_sandbox.cassette.rule_text import read_rules
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import Unreadable
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.state import MemoryStore
-from xs2a_sandbox.testing.sandbox import Blueprint, read_rules
+from xs2a_sandbox.testing.sandbox import Blueprint
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 ASKED = Request("GET", f"/v1/consents/{CONSENT}", Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721")]))

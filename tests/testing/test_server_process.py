@@ -134,3 +134,22 @@ def test_the_test_data_are_those_of_the_bank_in_the_tests_process(process: Proce
     assert httpx.get(served.base_url + path, headers=HEADERS, trust_env=False).status_code == 403
     served.state.delete("consents", CONSENT)
     assert CONSENT in Served(process, "later").testdata.consents
+
+
+def test_rules_are_added_and_taken_away(process: Process) -> None:
+    served, other = Served(process, "ruled"), Served(process, "unruled")
+    rule = {"id": "busy", "match": {"operation": "consent-status"}, "respond": {"status": 503}}
+    assert served.add_rule(rule, "match: {path: /mine}\nrespond: {status: 418}\n") == ["busy", "added-1.2"]
+    assert served.add_rule({**rule, "id": "unused"}, optional=True) == ["unused"]
+    assert served.unused_rules == ["busy", "added-1.2"]
+    assert httpx.get(f"{served.base_url}/mine", trust_env=False).status_code == 418
+    assert served.unused_rules == ["busy"]
+    assert httpx.get(served.base_url + PATH, headers=HEADERS, trust_env=False).headers["x-sandbox-rule"] == "unused"
+    assert httpx.get(other.base_url + PATH, headers=HEADERS, trust_env=False).status_code == 200
+    assert httpx.get(f"{served.base_url}/yours", trust_env=False).status_code == 404
+    assert [one.path for one in served.unmatched] == ["/yours"]
+    served.clear_rules()
+    assert served.unused_rules == []
+    assert httpx.get(served.base_url + PATH, headers=HEADERS, trust_env=False).status_code == 200
+    with pytest.raises(UserMistake, match=r"<rule 1>:2:11: error unknown-key: unknown key staus; did you mean status"):
+        served.add_rule("match: {path: /mine}\nrespond: {staus: 418}\n")

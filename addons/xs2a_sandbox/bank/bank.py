@@ -1,6 +1,7 @@
 """The bank: a call answered by its rules and operations, and errors in the dialect's words."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from heapq import merge
@@ -143,7 +144,6 @@ class Bank:
         diagnose: bool = True,
         trust: ReadTrust = trust_nobody,
     ) -> None:
-        self.interface = interface
         self.schemas = schemas
         self.real = real
         self.checks = real.judged_by
@@ -157,13 +157,24 @@ class Bank:
         }
         if consents := self.sca_options.get("consent"):
             self.sca_options["login"] = {**consents, **LOGIN}
-        self._index = Index(interface)
+        self._use(interface)
         self._base = split_target(base_path).segments
         self._base_skips = (len(self._base), 0) if self._base else (0,)
         urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
         self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
         self._diagnose = diagnose
         self._admit = partial(admission.check, signatures=interface.signatures, trust=trust)
+
+    def _use(self, interface: Interface) -> None:
+        self.interface = interface
+        self._index = Index(interface)
+        self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
+
+    def saying(self, interface: Interface) -> "Bank":
+        """The same bank, with more rules than it has."""
+        other = copy(self)
+        other._use(interface)
+        return other
 
     @property
     def is_personal(self) -> bool:
@@ -285,8 +296,7 @@ class Bank:
             if rule.tape
         )
         others = (one for one in plain if not one[0].tape)
-        position = self._replay.position
-        return merge(others, taped, key=lambda one: position(one[0]))
+        return merge(others, taped, key=lambda one: self._positions[one[0].id])
 
     def _respond(self, by: Rule | Operation, operation: Operation | None, call: Call, outcome: Outcome) -> Response:
         behaviour = by.behaviour

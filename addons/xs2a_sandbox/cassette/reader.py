@@ -46,13 +46,16 @@ LARGEST_TOGETHER = 256 * 1024 * 1024
 """Bytes of the files that one cassette answers with."""
 
 
-def parse(document: Document, schemas: Schemas, problems: list[Problem]) -> Cassette:
-    """Every mistake goes to `problems`; what is left of the cassette is returned."""
+def parse(document: Document, schemas: Schemas, problems: list[Problem], *, has_folder: bool = True) -> Cassette:
+    """Every mistake goes to `problems`; what is left of the cassette is returned.
+
+    One that has no folder answers with no files.
+    """
     mistakes = complaints(document, cassette_schema())
     problems += mistakes
     if any(not problem.code.startswith("warning") for problem in mistakes):
         return Cassette(document.file, (), (), (), None, None, None)
-    return _Reader(document, schemas, problems).cassette()
+    return _Reader(document, schemas, problems, has_folder).cassette()
 
 
 @cache
@@ -68,8 +71,9 @@ def cassette_schema() -> Schema:
 class _Reader:
     """Takes one document apart, noting problems as it goes."""
 
-    def __init__(self, document: Document, schemas: Schemas, problems: list[Problem]) -> None:
+    def __init__(self, document: Document, schemas: Schemas, problems: list[Problem], has_folder: bool) -> None:
         self.document = document
+        self.has_folder = has_folder
         self.schemas = schemas
         self.problems = problems
         self.contents: dict[str, bytes] = {}
@@ -258,6 +262,8 @@ class _Reader:
 
     def content(self, name: str) -> bytes:
         """The bytes of a file in the cassette's own folder; several answers share it. Raises OSError."""
+        if not self.has_folder:
+            raise OSError(errno.EPERM, "what is in no file has no folder: write the body as text or base64", name)
         if name not in self.contents:
             folder = self.document.file.parent
             self.contents[name] = own_file.read(folder / name, folder=folder)

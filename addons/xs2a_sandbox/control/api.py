@@ -11,7 +11,7 @@ from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.bank.domain.signing import FAMILIES, move, status_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.compare.reports.report import ComparedExchange
-from xs2a_sandbox.control import checks, clock, faults, sca, shapes
+from xs2a_sandbox.control import checks, clock, faults, rules, sca, shapes
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.route import Answer, ControlRequest, ControlRoute, Later, kind
@@ -222,6 +222,15 @@ class Control:
 
     def delete_fault(self, request: ControlRequest) -> Answer:
         faults.deleted(request.call, request.names[0])
+        return 204, None
+
+    # -- what is answered otherwise
+
+    def add_rules(self, request: ControlRequest) -> Answer:
+        return 201, rules.added(request.call, self._sandbox.banks, request.read())
+
+    def delete_rules(self, request: ControlRequest) -> Answer:
+        rules.deleted(request.call, request.names[0])
         return 204, None
 
     # -- what was asked
@@ -475,6 +484,41 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         Control.delete_fault,
         {204: None},
         errors=("fault-unknown",),
+    ),
+    ControlRoute(
+        "GET",
+        "rules",
+        "rules",
+        "The rules that were added to the session, with their hits",
+        lambda control, request: (200, rules.listed(request.call)),
+        {200: shapes.AddedRulesShape},
+    ),
+    ControlRoute(
+        "POST",
+        "rules",
+        "add_rules",
+        "Adds rules to the session, over all that there are",
+        Control.add_rules,
+        {201: shapes.AddedRules},
+        body=shapes.RulesOrder,
+        errors=("too-many-rules",),
+    ),
+    ControlRoute(
+        "DELETE",
+        "rules",
+        "clear_rules",
+        "Forgets all rules that were added to the session",
+        lambda control, request: (200, rules.forgotten(request.call)),
+        {200: shapes.ForgottenShape},
+    ),
+    ControlRoute(
+        "DELETE",
+        "rules/{id}",
+        "delete_rules",
+        "Forgets the rules of one addition",
+        Control.delete_rules,
+        {204: None},
+        errors=("rules-unknown",),
     ),
     ControlRoute(
         "POST",

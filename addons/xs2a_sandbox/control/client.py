@@ -137,6 +137,23 @@ class Client:
     def clear_faults(self) -> shapes.ForgottenShape:
         return cast("shapes.ForgottenShape", self.ask("DELETE", ("faults",)))
 
+    # -- what is answered otherwise
+
+    def rules(self) -> shapes.AddedRulesShape:
+        """The rules that were added to the session, and how often each was hit."""
+        return cast("shapes.AddedRulesShape", self.get("rules"))
+
+    def add_rules(self, *rules: Mapping[str, Any] | str) -> shapes.AddedRules:
+        """Adds rules as cassettes write them, as mappings or as text in YAML, over all that there are."""
+        written = [rule if isinstance(rule, str) else dict(rule) for rule in rules]
+        return cast("shapes.AddedRules", self.ask("POST", ("rules",), {"rules": written}))
+
+    def delete_rules(self, id: str) -> None:
+        self.ask("DELETE", ("rules", id))
+
+    def clear_rules(self) -> shapes.ForgottenShape:
+        return cast("shapes.ForgottenShape", self.ask("DELETE", ("rules",)))
+
     # -- what is asked, and why it is answered so
 
     def explain(self, request: shapes.DescribedRequest) -> shapes.ExplanationShape:

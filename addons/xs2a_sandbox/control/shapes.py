@@ -226,6 +226,25 @@ class FaultsShape(TypedDict):
     faults: list[FaultShape]
 
 
+class RulesOrder(TypedDict):
+    """Rules as cassettes write them, each as an object or as text in YAML, which may also be a list of rules."""
+
+    rules: list[dict[str, Any] | str]
+
+
+class AddedRules(TypedDict):
+    """Rules that were added together; `hits` says how many requests each has answered, or changed the answer of."""
+
+    id: str
+    hits: dict[str, int]
+
+
+class AddedRulesShape(TypedDict):
+    """The last wins."""
+
+    added: list[AddedRules]
+
+
 class ExchangeSummary(TypedDict):
     number: int
     time: str

@@ -405,7 +405,8 @@ class Engine:
         faults = self.faults_of(to_bank, outcome)
         faults.look(call)
         decision = faults.decide(call)
-        explained = explain(bank.interface, bank.schemas, to_bank.lookup, call, decision)
+        said, lookup = faults.to_bank.bank.interface, faults.to_bank.lookup
+        explained = explain(said, bank.schemas, lookup, call, decision)
         comparing = self.passage.comparing if mode == "compare" else None
         asks_bank = mode == "spy" and decision.is_left_to_bank
         try:

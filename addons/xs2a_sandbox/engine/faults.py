@@ -1,4 +1,4 @@
-"""The faults that are due for one request: those that its header wishes for, and those that its session was told of."""
+"""What one request meets that its session was told of: rules, and the faults that are due, also those of its header."""
 
 import json
 from collections.abc import Mapping
@@ -6,28 +6,41 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from xs2a_sandbox.bank import Outcome
+from xs2a_sandbox.bank import Outcome, added_rules
 from xs2a_sandbox.bank.expiry import expire
 from xs2a_sandbox.cassette import Call, fault
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.fault import MEMBERS, PREFER, Fault
 from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import to_json
+from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state.faults import counted
-from xs2a_sandbox.state.session import keep_faults, session_faults
+from xs2a_sandbox.state.session import keep_faults, keep_rules, session_faults, session_name, session_rules
 
 
 class DueFaults:
     """Counted once, however often the request is tried: `take` is told of each new try, `decide` of those that began.
 
+    From then on `to_bank` is the request to a bank that has the session's rules, too, whose hits are counted.
     There are none where the request is held against a bank that knows nothing of them. Without `prefers` the header
     says nothing; with `is_distant` what a try that fails has counted is lost with it.
     """
 
-    __slots__ = ("_faults", "_has_begun", "_idle", "_is_distant", "_is_heeded", "_outcome", "_prefers", "_to_bank")
+    __slots__ = (
+        "_asked",
+        "_faults",
+        "_has_begun",
+        "_idle",
+        "_is_distant",
+        "_is_heeded",
+        "_outcome",
+        "_prefers",
+        "to_bank",
+    )
 
     def __init__(self, to_bank: BankRequest, outcome: Outcome, *, prefers: bool, is_distant: bool) -> None:
-        self._to_bank = to_bank
+        self.to_bank = self._asked = to_bank
         self._outcome = outcome
         self._is_heeded = to_bank.mode in ("simulate", "spy") and not outcome.simulated
         self._prefers = prefers and self._is_heeded
@@ -41,6 +54,7 @@ class DueFaults:
         if not self._is_heeded or (self._has_begun and not self._is_distant):
             return
         self._faults = ()
+        self._lay_over(call)
         if there := session_faults(call.state):
             self._outcome.is_watched = False  # its answer is not kept: each request counts
             after = [counted(one) if self._is_for(one) else one for one in there]
@@ -49,6 +63,7 @@ class DueFaults:
             if after != there:
                 keep_faults(call.state, after)
         self._expire(call, after=False)
+        self._count_rules(call)
 
     def finish(self, call: Call) -> None:
         """Lets happen what happens after the bank has answered."""
@@ -56,7 +71,7 @@ class DueFaults:
 
     def _expire(self, call: Call, *, after: bool) -> None:
         for one in (*self._wished(call), *self._faults):
-            if one.expires and one.after is after and not expire(call, one.expires, self._to_bank.lookup.parameters):
+            if one.expires and one.after is after and not expire(call, one.expires, self.to_bank.lookup.parameters):
                 self._idle.append(f"{one.told} changes nothing: the request names no {one.expires} that is still good")
 
     def _wished(self, call: Call) -> tuple[Fault, ...]:
@@ -68,6 +83,7 @@ class DueFaults:
 
     def look(self, call: Call) -> None:
         """Finds what would be due, for whoever only wants to know."""
+        self._lay_over(call)
         self._faults = tuple(
             _compiled(one)
             for one in session_faults(call.state)
@@ -77,8 +93,12 @@ class DueFaults:
     def decide(self, call: Call) -> Decision:
         """The decision of the bank, with what goes wrong. Raises BankError."""
         self._has_begun = True
-        bank, lookup = self._to_bank.bank, self._to_bank.lookup
         call.warnings.extend(self._idle)
+        return self._decision(call)
+
+    def _decision(self, call: Call) -> Decision:
+        bank, lookup = self.to_bank.bank, self.to_bank.lookup
+        call.segments = lookup.segments
         decision = bank.decide(call, lookup)
         header = call.headers.get(PREFER.lower()) if self._prefers else None
         if header is None and not self._faults:
@@ -91,14 +111,44 @@ class DueFaults:
             call.warnings.append(f"{faults[0].id} changes nothing: the real bank answers this")
         return decision
 
+    def _lay_over(self, call: Call) -> None:
+        """Lets the bank have the rules of the session."""
+        self.to_bank = asked = self._asked
+        if not self._is_heeded or not (there := session_rules(call.state)):
+            return
+        self._outcome.is_watched = False  # its answer is not kept: each hit counts
+        bank = added_rules.bank_with(asked.bank, tuple(map(added_rules.addition, there)))
+        _, segments = session_name(asked.request, split_target(asked.request.target).segments)
+        self.to_bank = asked._replace(bank=bank, lookup=bank.find(asked.request.method, segments))
+
+    def _count_rules(self, call: Call) -> None:
+        """Counts the request, where one of the session's rules answers it, or changes the answer."""
+        if not (there := session_rules(call.state)):
+            return
+        target = self.to_bank.target._replace(segments=self.to_bank.lookup.segments)
+        try:
+            decision = self._decision(call.had_it_been(call.request, target))
+        except BankError:
+            return
+        hit = {rule.id for rule, _ in decision.amendments}
+        hit |= {decision.rule.id} if decision.rule and decision.kind == "rule" else set()
+        after: list[dict[str, Any]] = []
+        for one in reversed(there):  # of several with one id the last is the rule
+            own = hit & one["hits"].keys()
+            hits = {id: count + (id in own) for id, count in one["hits"].items()}
+            after.insert(0, {**one, "hits": hits})
+            hit -= own
+        if after != there:
+            keep_rules(call.state, after)
+
     def _is_for(self, listed: Mapping[str, Any]) -> bool:
         """Says whether it is for such a request, and for one of this bank: another may not have its error or rule."""
-        if "sca" in listed or not fault.is_there(_compiled(listed), self._to_bank.bank.interface):
+        if "sca" in listed or not fault.is_there(_compiled(listed), self.to_bank.bank.interface):
             return False
-        operation = self._to_bank.lookup.operation
+        operation = self.to_bank.lookup.operation
         pattern, method = listed.get("operation"), listed.get("method")
         is_meant = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
-        return is_meant and method in (None, self._to_bank.request.method)
+        return is_meant and method in (None, self.to_bank.request.method)
 
 
 def _compiled(listed: Mapping[str, Any]) -> Fault:

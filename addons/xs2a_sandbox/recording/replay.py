@@ -47,14 +47,9 @@ class Replay:
         self._banks = sorted(
             {rule.tape.bank for rule in interface.rules if rule.tape}, key=lambda url: (-len(url), url)
         )
-        self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
         self._redact = redact
         self._shift_dates = shift_dates
         self._rewrite_links = rewrite_links
-
-    def position(self, rule: Rule) -> int:
-        """Its place among all rules, the strongest first."""
-        return self._positions[rule.id]
 
     def as_recorded(self, call: Call, segments: int) -> Request | None:
         """The request, of that many last segments, as a redacted recording holds it; None where nothing is replaced."""

@@ -77,13 +77,31 @@ def anchor(transaction: Transaction, started: date | None, begins: Clock) -> dat
 
 
 def session_faults(transaction: Transaction) -> list[dict[str, Any]]:
-    """The faults that the session was told of, in their order: kept beside its time, which every request reads."""
-    return list((transaction.get_own(*_TIME) or {}).get("faults", ()))
+    """The faults that the session was told of, in their order."""
+    return _told(transaction, "faults")
 
 
 def keep_faults(transaction: Transaction, faults: list[dict[str, Any]]) -> None:
-    kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name != "faults"}
-    transaction.put(*_TIME, {**kept, "faults": faults} if faults else kept)
+    _keep_told(transaction, "faults", faults)
+
+
+def session_rules(transaction: Transaction) -> list[dict[str, Any]]:
+    """The rules that the session was told of, as they were added, the last of them the strongest."""
+    return _told(transaction, "rules")
+
+
+def keep_rules(transaction: Transaction, rules: list[dict[str, Any]]) -> None:
+    _keep_told(transaction, "rules", rules)
+
+
+def _told(transaction: Transaction, name: str) -> list[dict[str, Any]]:
+    # Beside the session's time, which every request reads.
+    return list((transaction.get_own(*_TIME) or {}).get(name, ()))
+
+
+def _keep_told(transaction: Transaction, name: str, told: list[dict[str, Any]]) -> None:
+    kept = {other: value for other, value in (transaction.get_own(*_TIME) or {}).items() if other != name}
+    transaction.put(*_TIME, {**kept, name: told} if told else kept)
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:
@@ -92,7 +110,7 @@ def keep_clock(transaction: Transaction, clock: Clock) -> None:
     A real clock is a shift of 0: a session whose clock was set keeps it, whatever clock the others begin with.
     """
     own = (transaction.get_own(*_TIME) or {}).items()
-    kept = {name: value for name, value in own if name in ("anchor", "checks", "faults")}
+    kept = {name: value for name, value in own if name in ("anchor", "checks", "faults", "rules")}
     if clock.frozen:
         kept["frozen"] = clock.frozen.isoformat()
         if clock.seed is not None:

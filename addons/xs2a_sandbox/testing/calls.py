@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from xs2a_sandbox.journal.assertions import Search, Times, listed, select, verify
 from xs2a_sandbox.journal.journal import Journaled
+from xs2a_sandbox.journal.log_line import LogEntry
 
 
 class Exchanges(Protocol):
@@ -17,6 +18,11 @@ class Exchanges(Protocol):
     def clear(self) -> object: ...
 
     def __len__(self) -> int: ...
+
+
+def is_unmatched(exchange: Journaled | LogEntry) -> bool:
+    """Says whether no rule and no operation is for what was asked."""
+    return exchange.source == "sandbox" and exchange.status in (404, 405) and not exchange.rule
 
 
 class Calls:

@@ -35,7 +35,7 @@ _EXPECTATIONS = pytest.StashKey[list["Expectation"]]()
 class Expectation(NamedTuple):
     """The sandbox of a test, module or session, and what is expected of it once they have passed."""
 
-    sandbox: "Sandbox"
+    sandbox: "Sandbox | Served"
     switches: Mapping[str, bool]
     interception: "Interception | None"
 
@@ -98,35 +98,41 @@ def _xs2a_sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
 @pytest.fixture
 def xs2a(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     """A bank of the test's own, in its process, and gone with the test."""
-    with _sandbox(_xs2a_sandboxes, request) as expectation:
-        yield expectation.sandbox
+    with _sandbox(_xs2a_sandboxes, request) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture(scope="module")
 def xs2a_module(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     """A bank that all tests of a module share, with what becomes of it."""
-    with _sandbox(_xs2a_sandboxes, request) as expectation:
-        yield expectation.sandbox
-        expectation.check()
+    with _sandbox(_xs2a_sandboxes, request) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture(scope="session")
 def xs2a_session(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     """A bank that all tests share, with what becomes of it."""
-    with _sandbox(_xs2a_sandboxes, request) as expectation:
-        yield expectation.sandbox
-        expectation.check()
+    with _sandbox(_xs2a_sandboxes, request) as sandbox:
+        yield sandbox
 
 
 @contextmanager
-def _sandbox(make: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator[Expectation]:
+def _sandbox(make: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     switches = _switches_of(request)
     directory = request.config.rootpath if request.scope == "session" else request.path.parent
     sandbox = make(_settings_of(request), directory, virtual_time=switches["virtual_time"])
     with sandbox.intercept() if switches["intercept"] else nullcontext() as interception:
         expectation = Expectation(sandbox, switches, interception)
-        request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
-        yield expectation
+        with _expected(request, expectation):
+            yield sandbox
+            if request.scope != "function":  # a test's own is checked as a part of the test
+                expectation.check()
+
+
+@contextmanager
+def _expected(request: pytest.FixtureRequest, expectation: Expectation) -> Iterator[None]:
+    request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
+    yield
     # Whatever fails has its journal in the report, so it stays for that.
     request.node.stash[_EXPECTATIONS].remove(expectation)
 
@@ -160,10 +166,13 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
 
 @pytest.fixture
-def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureRequest) -> "Served":
+def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureRequest) -> Iterator["Served"]:
     """A session of the test's own, of a sandbox that listens on the loopback address."""
     name = re.sub("[^A-Za-z0-9._-]+", "-", request.node.name)[:48]
-    return _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
+    served = _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
+    with _expected(request, Expectation(served, _switches_of(request), None)):
+        yield served
+    served.clear_rules()
 
 
 @pytest.fixture

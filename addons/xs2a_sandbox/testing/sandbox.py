@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-import msgspec
-
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.bank.handlers.table import NAMED
-from xs2a_sandbox.cassette import Interface, reader
+from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.cassette.rule_text import read_rules
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.config.real_bank import BankHost
-from xs2a_sandbox.documents import Schemas, yaml_reader
-from xs2a_sandbox.documents.yaml_reader import Position
+from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.doors.door import Answer
 from xs2a_sandbox.engine import Engine, build
-from xs2a_sandbox.errors import Problem, Unreadable, UserMistake
+from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.journal.assertions import messages
 from xs2a_sandbox.journal.journal import Journal, read_json
@@ -34,7 +32,7 @@ from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import Document, MemoryStore, Store
 from xs2a_sandbox.state.session import PREFIX
 from xs2a_sandbox.testing.bank_data import BankData
-from xs2a_sandbox.testing.calls import Calls
+from xs2a_sandbox.testing.calls import Calls, is_unmatched
 from xs2a_sandbox.testing.controls import Controls
 from xs2a_sandbox.testing.in_process import PATIENCE, LoopThread, ask
 
@@ -77,37 +75,6 @@ class Blueprint:
             journal=journal,
             **options,
         )
-
-
-def read_rules(rules: Mapping[str, Any] | str, file: Path, schemas: Schemas, name: str) -> Cassette:
-    """One rule, as a mapping or as YAML text; text may also be a list of rules, or a whole cassette.
-
-    `file` is what mistakes are reported of; files that the rules name are looked for beside it. A rule without an id
-    is called `name`.
-
-    Raises:
-        Unreadable: with every mistake.
-    """
-    # As text again, so that a mistake in a mapping has a place, too.
-    text = rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
-    problems: list[Problem] = []
-    cassette = reader.parse(_as_cassette(yaml_reader.parse(text, file), name), schemas, problems)
-    if problems:
-        raise Unreadable(problems)
-    return cassette
-
-
-def _as_cassette(written: yaml_reader.Document, name: str) -> yaml_reader.Document:
-    value, root = written.value, written.root
-    if isinstance(value, dict) and "cassette" in value:
-        return written
-    rules, places = (value, root.children) if isinstance(value, list) else ([value], [root])
-    named = [
-        {"id": name if len(rules) == 1 else f"{name}.{number}", **rule} if isinstance(rule, dict) else rule
-        for number, rule in enumerate(rules, 1)
-    ]
-    whole = Position(root.line, root.column, {"rules": Position(root.line, root.column, list(places))})  # type: ignore[arg-type]
-    return yaml_reader.Document(written.file, {"cassette": 1, "rules": named}, written.lines, whole)
 
 
 if TYPE_CHECKING:
@@ -283,7 +250,7 @@ class Sandbox(Controls):
     @property
     def unmatched(self) -> list[LogEntry]:
         """The requests that no rule and no operation is for, oldest first."""
-        return [one for one in self._told if one.source == "sandbox" and one.status in (404, 405) and not one.rule]
+        return list(filter(is_unmatched, self._told))
 
     def __repr__(self) -> str:
         return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"

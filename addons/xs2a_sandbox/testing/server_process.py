@@ -6,10 +6,11 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from xs2a_sandbox.journal.journal import COUNT, Journaled
 from xs2a_sandbox.state import Document
 from xs2a_sandbox.state.session import is_session_name
 from xs2a_sandbox.testing.bank_data import BankData
-from xs2a_sandbox.testing.calls import Calls
+from xs2a_sandbox.testing.calls import Calls, is_unmatched
 from xs2a_sandbox.testing.controls import Controls
 
 _SECONDS = 20.0
@@ -115,7 +116,8 @@ class Served(Controls):
     def __init__(self, process: Process, session: str) -> None:
         if not is_session_name(session):
             raise UserMistake(f"{session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
-        client = process.client(session)
+        client = self._client = process.client(session)
+        self._optional: set[str] = set()
         super().__init__(client.ask, _begin)
         self.journal = Calls(SessionJournal(client, session))
         self.process = process
@@ -124,6 +126,35 @@ class Served(Controls):
     @property
     def testdata(self) -> BankData:
         return self.process.testdata
+
+    def add_rule(self, *rules: Mapping[str, Any] | str, optional: bool = False) -> list[str]:
+        """Rules as cassettes write them, as mappings or YAML text; they win over all before. Gives their ids.
+
+        They are expected to be hit, unless they are `optional`.
+
+        Raises:
+            UserMistake: with every mistake, each with its line; then none is added.
+        """
+        ids = list(self._client.add_rules(*rules)["hits"])
+        self._optional.update(ids if optional else ())
+        return ids
+
+    def clear_rules(self) -> None:
+        """Takes away all that were added."""
+        self._client.clear_rules()
+
+    @property
+    def unused_rules(self) -> list[str]:
+        """The ids of added rules that have answered nothing and changed no answer, the optional ones left out."""
+        added = self._client.rules()["added"]
+        hits = [(id, count) for one in added for id, count in one["hits"].items() if id not in self._optional]
+        hit = {id for id, count in hits if count}
+        return [id for id in dict.fromkeys(id for id, _ in hits) if id not in hit]
+
+    @property
+    def unmatched(self) -> list[Journaled]:
+        """The requests that no rule and no operation is for, oldest first, as far back as the journal goes."""
+        return list(filter(is_unmatched, self.journal.calls))
 
     @property
     def base_url(self) -> str:

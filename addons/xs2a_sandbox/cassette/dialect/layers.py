@@ -12,7 +12,7 @@ from xs2a_sandbox.cassette import handler, reader
 from xs2a_sandbox.cassette.answers import Action, Answer
 from xs2a_sandbox.cassette.dialect import quirks, request_ids
 from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
-from xs2a_sandbox.cassette.dialect.overlap import clashes, overlaps, shadowed
+from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, overlaps, shadowed
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import (
     Cassette,
@@ -62,9 +62,7 @@ class Layered:
     rule: Rule
     layer: int
 
-    def rank(
-        self, operations: Mapping[str, Operation], beginnings: Collection[str]
-    ) -> tuple[int, int, tuple[int, ...], int]:
+    def rank(self, operations: Mapping[str, Operation], beginnings: Collection[str]) -> Rank:
         """Greater wins: layer, priority, how literal the path is, how much is asked of the request.
 
         A path that is matched as a whole is more literal than any that may stand behind a prefix; those of operations
@@ -202,9 +200,7 @@ def check(
         problems.append(Problem(first, 1, 1, "incomplete", text))
     owned = [r for r in rules.values() if not r.rule.operation or r.rule.operation in operations]
     starts = beginnings(operation.pattern for operation in operations.values())
-    ranked = [(r.rule, r.rank(operations, starts)) for r in owned]
-    # What changes an answer comes before who gives it.
-    ranked.sort(key=lambda pair: (*_descending(pair[1]), pair[0].behaviour.amend is None, pair[0].id))
+    ranked = _strongest_first(owned, operations, starts)
     problems += overlaps(ranked, operations)
     replaced += [pair for pair in shadowed(ranked, operations) if _differ(*pair, "respond", "sequence")]
     if every_error is None:
@@ -236,6 +232,45 @@ def check(
         signatures,
     )
     return read, problems
+
+
+def laid_over(
+    interface: Interface,
+    added: Sequence[Sequence[Cassette]],
+    schemas: Schemas,
+    handlers: Mapping[str, Handler],
+    *,
+    bank: bool = False,
+) -> Interface:
+    """The interface with the rules of more layers over all of its own; `bank` as for `read`. Raises Unreadable."""
+    problems: list[Problem] = []
+    layered: dict[str, Layered] = {}
+    for number, layer in enumerate(added, 1 + max(interface.layers.values(), default=0)):
+        entries = _unique("id", ((rule.id, rule) for one in layer for rule in one.rules), problems)
+        layered |= {id: Layered(rule, number) for id, rule in entries.items()}
+    operations, rules = interface.operations, [one.rule for one in layered.values()]
+    problems += _dangling(operations, rules, interface.errors, schemas, handlers, bank, {})
+    starts = beginnings(operation.pattern for operation in operations.values())
+    owned = [one for one in layered.values() if not one.rule.operation or one.rule.operation in operations]
+    ranked = _strongest_first(owned, operations, starts)
+    problems += overlaps(ranked, operations)
+    if problems:
+        raise Unreadable(problems)
+    kept = tuple(rule for rule in interface.rules if rule.id not in layered)
+    return replace(
+        interface,
+        rules=(*(rule for rule, _ in ranked), *kept),
+        layers={**interface.layers, **{id: one.layer for id, one in layered.items()}},
+        silent=interface.silent - layered.keys(),
+    )
+
+
+def _strongest_first(
+    rules: Iterable[Layered], operations: Mapping[str, Operation], starts: Collection[str]
+) -> list[tuple[Rule, Rank]]:
+    ranked = [(one.rule, one.rank(operations, starts)) for one in rules]
+    # What changes an answer comes before who gives it.
+    return sorted(ranked, key=lambda pair: (*_descending(pair[1]), pair[0].behaviour.amend is None, pair[0].id))
 
 
 def _differ(left: Rule, right: Rule, *keys: str) -> bool:
@@ -284,7 +319,7 @@ def _foundation(
     return foundation(parsed[0], folder, read, problems)
 
 
-def _descending(rank: tuple[int, int, tuple[int, ...], int]) -> tuple[int, int, tuple[int, ...], int]:
+def _descending(rank: Rank) -> Rank:
     layer, priority, path, strength = rank
     return (-layer, -priority, tuple(-kind for kind in path), -strength)
 

@@ -8,9 +8,9 @@ import pytest
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.cassette.rule_text import read_rules
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import Unreadable
-from xs2a_sandbox.testing.sandbox import read_rules
 
 SCHEMAS = Schemas([bundled("schemas")])
 RULE: dict[str, Any] = {"id": "mine", "match": {"operation": "account-list"}, "respond": {"status": 503}}

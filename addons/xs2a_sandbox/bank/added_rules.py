@@ -1,0 +1,70 @@
+"""Rules that a session was told of while the sandbox runs, laid over those of the bank."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from xs2a_sandbox.bank.bank import Bank
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.cassette.rule_text import read_rules
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.errors import Problem, Unreadable
+
+_OF_RULES = frozenset({"cassette", "title", "doc", "rules"})
+
+type Addition = tuple[str, tuple[str, ...]]
+"""What rules without an id are called, and the rules: texts in YAML."""
+
+
+def read(addition: Addition, schemas: Schemas) -> list[Cassette]:
+    """The rules of one addition. Raises Unreadable, with every mistake."""
+    name, texts = addition
+    problems: list[Problem] = []
+    cassettes = []
+    for number, text in enumerate(texts, 1):
+        own_name = name if len(texts) == 1 else f"{name}.{number}"
+        try:
+            cassette = read_rules(text, Path(f"<rule {number}>"), schemas, own_name, has_folder=False)
+        except Unreadable as error:
+            problems += error.problems
+            continue
+        for key in cassette.place.written.keys() - _OF_RULES:
+            text = f"{key} belongs in a file: what is added to a running sandbox is rules"
+            problems.append(cassette.place.problem("behaviour", text, (key,), key=True))
+        cassettes.append(cassette)
+    if problems:
+        raise Unreadable(problems)
+    return cassettes
+
+
+def check(bank: Bank, addition: Addition) -> list[str]:
+    """The ids of its rules. Raises Unreadable where the bank cannot have them."""
+    cassettes = read(addition, bank.schemas)
+    _laid_over(bank, [cassettes])
+    return [rule.id for cassette in cassettes for rule in cassette.rules]
+
+
+@lru_cache(256)
+def bank_with(bank: Bank, additions: tuple[Addition, ...]) -> Bank:
+    """The bank with the rules of those additions that it can have; those of another bank may not be among them."""
+    fitting: list[list[Cassette]] = []
+    for addition in additions:
+        with suppress(Unreadable):
+            cassettes = read(addition, bank.schemas)
+            _laid_over(bank, [cassettes])
+            fitting.append(cassettes)
+    return bank.saying(_laid_over(bank, fitting)) if fitting else bank
+
+
+def addition(kept: Mapping[str, Any]) -> Addition:
+    """The addition as a session keeps it."""
+    return f"added-{kept['id'].rpartition('-')[2]}", tuple(kept["rules"])
+
+
+def _laid_over(bank: Bank, added: Sequence[Sequence[Cassette]]) -> Interface:
+    return layers.laid_over(bank.interface, added, bank.schemas, NAMED, bank=bank.real.can_be_asked)

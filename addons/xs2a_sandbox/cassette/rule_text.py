@@ -1,0 +1,47 @@
+"""Rules that stand in no file: those of a test, and those that a running sandbox is told."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from xs2a_sandbox.cassette import reader
+from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.documents.yaml_reader import Position
+from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.http import to_json
+
+
+def read_rules(
+    rules: Mapping[str, Any] | str, file: Path, schemas: Schemas, name: str, *, has_folder: bool = True
+) -> Cassette:
+    """One rule, as a mapping or as YAML text; text may also be a list of rules, or a whole cassette.
+
+    `file` is what mistakes are reported of; files that the rules name are looked for beside it, if it `has_folder`. A
+    rule without an id is called `name`.
+
+    Raises:
+        Unreadable: with every mistake.
+    """
+    # As text again, so that a mistake in a mapping has a place, too.
+    text = rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
+    problems: list[Problem] = []
+    cassette = reader.parse(_as_cassette(yaml_reader.parse(text, file), name), schemas, problems, has_folder=has_folder)
+    if problems:
+        raise Unreadable(problems)
+    return cassette
+
+
+def _as_cassette(written: yaml_reader.Document, name: str) -> yaml_reader.Document:
+    value, root = written.value, written.root
+    if isinstance(value, dict) and "cassette" in value:
+        return written
+    rules, places = (value, root.children) if isinstance(value, list) else ([value], [root])
+    named = [
+        {"id": name if len(rules) == 1 else f"{name}.{number}", **rule} if isinstance(rule, dict) else rule
+        for number, rule in enumerate(rules, 1)
+    ]
+    whole = Position(root.line, root.column, {"rules": Position(root.line, root.column, list(places))})  # type: ignore[arg-type]
+    return yaml_reader.Document(written.file, {"cassette": 1, "rules": named}, written.lines, whole)

@@ -1,0 +1,73 @@
+"""The rules of a session as the control interface takes, lists and forgets them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from xs2a_sandbox.bank import Banks, added_rules
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.control.shapes import AddedRules
+from xs2a_sandbox.errors import Refused, Unreadable, body_invalid
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state.session import keep_rules, session_rules
+
+MOST = 100
+"""Additions to one session."""
+
+
+def listed(call: Call) -> dict[str, Any]:
+    return {"added": [_shown(one) for one in session_rules(call.state)]}
+
+
+def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
+    """Adds rules, over those that there are. Raises Refused."""
+    there = session_rules(call.state)
+    if len(there) >= MOST:
+        raise Refused(409, "too-many-rules", f"rules are added to a session {MOST} times at most: forget some")
+    written = body.get("rules")
+    if not isinstance(written, list) or not written or not all(isinstance(one, dict | str) for one in written):
+        raise body_invalid("rules must be a list of rules, each as an object or as text in YAML")
+    number = 1 + max((int(one["id"].rpartition("-")[2]) for one in there), default=0)
+    one: dict[str, Any] = {"id": f"rules-{number}", "rules": [_text(rule) for rule in written]}
+    one["hits"] = dict.fromkeys(_checked(banks, one), 0)
+    if not one["hits"]:
+        raise body_invalid("there is no rule in it")
+    keep_rules(call.state, [*there, one])
+    return _shown(one)
+
+
+def deleted(call: Call, id: str) -> None:
+    """Raises Refused where nothing was added by that id."""
+    there = session_rules(call.state)
+    left = [one for one in there if one["id"] != id]
+    if len(left) == len(there):
+        raise Refused(404, "rules-unknown", f"nothing was added to the session {call.session.id} as {id}")
+    keep_rules(call.state, left)
+
+
+def forgotten(call: Call) -> dict[str, Any]:
+    there = session_rules(call.state)
+    if there:
+        keep_rules(call.state, [])
+    return {"forgotten": len(there)}
+
+
+def _shown(kept: Mapping[str, Any]) -> AddedRules:
+    return AddedRules(id=kept["id"], hits=kept["hits"])
+
+
+def _text(rule: Mapping[str, Any] | str) -> str:
+    # In lines, so that a mistake in an object has a place, too.
+    return rule if isinstance(rule, str) else msgspec.json.format(to_json(rule), indent=2).decode()
+
+
+def _checked(banks: Banks, kept: Mapping[str, Any]) -> list[str]:
+    """The ids of rules that one of the banks can have. Raises Refused with why the default one cannot."""
+    why = ""
+    for bank in (banks.default, *banks.all):
+        try:
+            return added_rules.check(bank, added_rules.addition(kept))
+        except Unreadable as error:
+            why = why or str(error)
+    raise body_invalid(why)

@@ -1,0 +1,130 @@
+"""Rules of a session as the control interface takes, lists and forgets them, and what they do."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.admin import STATUS, Admin, governed, refused
+from tests.support.engine_client import Client
+from xs2a_sandbox.control.rules import MOST
+
+BUSY = {"id": "busy", "match": {"operation": "consent-status"}, "respond": {"status": 503}}
+SLOW = "match: {operation: consent-status}\namend: {headers: {X-Slow: 'yes'}}\n"
+
+
+@pytest.fixture
+def admin() -> Admin:
+    return Admin(Client(governed()))
+
+
+def add(admin: Admin, *rules: Any) -> Any:
+    answer = admin.ask("POST", "rules", {"rules": list(rules)})
+    assert answer.status == 201, answer.body
+    return answer.json()
+
+
+def test_they_are_added_counted_and_forgotten(admin: Admin) -> None:
+    assert admin.get("rules") == {"added": []}
+    for _ in range(2):  # so that an answer is kept
+        assert admin.client.get(STATUS).status == 200
+    assert add(admin, BUSY, SLOW) == {"id": "rules-1", "hits": {"busy": 0, "added-1.2": 0}}
+
+    answer = admin.client.get(STATUS)
+
+    assert (answer.status, answer.headers["x-sandbox-rule"], answer.headers["x-slow"]) == (503, "busy", "yes")
+    assert admin.get("rules") == {"added": [{"id": "rules-1", "hits": {"busy": 1, "added-1.2": 1}}]}
+    assert admin.named("other").client.get(STATUS).status == 200
+    assert admin.named("other").get("rules") == {"added": []}
+    assert admin.ask("DELETE", "rules/rules-1").status == 204
+    assert admin.client.get(STATUS).status == 200
+    add(admin, BUSY)
+    assert admin.ask("DELETE", "rules").json() == {"forgotten": 1}
+    assert admin.client.get(STATUS).status == 200
+
+
+def test_the_last_wins_and_counts(admin: Admin) -> None:
+    add(admin, BUSY)
+    add(admin, {**BUSY, "respond": {"status": 502}})
+
+    assert admin.client.get(STATUS).status == 502
+    assert [one["hits"] for one in admin.get("rules")["added"]] == [{"busy": 0}, {"busy": 1}]
+    admin.ask("DELETE", "rules/rules-2")
+    assert admin.client.get(STATUS).status == 503
+
+
+def test_a_path_of_its_own_is_found_behind_any_prefix(admin: Admin) -> None:
+    add(
+        admin,
+        {"match": {"path": "/v1/own/{id}"}, "respond": {"body": {"is": "{{ path.id }}", "at": "{{ request.path }}"}}},
+    )
+
+    assert admin.client.get("/psd2/v1/own/7").json() == {"is": "7", "at": "/v1/own/7"}
+    assert admin.get("rules")["added"][0]["hits"] == {"added-1": 1}
+
+
+def test_explain_knows_them_and_counts_none(admin: Admin) -> None:
+    add(admin, BUSY)
+
+    headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
+    explained = admin.ask("POST", "explain", {"method": "GET", "url": STATUS, "headers": headers}).json()
+
+    assert (explained["by"]["rule"], explained["by"]["place"]) == ("busy", "<rule 1>:1")
+    assert admin.get("rules")["added"][0]["hits"] == {"busy": 0}
+
+
+def test_a_fault_answers_in_place_of_them_or_lets_one_answer(admin: Admin) -> None:
+    add(admin, {**BUSY, "match": {"path": "/never"}}, {**BUSY, "id": "other"})
+    admin.ask("POST", "faults", {"status": 500, "next": 1})
+
+    assert admin.client.get(STATUS).status == 500
+    assert admin.get("rules")["added"][0]["hits"] == {"busy": 0, "other": 0}
+
+
+def test_what_a_requirement_refuses_is_no_hit(admin: Admin) -> None:
+    add(admin, BUSY)
+
+    assert admin.client.get(STATUS, headers={"X-Request-ID": "none"}).status == 400
+    assert admin.get("rules")["added"][0]["hits"] == {"busy": 0}
+
+
+def test_they_stay_when_the_clock_is_set_and_go_with_a_reset(admin: Admin) -> None:
+    add(admin, BUSY)
+    admin.ask("PUT", "clock", {"frozen": "2030-01-01T00:00"})
+    assert admin.client.get(STATUS).status == 503
+    admin.ask("POST", "reset", {})
+    assert (admin.client.get(STATUS).status, admin.get("rules")) == (200, {"added": []})
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, "rules must be a list of rules"),
+        ({"rules": []}, "rules must be a list of rules"),
+        ({"rules": [7]}, "rules must be a list of rules"),
+        ({"rules": BUSY}, "rules must be a list of rules"),
+        ({"rules": ["[]"]}, "there is no rule in it"),
+        ({"rule": [BUSY]}, "the body has a member 'rule'; known here: rules"),
+        ({"rules": [{**BUSY, "repond": {}}]}, "<rule 1>:9:3: error unknown-key"),
+        ({"rules": [BUSY, "match: {operation: consent-staus}\nrespond: {}"]}, "<rule 2>:1:20: error unknown-operation"),
+        ({"rules": ["match: ["]}, "<rule 1>:1:"),
+        ({"rules": [BUSY, {**BUSY, "id": "busy-too"}]}, "error ambiguous"),
+        ({"rules": [BUSY, {**BUSY, "match": {"path": "/a"}}]}, "error duplicate-id"),
+        ({"rules": [{**BUSY, "respond": {"file": "pyproject.toml"}}]}, "has no folder"),
+        ({"rules": ["cassette: 1\nerrors: {}\nrules: []"]}, "<rule 1>:2:1: error behaviour: errors belongs in a file"),
+        ({"rules": [{"match": {"path": "/a"}, "bank": True}]}, "error no-bank"),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_place(admin: Admin, body: Any, told: str) -> None:
+    assert told in refused(admin.ask("POST", "rules", body), 400, "body-invalid")
+    assert admin.get("rules") == {"added": []}
+
+
+def test_one_that_is_not_there(admin: Admin) -> None:
+    assert "nothing was added" in refused(admin.ask("DELETE", "rules/rules-9"), 404, "rules-unknown")
+
+
+def test_there_is_an_end_to_them(admin: Admin) -> None:
+    add(admin, *[{**BUSY, "id": f"rule-{n}", "match": {"path": f"/{n}"}} for n in range(MOST)])
+    for n in range(1, MOST):
+        add(admin, {"match": {"path": f"/{n}"}, "respond": {}})
+    refused(admin.ask("POST", "rules", {"rules": [BUSY]}), 409, "too-many-rules")
