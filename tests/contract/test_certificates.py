@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_network
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -139,6 +140,33 @@ def test_a_bound_token_is_good_with_its_certificate_alone(showing: As, strictly:
     assert ask(own).status == 200
     assert [refusal(ask(one)) for one in (other, NOBODY)] == [(401, "TOKEN_INVALID")] * 2
     assert thumbprint in ask(other).json()["tppMessages"][0]["text"]
+
+
+def as_client(bank: Bank, id: str, path: str = "/as/token.oauth2", **form: str) -> Answer:
+    fields = {"grant_type": "client_credentials", "client_id": id, "client_secret": "its secret", **form}
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
+    return bank.post(path, content=urlencode(fields).encode(), headers=headers, check=False)
+
+
+@spec("reading-strict-certificate-client")
+@carrying
+@pytest.mark.parametrize("id", ["an-app", "PSDAT-FMA-777"])
+def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: Control, order: Order, id: str) -> None:
+    said = {} if id.startswith("PSD") else {"organizationIdentifier": "PSDAT-FMA-777"}
+    strictly.ask("PUT", f"state/clients/{id}", {"secret": "its secret", "name": "An app", **said})
+    own, other = showing(shown(order)), showing(shown(order.changed(organisation_identifier="PSDAT-FMA-2")))
+    token = as_client(own, id).json()["access_token"]
+    refused = as_client(other, id)
+    assert (refused.status, refused.json()["error"]) == (401, "invalid_client")
+    text = f"the client certificate is that of PSDAT-FMA-2, the client_id {id} that of PSDAT-FMA-777"
+    assert refused.json()["error_description"] == text
+
+    headers = {"Authorization": f"Bearer {token}"}
+    assert own.get("/v1/accounts", consent=facts.consent("valid"), headers=headers).status == 200
+    refused = other.get("/v1/accounts", consent=facts.consent("valid"), headers=headers)
+    assert refusal(refused) == (401, "TOKEN_INVALID")
+    assert "PSDAT-FMA-2" in refused.error["text"]
+    assert as_client(other, "demo-tpp", client_secret="kletterrose").status == 200, "registered for nobody"
 
 
 @spec("reading-strict-certificate-role")

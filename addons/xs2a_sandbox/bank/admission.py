@@ -10,8 +10,6 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import digest
 from xs2a_sandbox.signatures.rules import SignatureRules
 
-_WITHOUT_TOKEN = (token.issue.name, token.revoke.name)
-
 
 def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust) -> None:
     """Raises BankError, or has the call note it where a check only warns. Certificates are judged by `trust`."""
@@ -20,7 +18,7 @@ def check(call: Call, operation: Operation, signatures: SignatureRules, trust: R
     if call.judges("digest"):
         _object(call, "digest", _digest_mistakes(call))
     # Clients without a token come here to get one, and those with one to end it.
-    if operation.behaviour.handler in _WITHOUT_TOKEN or call.segments[:1] == (".well-known",):
+    if operation.behaviour.handler in token.ENDPOINTS or call.segments[:1] == (".well-known",):
         return
     if call.judges("signature"):
         _object(call, "signature", _known(signed_requests.refusal(call, signatures, trust)))

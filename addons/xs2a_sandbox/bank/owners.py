@@ -38,3 +38,15 @@ def keep(call: Call, result: Mapping[str, Any], owners: Mapping[str, str | None]
         # What the test data have was there before everybody.
         if document is not None and "role" not in document:
             call.state.put(collection, result[name], {**document, **known})
+
+
+def organisation(call: Call, client: str | None) -> str | None:
+    """The organisation identifier of a client: what the test data say, or its id where that is one. None if unknown."""
+    # Imported by who asks for one: it takes its time.
+    from xs2a_sandbox.tpp import organisation_identifier
+
+    known = call.state.get("clients", client) if client else None
+    if known is None or client is None:
+        return None
+    said: str | None = known.get("organizationIdentifier")
+    return said or (client if organisation_identifier.parse(client) else None)

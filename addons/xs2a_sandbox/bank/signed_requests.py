@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from xs2a_sandbox.bank import owners
 from xs2a_sandbox.bank.presented_token import client_of
 from xs2a_sandbox.bank.shown_certificate import ReadTrust
 from xs2a_sandbox.cassette import Call
@@ -57,7 +58,11 @@ def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "Sig
         text = error.values.get("expected", "").replace("client certificate", "certificate of the signature")
         return SignatureMistake(error.name, text, values=error.values)
     sealed = organisation(certificate)
-    for what, owner in (("client certificate", _organisation_shown(call)), ("token", _organisation_of_token(call))):
+    of_token = owners.organisation(call, client_of(call))
+    for what, owner in (
+        ("client certificate", _organisation_shown(call)),
+        ("token", of_token),
+    ):
         if owner is not None and owner != sealed:
             return invalid(f"the certificate of the signature is that of {sealed}, the {what} that of {owner}")
     return None
@@ -65,10 +70,3 @@ def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "Sig
 
 def _organisation_shown(call: Call) -> str | None:
     return call.client.organisation_identifier if call.client else None
-
-
-def _organisation_of_token(call: Call) -> str | None:
-    """The organisation identifier of the client that the token was given to, where the test data have one."""
-    client = call.state.get("clients", client_of(call) or "")
-    organisation: str | None = (client or {}).get("organizationIdentifier")
-    return organisation

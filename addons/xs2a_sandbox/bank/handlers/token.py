@@ -103,6 +103,10 @@ def revoke(call: Call) -> dict[str, Any]:
     return {}
 
 
+ENDPOINTS = (issue.name, revoke.name)
+"""The handlers to which clients come without a token."""
+
+
 def _end(call: Call, code: str) -> None:
     """Ends all tokens that were given for the code, or by refreshing those."""
     for collection in (TOKENS, REFRESH_TOKENS):
@@ -231,6 +235,14 @@ def _client(call: Call, form: Mapping[str, str]) -> str:
     if client is None or (meant is not None and not any(_same(client["secret"], secret) for secret in meant)):
         raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
     return id
+
+
+def named_client(call: Call) -> str | None:
+    """The id of the client that asks for a token or ends one, whoever it really is; None where it names none."""
+    try:
+        return _credentials(call, _form(call))[0]
+    except BankError:
+        return None
 
 
 def _credentials(call: Call, form: Mapping[str, str]) -> Credentials:
