@@ -178,9 +178,9 @@ def test_why_a_request_was_refused_and_a_consent_is_decided_without_a_script(
     page.reload()
     page.click("#rows a:has-text('3')")
     assert page.get_by_text("a consent is known only in the session that created it").is_visible()
-    page.click("nav >> text=Bank")
-    page.click(f"text={id}")
-    page.click("#authorisations + ul a")
+    page.click("nav >> text=Traffic")
+    page.click("#rows a:has-text('2')")
+    page.click("#documents ~ ul li:has-text('Authorisation') a")
     page.click("text=approve")
     assert page.inner_text("[aria-current=step]") == "finalised"
     context.close()

@@ -151,8 +151,10 @@ def test_it_leaves_no_line_in_the_log_and_no_exchange_in_the_journal(browser: Br
 
 
 def test_pages_that_there_are_not(browser: Browser) -> None:
-    browser.page("/_sandbox/console/nothing", status=404)
-    browser.page("/_sandbox/console/exchanges/1", status=404)
+    assert 'href="/_sandbox/console/bank"' in browser.page("/_sandbox/console/nothing", status=404)
+    page = browser.page("/_sandbox/console/exchanges/1", status=404)
+    assert "it keeps the last 200 at most" in page
+    assert 'href="/_sandbox/console/bank"' in page
     browser.page("/_sandbox/console/exchanges/one", status=400)
     browser.page("/_sandbox/console/bank/consents/nothing", status=404)
     assert browser.ask("DELETE", "/_sandbox/console/bank").status == 405
@@ -226,6 +228,24 @@ def test_an_exchange_is_explained_and_can_be_asked_again(browser: Browser) -> No
     assert "operation: account-list" in page
 
 
+def test_an_exchange_leads_to_its_consent_and_payment_which_are_decided_there(browser: Browser) -> None:
+    id = payment(browser)
+    started = browser.app_asks("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={})
+    page = browser.page("/_sandbox/console/exchanges/2")
+    assert f'<a href="/_sandbox/console/bank/authorisations/{started.json()["authorisationId"]}">' in page
+    (link,) = re.findall(f'href="([^"]*/bank/payments/{id})"', page)
+    browser.page(link, {"event": "refused"}, 303)
+    assert re.search(f'{id}</a> <span class="state">RJCT', browser.page("/_sandbox/console/exchanges/1"))
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    assert "Consents and payments in it" not in browser.page("/_sandbox/console/exchanges/3")
+
+
+def test_an_exchange_of_another_session_leads_to_what_that_session_holds(browser: Browser) -> None:
+    consent = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
+    asyncio.run(Client(browser.engine, "ci").send("GET", f"/v1/consents/{consent}/status"))
+    assert f'href="/s/ci/_sandbox/console/bank/consents/{consent}"' in browser.page("/_sandbox/console/exchanges/1")
+
+
 def test_secrets_are_shown_on_demand(browser: Browser) -> None:
     browser.app_asks("GET", "/v1/accounts", headers={"Authorization": "Bearer sesame-open"})
     assert "sesame-open" not in browser.page("/_sandbox/console/exchanges/1").partition("The same request")[0]
@@ -267,7 +287,10 @@ def test_two_are_told_apart_field_by_field_even_where_it_is_hidden(browser: Brow
         browser.app_asks("POST", "/v1/consents?a=b", json=body, headers={"Authorization": f"Bearer {token}"})
     page = browser.page("/_sandbox/console/beside?one=1&other=2")
     request = page.partition("fields differ")[2]
-    assert '<th scope="row">/accounts/0/currency</th><td><code>EUR</code></td><td><code>USD</code></td>' in request
+    row = '<th scope="row">/accounts/0/currency</th>' + "".join(
+        f'<td data-label="No. {number}"><code>{currency}</code></td>' for number, currency in ((1, "EUR"), (2, "USD"))
+    )
+    assert row in request
     assert re.search(r'scope="row">authorization</th>.*what is hidden differs', page)
     assert "sesame" not in page
     assert '<th scope="row">?a</th><td><code>b</code></td>' in page.partition("alike")[2]

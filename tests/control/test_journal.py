@@ -14,6 +14,7 @@ from xs2a_sandbox.control import journal
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.journal.journal import KEPT_BODY
 from xs2a_sandbox.journal.log_line import LogEntry
 
 TOKEN = "a-token-for-these-tests"
@@ -268,6 +269,13 @@ def test_a_request_is_sent_once_more_as_it_was(client: Client) -> None:
 def test_a_session_of_the_proxys_user_is_asked_again(client: Client) -> None:
     client.get("/v1/accounts", user="ci", door="proxy")
     assert ask(client, "POST", "/1/send").json()["session"] == "ci"
+
+
+def test_a_request_with_a_long_answer_is_sent_again(client: Client) -> None:
+    path = "/v1/accounts/AT459880000010204711/transactions?bookingStatus=booked"
+    assert len(client.get(path, consent="9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911").body) > KEPT_BODY
+    assert ask(client, "POST", "/1/send").json()["status"] == 200
+    refused(ask(client, "POST", "/1/compare", {}), 409, "exchange-cut")
 
 
 def test_what_is_not_kept_whole_is_not_sent_again(client: Client) -> None:

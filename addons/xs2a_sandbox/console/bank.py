@@ -1,5 +1,6 @@
 """What the bank holds: its documents, what can happen to each, and how each came to where it is."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,11 +34,15 @@ VERBS = {
     "settled": "settle",
     "credited": "credit",
     "its day comes": "execute",
+    "newer recurring consent": "replace by a newer one",
+    "used, not recurring": "use up",
     "funds do not cover it": "fail for want of funds",
 }
 """The events of the states as somebody would say that it is to happen; the others are said as they are called."""
 _PAGE = re.compile(r"https?://", re.IGNORECASE)
-_ASKED = 50
+_WORD = re.compile(r"[\w~-]+(?:\.[\w~-]+)*")
+"""Whatever may be an id in a path, a header or a body."""
+_TIMELINE = 50
 """The last exchanges that a timeline goes into."""
 
 
@@ -96,7 +101,7 @@ async def document(visit: ConsoleVisit) -> Response:
         problem=problem,
         collection=collection,
         id=id,
-        what=", ".join(_words(collection, kept)) if isinstance(kept, dict) else "",
+        details=", ".join(_words(collection, kept)) if isinstance(kept, dict) else "",
         document=kept,
         machine=machine.name if machine else "",
         states=_states(machine, status) if machine else (),
@@ -113,9 +118,22 @@ async def document(visit: ConsoleVisit) -> Response:
     )
 
 
+async def named_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The consents, payments, baskets and authorisations of the session whose ids an exchange has somewhere, as entries
+    of a list."""
+    words = set(_WORD.findall(json.dumps(exchange, ensure_ascii=False)))
+    state = await visit.ask("GET", "state")
+    return [
+        {"collection": collection, **_row(collection, id, document)}
+        for collection in _MACHINES
+        for id, document in state.get(collection, {}).items()
+        if id in words
+    ]
+
+
 async def _timeline(visit: ConsoleVisit, id: str) -> list[TimelineStep]:
     """The exchanges that name a document, oldest first."""
-    listed = await visit.ask("GET", f"journal?{urlencode({'text': id, 'limit': _ASKED})}")
+    listed = await visit.ask("GET", f"journal?{urlencode({'text': id, 'limit': _TIMELINE})}")
     steps = []
     for one in listed["exchanges"]:
         try:
@@ -157,7 +175,7 @@ def _status(document: Any) -> str:
 def _row(collection: str, id: str, document: Any) -> dict[str, str]:
     """An entry of a list: what somebody knows a document by."""
     members = document if isinstance(document, dict) else {}
-    return {"id": id, "status": _status(members), "what": ", ".join(_words(collection, members))}
+    return {"id": id, "status": _status(members), "details": ", ".join(_words(collection, members))}
 
 
 def _words(collection: str, document: Mapping[str, Any]) -> Iterator[str]:

@@ -1,25 +1,36 @@
 """Two exchanges side by side, field by field."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from xs2a_sandbox.console.visit import ConsoleVisit
-from xs2a_sandbox.documents.json_pointer import leaves
+from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http import Response
 
 _ABSENT = object()
+_LONG = 400
+"""Characters of a text that is shown at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value as it is shown: `summary` stands for an object, a list or a long text until it is opened."""
+
+    text: str
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What stands at a place of both, as it is shown; None where it is not there. They may differ in what is hidden."""
+    """A place of two messages with the value of each; None where it is not there. They may differ in what is hidden."""
 
     place: str
-    one: str | None
-    other: str | None
+    one: Value | None
+    other: Value | None
     differs: bool
 
     @property
@@ -35,8 +46,11 @@ async def beside(visit: ConsoleVisit) -> Response:
     except Refused as refused:
         return visit.page("beside.html", "Traffic", refused.status, problem=str(refused), numbers=numbers, parts=())
     parts = [
-        (title, fields(_told(shown[0], of), _told(shown[1], of), _told(plain[0], of), _told(plain[1], of)))
-        for title, of in (("Request", "request"), ("Answer", "answer"))
+        (
+            title,
+            fields([_message(exchange, name) for exchange in shown], [_message(exchange, name) for exchange in plain]),
+        )
+        for title, name in (("Request", "request"), ("Answer", "answer"))
     ]
     return visit.page("beside.html", "Traffic", numbers=numbers, exchanges=shown, parts=parts)
 
@@ -45,40 +59,60 @@ async def _exchange(visit: ConsoleVisit, number: str, query: str) -> Any:
     return await visit.ask("GET", f"journal/{quote(number, safe='') or '0'}{query}")
 
 
-def fields(
-    one: Mapping[str, Any], other: Mapping[str, Any], plain_one: Mapping[str, Any], plain_other: Mapping[str, Any]
-) -> list[Field]:
-    """All places that either has, in their order; whether they differ is seen in what was sent."""
+def fields(shown: Sequence[Mapping[str, Any]], plain: Sequence[Mapping[str, Any]]) -> list[Field]:
+    """The places of two messages, in their order; whether they differ is seen in what was sent.
+
+    What one of them lacks as a whole, such as a list, is one place and not as many as it has members.
+    """
     return [
-        Field(
+        field
+        for place in dict.fromkeys((*shown[0], *shown[1]))
+        for field in _fields(
             place,
-            _text(one.get(place, _ABSENT)),
-            _text(other.get(place, _ABSENT)),
-            plain_one.get(place, _ABSENT) != plain_other.get(place, _ABSENT),
+            [message.get(place, _ABSENT) for message in shown],
+            [message.get(place, _ABSENT) for message in plain],
         )
-        for place in dict.fromkeys((*one, *other))
     ]
 
 
-def _told(exchange: Mapping[str, Any], of: str) -> dict[str, Any]:
-    return dict(_places(exchange, of))
+def _fields(place: str, shown: Sequence[Any], plain: Sequence[Any]) -> Iterator[Field]:
+    steps: dict[str | int, None] = {}
+    if all(isinstance(value, dict) for value in shown):
+        steps = dict.fromkeys((*shown[0], *shown[1]))
+    elif all(isinstance(value, list) for value in shown):
+        steps = dict.fromkeys(range(max(map(len, shown))))
+    if not steps:
+        yield Field(place, _value(shown[0]), _value(shown[1]), plain[0] != plain[1])
+    for step in steps:
+        inner = place.removeprefix("body") + pointer_text((step,))
+        yield from _fields(inner, [_at(value, step) for value in shown], [_at(value, step) for value in plain])
 
 
-def _places(exchange: Mapping[str, Any], of: str) -> Iterator[tuple[str, Any]]:
-    """The fields of a message by place."""
-    message = exchange[of]
-    if of == "request":
+def _at(container: Any, step: str | int) -> Any:
+    if isinstance(container, list):
+        return container[step] if isinstance(step, int) and step < len(container) else _ABSENT
+    return container.get(step, _ABSENT) if isinstance(container, dict) else _ABSENT
+
+
+def _message(exchange: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The values of a message by place; its body is one of them."""
+    return dict(_places(exchange, name))
+
+
+def _places(exchange: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    message = exchange[name]
+    if name == "request":
         path, _, query = exchange["target"].partition("?")
         yield from (("session", exchange["session"]), ("method", exchange["method"]), ("path", path))
-        yield from ((f"?{name}", value) for name, value in parse_qsl(query, keep_blank_values=True))
+        yield from ((f"?{parameter}", value) for parameter, value in parse_qsl(query, keep_blank_values=True))
     else:
         yield from (("status", exchange["status"]), ("answered by", exchange["rule"] or exchange["source"]))
-    for name, values in _headers(message).items():
-        yield name, ", ".join(values)
+    for header, values in _headers(message).items():
+        yield header, ", ".join(values)
     if "body" in message:
-        yield from ((place or "body", value) for place, value in leaves(message["body"]))
+        yield "body", message["body"]
     elif text := message.get("text", message.get("base64")):
-        yield from ((f"line {n}", line) for n, line in enumerate(text.splitlines(), 1))
+        yield "body", {f"line {n}": line for n, line in enumerate(text.splitlines(), 1)}
 
 
 def _headers(message: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -88,7 +122,12 @@ def _headers(message: Mapping[str, Any]) -> dict[str, list[str]]:
     return headers
 
 
-def _text(value: Any) -> str | None:
+def _value(value: Any) -> Value | None:
     if value is _ABSENT:
         return None
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, dict | list) and value:
+        one, many = ("member", "members") if isinstance(value, dict) else ("entry", "entries")
+        summary = f"{len(value)} {one if len(value) == 1 else many}"
+        return Value(json.dumps(value, ensure_ascii=False, indent=2), summary)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return Value(text, f"{len(text):,} characters" if len(text) > _LONG else "")

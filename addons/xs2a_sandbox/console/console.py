@@ -41,6 +41,10 @@ PAGES: Mapping[tuple[str, int], Page] = {
 """By the first segment below `/_sandbox/console`, and how many there are."""
 
 
+_NOWHERE = "This page cannot be shown"
+"""No entry of the menu: whoever is signed in finds the way on there."""
+
+
 class Console:
     """`base_url` is where the app asks; `settings` say where cases are written; `peers` are the processes that serve
     together, if there are several."""
@@ -75,21 +79,27 @@ class Console:
             return await self._signed_in(visit, query[sign_in.LINK], guard.token)
         if not is_signed_in(request, guard.token):
             return _refused("A link signs in; this command prints one:", 401, "xs2a-sandbox console")
-        page = PAGES.get((visit.names[0] if visit.names else "", len(visit.names)))
-        if page is None:
-            return _refused("The console has no such page.", 404)
-        if request.method not in ("GET", "HEAD", "POST"):
-            return _refused("Pages are read with GET, and their forms are sent with POST.", 405)
         try:
-            return await page(visit)
+            return await _page_of(visit)(visit)
         except Refused as refused:
-            return visit.page("refused.html", "", refused.status, heading="Refused", text=str(refused), command="")
+            text = str(refused)
+            return visit.page("refused.html", _NOWHERE, refused.status, heading=_NOWHERE, text=text, command="")
 
     async def _signed_in(self, visit: ConsoleVisit, code: str, token: str) -> Response:
         cookie = await self._sign_in.redeem(code, token)
         if cookie is None:
             return _refused("This link is over or was used before. A fresh one:", 403, "xs2a-sandbox console")
         return redirect(f"{visit.prefix}/_sandbox/", ("Set-Cookie", cookie), ("Cache-Control", "no-store"))
+
+
+def _page_of(visit: ConsoleVisit) -> Page:
+    """Raises Refused where there is none."""
+    page = PAGES.get((visit.names[0] if visit.names else "", len(visit.names)))
+    if page is None:
+        raise Refused(404, "path-unknown", "The console has no such page: the menu above leads to all that there are.")
+    if visit.request.method not in ("GET", "HEAD", "POST"):
+        raise Refused(405, "method-not-offered", "Pages are read with GET, and their forms are sent with POST.")
+    return page
 
 
 def _refused(text: str, status: int, command: str = "") -> Response:

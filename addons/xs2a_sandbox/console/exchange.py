@@ -4,9 +4,11 @@ import asyncio
 import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from xs2a_sandbox.console.bank import named_in
 from xs2a_sandbox.console.visit import ConsoleVisit
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.documents.yaml_writer import yaml_text
@@ -28,6 +30,7 @@ async def exchange(visit: ConsoleVisit) -> Response:
     shown = plain if visit.query.get("plain") == "true" else await visit.ask("GET", f"journal/{number}")
     more: dict[str, Any] = {"problem": "", "done": "", "comparison": None}
     case, no_case = _case(visit, plain)
+    of_its_session = replace(visit, session=shown["session"])
     if visit.is_sent:
         try:
             match visit.form.get("do", "case"):
@@ -54,6 +57,8 @@ async def exchange(visit: ConsoleVisit) -> Response:
         curl=curl(shown, visit.base_url),
         case=case,
         no_case=no_case,
+        of_its_session=of_its_session,
+        documents=await named_in(of_its_session, plain),
         alike=await _alike(visit, shown),
         again=visit.query.get("again", ""),
         is_read=shown["method"] in _READS,

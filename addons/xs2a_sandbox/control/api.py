@@ -242,11 +242,11 @@ class Control:
         return 200, journal_view.one(request.journal, request.call, request.names[0])
 
     def send_again(self, request: ControlRequest) -> Later:
-        entry = journal_view.complete(request.journal, request.names[0])
+        entry = journal_view.sendable(request.journal, request.names[0])
         return partial(journal_view.sent_again, self._sandbox, entry)
 
     def compare_exchange(self, request: ControlRequest) -> Later:
-        entry = journal_view.complete(request.journal, request.names[0])
+        entry = journal_view.comparable(request.journal, request.names[0])
         return partial(journal_view.compared, self._sandbox, entry, request.read())
 
     def clear_journal(self, request: ControlRequest) -> Answer:

@@ -13,7 +13,7 @@ from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.assertions import FILTERS, Search, Times, candidates, select, verify
-from xs2a_sandbox.journal.journal import Journal, Journaled, read_json
+from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled, read_json
 from xs2a_sandbox.state.session import DEFAULT
 
 LIMIT = 50
@@ -77,11 +77,20 @@ def since(request: Request) -> int:
     return int(text) if _is_number(text) else 0
 
 
-def complete(journal: Journal, number: str) -> Journaled:
-    """An exchange that can be sent again. Raises Refused."""
+def sendable(journal: Journal, number: str) -> Journaled:
+    """An exchange whose request can be sent again, however long its answer was. Raises Refused."""
+    entry = _entry(journal, number)
+    if entry.cut and len(entry.body) >= KEPT_BODY:
+        text = f"the body of request {number} is larger than what the journal keeps of one, so it cannot be sent again"
+        raise Refused(409, "exchange-cut", text)
+    return entry
+
+
+def comparable(journal: Journal, number: str) -> Journaled:
+    """An exchange that can be held against the bank. Raises Refused."""
     entry = _entry(journal, number)
     if entry.cut:
-        text = f"exchange {number} is larger than what the journal keeps of one, so it cannot be sent again"
+        text = f"exchange {number} is larger than what the journal keeps of one, so it cannot be compared"
         raise Refused(409, "exchange-cut", text)
     return entry
 
@@ -275,7 +284,8 @@ _KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def _entry(journal: Journal, number: str) -> Journaled:
     entry = journal.get(_number("the number", number))
     if entry is None:
-        raise Refused(404, "exchange-unknown", f"the journal has no exchange {number}, or no longer")
+        text = f"the journal has no exchange {number}: it keeps the last {journal.count} at most, see --journal"
+        raise Refused(404, "exchange-unknown", text)
     return entry
 
 

@@ -1,0 +1,59 @@
+"""The pages of a session's time, and of the sessions that there are."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.console.test_console import Browser
+
+TIME = "/_sandbox/console/time"
+SESSIONS = "/_sandbox/console/sessions"
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Browser:
+    return Browser(tmp_path).sign_in()
+
+
+def test_the_clock_is_moved_stopped_and_let_go(browser: Browser) -> None:
+    browser.page(TIME, {"frozen": "2026-11-21T09:00"}, 303)
+    assert "2026-11-21 09:00:00" in browser.page(TIME)
+    browser.page(TIME, {"move": "1d"}, 303)
+    page = browser.page(TIME)
+    assert "2026-11-22 09:00:00" in page
+    assert "The clock stands." in page
+    browser.page(TIME, {"real": "true"}, 303)
+    assert "The real time." in browser.page(TIME)
+
+
+@pytest.mark.parametrize(("name", "value"), [("move", "3y"), ("move", ""), ("frozen", "tomorrow"), ("frozen", "")])
+def test_a_wrong_time_is_said_beside_its_field_and_changes_nothing(browser: Browser, name: str, value: str) -> None:
+    page = browser.page(TIME, {name: value}, 400)
+    assert f'id="wrong-{name}" role="alert"' in page
+    assert "The real time." in page
+
+
+def test_all_that_falls_due_is_linked(browser: Browser) -> None:
+    assert '/_sandbox/console/bank/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"' in browser.page(TIME)
+
+
+@pytest.mark.parametrize(
+    ("name", "address"), [("ci", "/s/ci/_sandbox/console/bank"), ("a.b-c_1", "/s/a.b-c_1/_sandbox")]
+)
+def test_a_session_is_opened_by_name(browser: Browser, name: str, address: str) -> None:
+    answer = browser.ask("GET", f"{SESSIONS}?open={name}")
+    assert answer.status == 303
+    assert answer.headers["location"].startswith(address)
+
+
+@pytest.mark.parametrize("name", ["a/b", "x" * 65, "%C3%A4"])
+def test_a_name_that_no_session_can_have_is_said_beside_its_field(browser: Browser, name: str) -> None:
+    assert 'id="wrong-open" role="alert"' in browser.page(f"{SESSIONS}?open={name}", status=400)
+
+
+def test_a_session_is_forgotten_once(browser: Browser) -> None:
+    browser.page("/s/ci" + TIME, {"move": "1d"}, 303)
+    assert 'value="ci"' in browser.page(SESSIONS)
+    browser.page(SESSIONS, {"forget": "ci"}, 303)
+    assert 'value="ci"' not in browser.page(SESSIONS)
+    assert "nothing is kept of a session ci" in browser.page(SESSIONS, {"forget": "ci"}, 400)
