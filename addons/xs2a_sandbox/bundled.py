@@ -28,7 +28,7 @@ NO_DIALECTS = ("cases", SCENARIOS, QUIRKS, SCA_PAGES)
 def dialects(*folders: Path) -> list[str]:
     """The names of the dialects in these folders, else of those that are bundled."""
     places = [place for place in folders or [bundled("cassettes")] if place.is_dir()]
-    return sorted({one.name for place in places for one in place.iterdir() if one.is_dir()} - {*NO_DIALECTS})
+    return sorted({folder.name for place in places for folder in place.iterdir() if folder.is_dir()} - {*NO_DIALECTS})
 
 
 def quirks(*folders: Path) -> dict[str, Path]:

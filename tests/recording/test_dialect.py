@@ -14,7 +14,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.derive import derive, told
+from xs2a_sandbox.recording.derive import derive, report_lines
 
 REQUEST_ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
 STATUS = "/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911/status"
@@ -125,7 +125,7 @@ def test_what_was_judged_is_judged_again_with_more_recorded(home: Path) -> None:
 
 def test_deriving_says_what_will_answer(home: Path) -> None:
     tape(home / "tape", of_another_tongue(), redacted=False)
-    lines = list(told(derive(home / "tape", *build.interface_and_schemas(settings(home))), home / "tape"))
+    lines = list(report_lines(derive(home / "tape", *build.interface_and_schemas(settings(home))), home / "tape"))
 
     assert any(line.startswith("What was not recorded is answered with 404: GET /v1/accounts was") for line in lines)
 

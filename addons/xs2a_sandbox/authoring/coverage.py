@@ -47,21 +47,26 @@ def measure(interface: Interface, tally: CoverageTally) -> Coverage:
     by_rules = {rule.operation for rule in interface.rules if rule.id in tally.rules}
     coverage = {
         "operations": [
-            Part(id, f"{one.method} {one.pattern.text}", one.origin.place, id in tally.rules or id in by_rules)
-            for id, one in interface.operations.items()
+            Part(
+                id,
+                f"{operation.method} {operation.pattern.text}",
+                operation.origin.place,
+                id in tally.rules or id in by_rules,
+            )
+            for id, operation in interface.operations.items()
         ],
         "rules": [
             Part(
-                one.id,
-                one.operation or (one.pattern.text if one.pattern else ""),
-                one.origin.place,
-                one.id in tally.rules,
+                own_rule.id,
+                own_rule.operation or (own_rule.pattern.text if own_rule.pattern else ""),
+                own_rule.origin.place,
+                own_rule.id in tally.rules,
             )
-            for one in interface.rules
+            for own_rule in interface.rules
         ],
         "errors": [
-            Part(name, f"{one.status()} {one.code()}", one.origin.place, name in tally.errors)
-            for name, one in interface.errors.items()
+            Part(name, f"{error.status()} {error.code()}", error.origin.place, name in tally.errors)
+            for name, error in interface.errors.items()
         ],
     }
     return {kind: sorted(parts, key=_by_place) for kind, parts in coverage.items()}

@@ -88,7 +88,7 @@ class DerivedDialect:
 
     @property
     def alike(self) -> int:
-        return sum(not one.unlike for one in self.rehearsed)
+        return sum(not outcome.unlike for outcome in self.rehearsed)
 
 
 @dataclass(slots=True)
@@ -108,12 +108,12 @@ class _Draft:
 
     @property
     def alike(self) -> int:
-        return sum(not one.unlike for one in self.rehearsed)
+        return sum(not outcome.unlike for outcome in self.rehearsed)
 
     @property
     def changed(self) -> int:
         """Counts the keys of operations and the errors that are otherwise, and the rules of its own."""
-        keys = sum(len(one.value) for one in self.operations.values())
+        keys = sum(len(operation.value) for operation in self.operations.values())
         return keys + len(self.errors.errors) + len(self.rules) + (self.errors.every is not None)
 
 
@@ -123,42 +123,46 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
         raise ConfigError(f"{tape.path}: there is no exchange in this recording")
     interfaces = {base: layers.read([[bundled("cassettes") / base]], schemas, NAMED) for base in dialects()}
     near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
-    if not any(one.operations for one in near):
+    if not any(nearness.operations for nearness in near):
         raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
     drafts, unread = [], []
-    for one in near:
+    for nearness in near:
         try:
-            drafts += [_drafted(interfaces[one.dialect], one, tape, schemas)] if one.operations else []
+            drafts += [_drafted(interfaces[nearness.dialect], nearness, tape, schemas)] if nearness.operations else []
         except Unreadable as error:
             unread.append(error.problems[0])
     if not drafts:
         raise ConfigError(f"{tape.path}: what was learned makes no dialect: {unread[0].text}; please report this")
-    drafts.sort(key=lambda one: (one.alike, -len(one.unknown), -one.changed, one.nearness.score), reverse=True)
+    drafts.sort(
+        key=lambda draft: (draft.alike, -len(draft.unknown), -draft.changed, draft.nearness.score), reverse=True
+    )
     best = drafts[0]
     files = _files(name, best, interfaces[best.base], tape)
     unknown = tuple(dict.fromkeys(best.unknown))
-    return DerivedDialect(name, files, best.base, tuple(one.nearness for one in drafts), unknown, tuple(best.rehearsed))
+    return DerivedDialect(
+        name, files, best.base, tuple(draft.nearness for draft in drafts), unknown, tuple(best.rehearsed)
+    )
 
 
 def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
     exchanges = recognise_exchanges(tape.places, tape.entries, interface.operations.values())
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
-    told = courses(exchanges, {thing: one.arrows for thing, one in _MACHINES.items()}, _BEGINNINGS)
-    learned = learn_options(exchanges, interface, told)
+    learned_courses = courses(exchanges, {thing: machine.arrows for thing, machine in _MACHINES.items()}, _BEGINNINGS)
+    learned = learn_options(exchanges, interface, learned_courses)
     draft.options, draft.unknown = learned.options, list(learned.unknown)
     draft.data = _data(tape, draft)
-    _learn_operations(draft, interface, told, schemas)
-    _keep_usual(draft, tape, schemas, told)
-    _make_by_effects(draft, interface, _rehearsed(draft, tape, schemas, told))
-    _learn_errors(draft, interface, _rehearsed(draft, tape, schemas, told))
-    draft.rehearsed = _rehearsed(draft, tape, schemas, told)
+    _learn_operations(draft, interface, learned_courses, schemas)
+    _keep_usual(draft, tape, schemas, learned_courses)
+    _make_by_effects(draft, interface, _rehearsed(draft, tape, schemas, learned_courses))
+    _learn_errors(draft, interface, _rehearsed(draft, tape, schemas, learned_courses))
+    draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
     draft.rules = list(null_members(zip(exchanges, draft.rehearsed, strict=True)))
     if draft.rules:
-        draft.rehearsed = _rehearsed(draft, tape, schemas, told)
-    _answer_as_recorded(draft, tape, schemas, told)
+        draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
+    _answer_as_recorded(draft, tape, schemas, learned_courses)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
-    draft.unknown += [*told.unknown, *_unlike(exchanges, draft.rehearsed)]
+    draft.unknown += [*learned_courses.unknown, *_unlike(exchanges, draft.rehearsed)]
     return draft
 
 
@@ -173,10 +177,12 @@ def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
             raise ConfigError(f"there is a dialect {name} already, in {place / name}: name another one{hint}")
 
 
-def told(derived: DerivedDialect, folder: Path) -> Iterator[str]:
+def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
     """The outcome, in lines for a terminal."""
-    yield from (f"{'nearest: ' if one.dialect == derived.base else '         '}{one}" for one in derived.nearness)
-    yield from (f"not learned: {one}" for one in dict.fromkeys(derived.unknown))
+    yield from (
+        f"{'nearest: ' if nearness.dialect == derived.base else '         '}{nearness}" for nearness in derived.nearness
+    )
+    yield from (f"not learned: {line}" for line in dict.fromkeys(derived.unknown))
     yield from (f"  {folder / name}" for name in derived.files)
     number = len(derived.rehearsed)
     yield f"{derived.alike} of the recording's {number} requests are answered alike by the dialect {derived.name}"
@@ -203,7 +209,9 @@ def write(derived: DerivedDialect, cassettes: Path) -> Path:
 
 
 def _check_one_bank(tape: Tape, exchanges: Sequence[RecognisedExchange]) -> None:
-    banks = sorted({str(Origin.parse(one.entry.bank)) for one in exchanges if one.operation and one.entry.bank})
+    banks = sorted(
+        {str(Origin.parse(exchange.entry.bank)) for exchange in exchanges if exchange.operation and exchange.entry.bank}
+    )
     if len(banks) > 1:
         raise ConfigError(
             f"{tape.path} is of several banks ({', '.join(banks)}): derive a dialect from each on its own"
@@ -212,41 +220,41 @@ def _check_one_bank(tape: Tape, exchanges: Sequence[RecognisedExchange]) -> None
 
 def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> Nearness:
     counted: Counter[str] = Counter()
-    for one in recognise_exchanges(tape.places, tape.entries, interface.operations.values()):
-        if one.operation is None:
+    for exchange in recognise_exchanges(tape.places, tape.entries, interface.operations.values()):
+        if exchange.operation is None:
             continue
-        status = one.entry.status
-        statuses = {answer.status for answer in one.operation.behaviour.respond}
-        fitting = [schemas[name] for name in answer_schemas(one.operation, status) if name in schemas]
+        status = exchange.entry.status
+        statuses = {answer.status for answer in exchange.operation.behaviour.respond}
+        fitting = [schemas[name] for name in answer_schemas(exchange.operation, status) if name in schemas]
         counted["operations"] += 1
         counted["statuses"] += status in statuses
-        counted["shapes"] += any(schema.accepts(one.answer) for schema in fitting)
+        counted["shapes"] += any(schema.accepts(exchange.answer) for schema in fitting)
     return Nearness(name, counted["operations"], counted["statuses"], counted["shapes"])
 
 
 # Learning
 
 
-def _learn_operations(draft: _Draft, interface: Interface, told: Courses, schemas: Schemas) -> None:
-    makers = {id: one for one in draft.exchanges for id in one.made.values()}
+def _learn_operations(draft: _Draft, interface: Interface, learned_courses: Courses, schemas: Schemas) -> None:
+    makers = {id: exchange for exchange in draft.exchanges for id in exchange.made.values()}
     for operation in interface.operations.values():
-        own = [one for one in draft.exchanges if one.operation is operation]
+        own = [exchange for exchange in draft.exchanges if exchange.operation is operation]
         if own:
-            draft.operations[operation.id] = change(operation, own, makers, NAMED, told, schemas)
+            draft.operations[operation.id] = change(operation, own, makers, NAMED, learned_courses, schemas)
 
 
-def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> None:
+def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Courses) -> None:
     """Takes back what was learned of answers where the documented ones are the same, or nearer."""
-    learned = {id: one.value for id, one in draft.operations.items()}
-    usual = {id: {key: one for key, one in value.items() if key not in _SAID} for id, value in learned.items()}
+    learned = {id: operation.value for id, operation in draft.operations.items()}
+    usual = {id: {key: member for key, member in value.items() if key not in _SAID} for id, value in learned.items()}
     outcomes = []
     for values in (usual, learned):
         for id, made in draft.operations.items():
             made.value = values[id]
-        outcomes.append(_rehearsed(draft, tape, schemas, told))
+        outcomes.append(_rehearsed(draft, tape, schemas, learned_courses))
     for id, made in draft.operations.items():
         before, after = (
-            [two for one, two in zip(draft.exchanges, ones, strict=True) if _is(one, id)] for ones in outcomes
+            [two for exchange, two in zip(draft.exchanges, ones, strict=True) if _is(exchange, id)] for ones in outcomes
         )
         is_same = all(two.is_same for two in before if two.recorded.status < 400)
         if is_same or sum(bool(two.unlike) for two in before) < sum(bool(two.unlike) for two in after):
@@ -262,53 +270,57 @@ def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Re
         ]
         if operation.behaviour.handler not in MAKES or not any(outcome.error for _, outcome in pairs):
             continue
-        for one, outcome in pairs:
+        for exchange, outcome in pairs:
             if outcome.error:
                 reason = f"the handler {operation.behaviour.handler} refuses what was asked with {outcome.error}"
-                made.unknown.append(f"{one.request} ({one.place}): {reason}, so effects answer in its place")
+                made.unknown.append(f"{exchange.request} ({exchange.place}): {reason}, so effects answer in its place")
         options, _ = draft.options.get(operation.behaviour.handler, ({}, ()))
         made.value = by_effects(
-            operation, made.value, [one for one, _ in pairs], interface.operations, options.get("ids")
+            operation, made.value, [exchange for exchange, _ in pairs], interface.operations, options.get("ids")
         )
 
 
-def _is(one: RecognisedExchange, id: str) -> bool:
-    return one.operation is not None and one.operation.id == id
+def _is(exchange: RecognisedExchange, id: str) -> bool:
+    return exchange.operation is not None and exchange.operation.id == id
 
 
 def _unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> list[RecognisedExchange]:
     """The exchanges that change nothing, and that the dialect answers otherwise."""
     pairs = zip(exchanges, rehearsed, strict=True)
-    changes = [one for one in exchanges if one.operation and one.entry.method != "GET"]
-    return [one for one, outcome in pairs if one.succeeded and outcome.unlike and one not in changes]
+    changes = [exchange for exchange in exchanges if exchange.operation and exchange.entry.method != "GET"]
+    return [
+        exchange for exchange, outcome in pairs if exchange.succeeded and outcome.unlike and exchange not in changes
+    ]
 
 
-def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> None:
+def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Courses) -> None:
     """Adds the rules that answer as it was recorded, but for those that answer other requests in it worse."""
     recorded = list(as_recorded(_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
     if not recorded:
         return
     learned, before = draft.rules, draft.rehearsed
     draft.rules = [*learned, *recorded]
-    draft.rehearsed = _rehearsed(draft, tape, schemas, told)
+    draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
     triples = zip(draft.exchanges, before, draft.rehearsed, strict=True)
-    worse = {one.operation.id for one, was, now in triples if one.operation and now.unlike and not was.unlike}
+    worse = {
+        exchange.operation.id for exchange, was, now in triples if exchange.operation and now.unlike and not was.unlike
+    }
     if worse:
-        draft.rules = [*learned, *(one for one in recorded if one.value["match"].get("operation") not in worse)]
-        draft.rehearsed = _rehearsed(draft, tape, schemas, told)
+        draft.rules = [*learned, *(rule for rule in recorded if rule.value["match"].get("operation") not in worse)]
+        draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
 
 
 def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:
-    return {one.made["consentId"] for one in exchanges if "consentId" in one.made}
+    return {exchange.made["consentId"] for exchange in exchanges if "consentId" in exchange.made}
 
 
 def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
     raised: list[tuple[str, RecognisedExchange]] = []
-    for one, outcome in zip(draft.exchanges, rehearsed, strict=True):
-        if one.succeeded or one.operation is None:
+    for exchange, outcome in zip(draft.exchanges, rehearsed, strict=True):
+        if exchange.succeeded or exchange.operation is None:
             continue
         if outcome.error and outcome.error in interface.errors:
-            raised.append((outcome.error, one))
+            raised.append((outcome.error, exchange))
     draft.errors = learn_errors(raised, interface.errors, _every_error(interface))
     draft.unknown += draft.errors.unknown
 
@@ -324,9 +336,9 @@ def _every_error(interface: Interface) -> Any:
 
 
 def _unlike(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> Iterator[str]:
-    for one, outcome in zip(exchanges, rehearsed, strict=True):
+    for exchange, outcome in zip(exchanges, rehearsed, strict=True):
         if outcome.unlike:
-            yield f"{one.request} ({one.place}): {'; '.join(outcome.unlike[:3])}"
+            yield f"{exchange.request} ({exchange.place}): {'; '.join(outcome.unlike[:3])}"
 
 
 _FILLED = {
@@ -409,18 +421,18 @@ def _balances(account: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
     return list(value) if isinstance(value, list) else value
 
 
-def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> list[Rehearsed]:
+def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Courses) -> list[Rehearsed]:
     with TemporaryDirectory() as directory:
         folder = Path(directory) / "derived"
         folder.mkdir()
         (folder / DIALECT).write_text(yaml_text(_cassette(draft)), encoding="utf-8")
         interface = layers.read([[folder]], schemas, NAMED)
         data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
-        return rehearse(tape.entries, interface, schemas, data, told)
+        return rehearse(tape.entries, interface, schemas, data, learned_courses)
 
 
 # Writing
@@ -429,7 +441,7 @@ def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, told: Courses) -> li
 def _cassette(draft: _Draft) -> dict[str, Any]:
     changes = {
         "options": {name: value for name, (value, _) in draft.options.items()},
-        "operations": {id: one.value for id, one in draft.operations.items() if one.value},
+        "operations": {id: operation.value for id, operation in draft.operations.items() if operation.value},
         "errors": {name: value for name, (value, _) in draft.errors.errors.items()},
     }
     cassette: dict[str, Any] = {"cassette": 1, "extends": draft.base}
@@ -438,7 +450,7 @@ def _cassette(draft: _Draft) -> dict[str, Any]:
     if draft.errors.every is not None:
         cassette["every_error"] = {"body": draft.errors.every}
     if draft.rules:
-        cassette["rules"] = [one.value for one in draft.rules]
+        cassette["rules"] = [rule.value for rule in draft.rules]
     return cassette
 
 
@@ -456,7 +468,7 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
     if draft.errors.every is not None:
         text += f"\n{_comment(draft.errors.places, '')}{yaml_text({'every_error': {'body': draft.errors.every}})}"
     if draft.rules:
-        entries = (_comment(one.places, "") + yaml_text([one.value]) for one in draft.rules)
+        entries = (_comment(rule.places, "") + yaml_text([rule.value]) for rule in draft.rules)
         text += f"\nrules:\n{indent(''.join(entries), '  ')}"
     files = {DIALECT: text}
     if draft.data:
@@ -466,7 +478,7 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
 
 
 def _head(name: str, draft: _Draft, tape: Tape) -> Iterator[str]:
-    days = sorted(f"{one.time:%Y-%m-%d}" for one in tape.entries)
+    days = sorted(f"{entry.time:%Y-%m-%d}" for entry in tape.entries)
     number = len(tape.entries)
     yield f"Derived from {number} exchange{'s' * (number != 1)} of {days[0]} to {days[-1]}:"
     yield f"xs2a-sandbox derive --dialect {name}"
@@ -474,8 +486,8 @@ def _head(name: str, draft: _Draft, tape: Tape) -> Iterator[str]:
     if draft.unknown:
         yield ""
         yield "Not learned:"
-        for one in dict.fromkeys(draft.unknown):
-            first, *rest = wrap(one, _WIDTH - 4) or [""]
+        for unknown in dict.fromkeys(draft.unknown):
+            first, *rest = wrap(unknown, _WIDTH - 4) or [""]
             yield f"- {first}"
             yield from (f"  {line}" for line in rest)
 
@@ -483,9 +495,9 @@ def _head(name: str, draft: _Draft, tape: Tape) -> Iterator[str]:
 def _operations(draft: _Draft, interface: Interface) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[str]]]]:
     """Every operation with what it rests on."""
     days: dict[str, str] = {}
-    for one in draft.exchanges:
-        if one.operation:
-            days[one.operation.id] = max(days.get(one.operation.id, ""), f"{one.entry.time:%Y-%m-%d}")
+    for exchange in draft.exchanges:
+        if exchange.operation:
+            days[exchange.operation.id] = max(days.get(exchange.operation.id, ""), f"{exchange.entry.time:%Y-%m-%d}")
     for id, operation in interface.operations.items():
         made = draft.operations.get(id)
         doc = str(operation.origin.written.get("doc", ""))
@@ -515,7 +527,7 @@ def _section(key: str, entries: Mapping[str, tuple[Mapping[str, Any], str, Seque
 
 def _comment(places: Sequence[str], title: str) -> str:
     line = ": ".join(filter(None, (title, _listed(places))))
-    return "".join(f"# {one}\n" for one in wrap(line, _WIDTH)) if line else ""
+    return "".join(f"# {part}\n" for part in wrap(line, _WIDTH)) if line else ""
 
 
 def _listed(places: Sequence[str]) -> str:
@@ -533,5 +545,5 @@ def _listed(places: Sequence[str]) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(member) for key, member in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

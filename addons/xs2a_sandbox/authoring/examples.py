@@ -160,23 +160,23 @@ def trials(
 ) -> list[Trial]:
     banks = Banks(Bank(_undelayed(interface), schemas))
     engine = Engine(banks, MemoryStore(), data, limits=USUAL, clock=clock, static_data=static_data)
-    told: list[LogEntry] = []
-    engine.on_exchange = told.append
+    log_entries: list[LogEntry] = []
+    engine.on_exchange = log_entries.append
 
     async def all_of_them() -> list[Trial]:
-        return [await _try(engine, told, entry) for entry in examples(interface) if tried(entry)]
+        return [await _try(engine, log_entries, entry) for entry in examples(interface) if tried(entry)]
 
     return asyncio.run(all_of_them())
 
 
-async def _try(engine: Engine, told: list[LogEntry], entry: Example) -> Trial:
+async def _try(engine: Engine, log_entries: list[LogEntry], entry: Example) -> Trial:
     try:
         request = compose(entry)
     except ValueError as error:
         return Trial(entry, (str(error),))
     with _exceptions() as raised, mismatches() as mismatched:
         response = await engine.answer(request)
-    exchange, complaints = told[-1], tuple(compare(entry.expect, response))
+    exchange, complaints = log_entries[-1], tuple(compare(entry.expect, response))
     if complaints:
         with _exceptions():
             complaints = tuple(compare(entry.expect, response, _why(engine, entry, request, exchange)))
@@ -209,7 +209,10 @@ def _undelayed(interface: Interface) -> Interface:
 
     return replace(
         interface,
-        operations={id: replace(one, behaviour=quick(one.behaviour)) for id, one in interface.operations.items()},
+        operations={
+            id: replace(operation, behaviour=quick(operation.behaviour))
+            for id, operation in interface.operations.items()
+        },
         rules=tuple(replace(rule, behaviour=quick(rule.behaviour)) for rule in interface.rules),
     )
 

@@ -54,13 +54,13 @@ def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface,
         learned.add("consents.create", "reuse", False, [])
     gone = _told_after_delete(exchanges)
     if gone and any(_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
-        learned.add("consents.delete", "keeps", gone[0].succeeded, [one.place for one in gone])
+        learned.add("consents.delete", "keeps", gone[0].succeeded, [exchange.place for exchange in gone])
     _learn_one_off(learned, exchanges, interface)
     if stayed := list(_valid_beside_newer(exchanges)):
         learned.add("consents.create", "ends_older", False, stayed)
     ends = {word: places for word, places in courses.last("payment").items() if EXECUTED.get(word)}
     if ends and not courses.tells("payment", "ACSP"):
-        word = max(ends, key=lambda one: len(ends[one]))
+        word = max(ends, key=lambda end: len(ends[end]))
         learned.add("payments.initiate", "executed", word, ends[word])
     _learn_ids(learned, exchanges)
     return learned
@@ -68,37 +68,45 @@ def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface,
 
 def _usual(interface: Interface, handler: str, option: str) -> set[Any]:
     """Returns the values of an option that the documented dialect gives the operations with this handler."""
-    behaviours = (one.behaviour for one in interface.operations.values())
-    return {(one.options or {}).get(option) for one in behaviours if one.handler == handler}
+    behaviours = (operation.behaviour for operation in interface.operations.values())
+    return {(behaviour.options or {}).get(option) for behaviour in behaviours if behaviour.handler == handler}
 
 
 def _learn_approach(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
-    approaches = [(approach, one.place) for one in exchanges if (approach := _approach(one))]
+    approaches = [(approach, exchange.place) for exchange in exchanges if (approach := _approach(exchange))]
     if not approaches:
         return
     (most, _), *others = Counter(approach for approach, _ in approaches).most_common()
-    places = [place for one, place in approaches if one == most]
-    if most == "redirect" and any(_shows(one, "scaOAuth") for one in exchanges):
+    places = [place for approach, place in approaches if approach == most]
+    if most == "redirect" and any(_shows(exchange, "scaOAuth") for exchange in exchanges):
         learned.add("authorisations.start", "sca", "oauth", places)
     elif _usual(interface, "authorisations.start", "sca") - {most, None}:
         learned.add("authorisations.start", "sca", most, places)
     learned.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
 
 
-def _approach(one: RecognisedExchange) -> str | None:
+def _approach(exchange: RecognisedExchange) -> str | None:
     """The approach that an answer shows, where the request has no wish of its own."""
-    if not one.succeeded or one.entry.method != "POST" or one.entry.headers.get("TPP-Redirect-Preferred"):
+    if (
+        not exchange.succeeded
+        or exchange.entry.method != "POST"
+        or exchange.entry.headers.get("TPP-Redirect-Preferred")
+    ):
         return None
-    header = (one.entry.answer_headers.get("ASPSP-SCA-Approach") or "").lower()
+    header = (exchange.entry.answer_headers.get("ASPSP-SCA-Approach") or "").lower()
     if header in _STEPS:
         return header
-    links = one.answer.get("_links") if isinstance(one.answer, dict) else None
+    links = exchange.answer.get("_links") if isinstance(exchange.answer, dict) else None
     names = links if isinstance(links, dict) else {}
     return next((approach for approach, steps in _STEPS.items() if any(step in names for step in steps)), None)
 
 
-def _shows(one: RecognisedExchange, link: str) -> bool:
-    return isinstance(one.answer, dict) and isinstance(one.answer.get("_links"), dict) and link in one.answer["_links"]
+def _shows(exchange: RecognisedExchange, link: str) -> bool:
+    return (
+        isinstance(exchange.answer, dict)
+        and isinstance(exchange.answer.get("_links"), dict)
+        and link in exchange.answer["_links"]
+    )
 
 
 def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
@@ -107,7 +115,9 @@ def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
     if not failed:
         return
     (most, _), *_ = Counter(number for number, _ in failed).most_common()
-    usual = {one or HABITS["attempts"].default for one in _usual(interface, "authorisations.start", "attempts")}
+    usual = {
+        attempts or HABITS["attempts"].default for attempts in _usual(interface, "authorisations.start", "attempts")
+    }
     if usual != {most}:
         learned.add("authorisations.start", "attempts", most, [place for number, place in failed if number == most])
 
@@ -115,18 +125,18 @@ def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
 def _failed(exchanges: Sequence[RecognisedExchange]) -> Iterator[tuple[int, str]]:
     """How many wrong passwords and codes each authorisation had that has failed, and the place that tells it."""
     wrong: Counter[str] = Counter()
-    for one in exchanges:
-        id = one.parameters.get("authorisationId", "")
-        if id and one.entry.method == "PUT":
-            wrong[id] = 0 if one.succeeded else wrong[id] + 1
-        if wrong[id] and isinstance(one.answer, dict) and one.answer.get("scaStatus") == "failed":
-            yield wrong.pop(id), one.place
+    for exchange in exchanges:
+        id = exchange.parameters.get("authorisationId", "")
+        if id and exchange.entry.method == "PUT":
+            wrong[id] = 0 if exchange.succeeded else wrong[id] + 1
+        if wrong[id] and isinstance(exchange.answer, dict) and exchange.answer.get("scaStatus") == "failed":
+            yield wrong.pop(id), exchange.place
 
 
 def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange]) -> None:
     """The forms of the ids that the bank has given out."""
     for name, (handler, option) in _MAKERS.items():
-        makers = {one.made[name]: one.place for one in exchanges if name in one.made}
+        makers = {exchange.made[name]: exchange.place for exchange in exchanges if name in exchange.made}
         if not makers:
             continue
         form = form_of(makers)
@@ -138,49 +148,69 @@ def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange])
 
 def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
     """Tells whether a consent that is not recurring lets an address be read more than once."""
-    makers = [one for one in exchanges if isinstance(one.body, dict) and one.body.get("recurringIndicator") is False]
-    one_off = {one.made["consentId"] for one in makers if "consentId" in one.made}
+    makers = [
+        exchange
+        for exchange in exchanges
+        if isinstance(exchange.body, dict) and exchange.body.get("recurringIndicator") is False
+    ]
+    one_off = {maker.made["consentId"] for maker in makers if "consentId" in maker.made}
     read: set[tuple[str, str]] = set()
     again = []
-    for one in exchanges:
-        consent, handler = one.entry.headers.get("Consent-ID") or "", one.operation and one.operation.behaviour.handler
+    for exchange in exchanges:
+        consent, handler = (
+            exchange.entry.headers.get("Consent-ID") or "",
+            exchange.operation and exchange.operation.behaviour.handler,
+        )
         if consent in one_off and (handler or "").startswith(READS):
-            if (consent, one.request) in read:
-                again.append(one)
-            if one.succeeded:
-                read.add((consent, one.request))
-    for handler in sorted(_one_off_handlers(interface)) if again and all(one.succeeded for one in again) else ():
-        learned.add(handler, "one_off", False, [one.place for one in again])
+            if (consent, exchange.request) in read:
+                again.append(exchange)
+            if exchange.succeeded:
+                read.add((consent, exchange.request))
+    for handler in (
+        sorted(_one_off_handlers(interface)) if again and all(exchange.succeeded for exchange in again) else ()
+    ):
+        learned.add(handler, "one_off", False, [exchange.place for exchange in again])
 
 
 def _valid_beside_newer(exchanges: Sequence[RecognisedExchange]) -> Iterator[str]:
     """The places that tell a recurring consent to be valid after a newer one of the same customer has been."""
     made: dict[str, str | None] = {}
     valid: set[str] = set()
-    for one in exchanges:
-        if isinstance(one.body, dict) and one.body.get("recurringIndicator") is True and "consentId" in one.made:
-            made[one.made["consentId"]] = one.entry.headers.get("PSU-ID")
-        id = one.parameters.get("consentId", "")
-        if id in made and one.succeeded and isinstance(one.answer, dict) and one.answer.get("consentStatus") == "valid":
+    for exchange in exchanges:
+        if (
+            isinstance(exchange.body, dict)
+            and exchange.body.get("recurringIndicator") is True
+            and "consentId" in exchange.made
+        ):
+            made[exchange.made["consentId"]] = exchange.entry.headers.get("PSU-ID")
+        id = exchange.parameters.get("consentId", "")
+        if (
+            id in made
+            and exchange.succeeded
+            and isinstance(exchange.answer, dict)
+            and exchange.answer.get("consentStatus") == "valid"
+        ):
             ids = list(made)
             if any(newer in valid and made[newer] == made[id] for newer in ids[ids.index(id) + 1 :]):
-                yield one.place
+                yield exchange.place
             valid.add(id)
 
 
 def _one_off_handlers(interface: Interface) -> set[str]:
-    behaviours = [one.behaviour for one in interface.operations.values()]
-    return {one.handler for one in behaviours if one.handler and (one.options or {}).get("one_off")}
+    behaviours = [operation.behaviour for operation in interface.operations.values()]
+    return {
+        behaviour.handler for behaviour in behaviours if behaviour.handler and (behaviour.options or {}).get("one_off")
+    }
 
 
 def _told_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
     """The answers to questions for consents that had been deleted."""
     deleted: set[str] = set()
-    told = []
-    for one in exchanges:
-        id = one.parameters.get("consentId", "")
-        if one.operation and one.operation.behaviour.handler == "consents.status" and id in deleted:
-            told.append(one)
-        if one.entry.method == "DELETE" and one.succeeded:
+    after = []
+    for exchange in exchanges:
+        id = exchange.parameters.get("consentId", "")
+        if exchange.operation and exchange.operation.behaviour.handler == "consents.status" and id in deleted:
+            after.append(exchange)
+        if exchange.entry.method == "DELETE" and exchange.succeeded:
             deleted.add(id)
-    return told
+    return after

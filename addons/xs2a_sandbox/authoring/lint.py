@@ -39,12 +39,12 @@ def refusal(problems: Sequence[Problem], file: Path, interface: Interface) -> st
 def _lines(problems: Sequence[Problem], file: Path, interface: Interface) -> Iterator[str]:
     own = [p for p in problems if p.file.resolve() == file.resolve()]
     others = [p for p in problems if p not in own]
-    for one in others:
-        yield f"  {one.place}: this example of {_owner(one, interface)} would no longer hold: {one.text}"
+    for document in others:
+        yield f"  {document.place}: this example of {_owner(document, interface)} would no longer hold: {document.text}"
     if others:
         yield "name a PATH or a query that leaves these requests alone, or give those rules a higher priority"
-    for one in own:
-        yield f"  the case's own example would not hold: {one.text}"
+    for document in own:
+        yield f"  the case's own example would not hold: {document.text}"
     if own:
         yield "name a request that the operation takes, as `xs2a-sandbox explain METHOD PATH` shows"
 
@@ -80,13 +80,17 @@ def check_parameters(by: Rule | Operation, operation: Operation | None) -> Itera
 
 def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
     listing = [c for c in rule.constraints if c.place.part == "where" and c.values]
-    if not listing or any(all(_goes_with(c, one) for c in listing) for one in operation.where):
+    if not listing or any(all(_goes_with(c, alternative) for c in listing) for alternative in operation.where):
         return
     for constraint in listing:
-        if not any(_goes_with(constraint, one) for one in operation.where):
+        if not any(_goes_with(constraint, alternative) for alternative in operation.where):
             name, values = constraint.place.name, sorted(constraint.values or ())
             taken = {
-                v for one in operation.where for c in one if c.place == constraint.place for v in sorted(c.values or ())
+                v
+                for alternative in operation.where
+                for c in alternative
+                if c.place == constraint.place
+                for v in sorted(c.values or ())
             }
             never = f"in {operation.id} the parameter {name} is never {' or '.join(values)}{_hint(values, taken)}"
             yield rule.origin.problem(WHERE, never, ("match", "where", name))
@@ -97,8 +101,8 @@ def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
 
 def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> bool:
     """Tells if one of the values that it asks for is one that the operation takes there."""
-    others = [one for one in alternative if one.place == constraint.place]
-    return any(all(one.fits((value,)) for one in others) for value in constraint.values or ())
+    others = [other for other in alternative if other.place == constraint.place]
+    return any(all(other.fits((value,)) for other in others) for value in constraint.values or ())
 
 
 def _hint(words: Collection[str], names: Collection[str]) -> str:
@@ -112,8 +116,10 @@ UNUSED_TESTDATA = "unused-testdata"
 def unused(over: Overlay, interface: Interface) -> list[Problem]:
     """Test data that nothing uses; what is bundled is left alone: it is not the user's to mend."""
     problems = [
-        one.problem((name, id), UNUSED_TESTDATA, f"this takes nothing out: there is no {id} among the {name}", key=True)
-        for one, name, id in over.idle
+        document.problem(
+            (name, id), UNUSED_TESTDATA, f"this takes nothing out: there is no {id} among the {name}", key=True
+        )
+        for document, name, id in over.idle
     ]
     for collection, id, text, below in (*_customers(over), *_payments(over, interface), *_transactions(over)):
         origin = over.origins[collection, id]
@@ -163,9 +169,11 @@ def check(
     may be meant so.
     """
     read = [build.read(settings, paths, real) for real in settings.real_banks()]
-    for line in dict.fromkeys(line for one in read if one.interface for line in replay.replaced(one.interface)):
+    for line in dict.fromkeys(
+        line for cassettes in read if cassettes.interface for line in replay.replaced(cassettes.interface)
+    ):
         warn(line)
-    problems = [problem for one in read for problem in _of_bank(settings, one)]
+    problems = [problem for cassettes in read for problem in _of_bank(settings, cassettes)]
     return sorted(dict.fromkeys(problems), key=lambda p: (str(p.file), p.line, p.column))
 
 
@@ -217,8 +225,10 @@ def _operation(rule: Rule, interface: Interface) -> Operation | None:
     """The one whose requests the rule answers: the one that it names, or that has its method and its path."""
     if rule.operation or rule.pattern is None:
         return interface.operations.get(rule.operation or "")
-    same = (one for one in interface.operations.values() if one.pattern.segments == rule.pattern.segments)
-    return next((one for one in same if rule.methods == {one.method}), None)
+    same = (
+        operation for operation in interface.operations.values() if operation.pattern.segments == rule.pattern.segments
+    )
+    return next((operation for operation in same if rule.methods == {operation.method}), None)
 
 
 def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface) -> Iterator[Problem]:

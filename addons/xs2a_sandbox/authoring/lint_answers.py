@@ -51,7 +51,7 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
     if None in possible:
         return None
     operation = _operation(by, interface)
-    names = sorted({one for name in possible for one in schema_names(name, operation)})
+    names = sorted({schema_name for name in possible for schema_name in schema_names(name, operation)})
     wrong = [one for name in names if (one := _complaint(response, name, schemas))]
     return wrong[0][1] if len(wrong) == len(names) else None
 

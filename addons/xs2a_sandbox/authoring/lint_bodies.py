@@ -39,13 +39,17 @@ def _of_all(require: Requirement) -> Sequence[str]:
 
 def _required(require: Requirement) -> Sequence[str]:
     """The media types that are taken; none where any is."""
-    wants_json = require.schema is not None or any(one.place.part == "body" for one in require.constraints)
+    wants_json = require.schema is not None or any(
+        constraint.place.part == "body" for constraint in require.constraints
+    )
     return require.media or (("application/json",) if wants_json else ())
 
 
 def _asked(rule: Rule) -> Sequence[str]:
     """The media types that the rule itself asks for."""
-    own = next((one.spec for one in rule.constraints if str(one.place) == "headers.content-type"), {})
+    own = next(
+        (constraint.spec for constraint in rule.constraints if str(constraint.place) == "headers.content-type"), {}
+    )
     return [media_type(str(text)) for text in ([own["equals"]] if "equals" in own else own.get("in", ()))]
 
 

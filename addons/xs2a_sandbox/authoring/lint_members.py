@@ -36,7 +36,7 @@ class Members:
         self._interface = interface
         self._handlers = handlers
         self._owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
-        effects = [one for by in self._owners for one in by.behaviour.effects if isinstance(one, Effect)]
+        effects = [effect for by in self._owners for effect in by.behaviour.effects if isinstance(effect, Effect)]
         read = {keys[0] for _, _, (root, keys) in self._every_chain() if root in ("state", "testdata") and keys}
         set_, bundled = {e.collection for e in effects}, documents.collections()
         # What is both written and read, under whatever name, is meant.
@@ -90,8 +90,12 @@ class Members:
         return handler.result if handler else None
 
     def _let(self, by: Operation | Rule) -> Shape:
-        results = [one for one in by.behaviour.effects if isinstance(one, Action) and one.result]
-        shapes = {str(one.result): self._handlers[one.name].result for one in results if one.name in self._handlers}
+        results = [action for action in by.behaviour.effects if isinstance(action, Action) and action.result]
+        shapes = {
+            str(action.result): self._handlers[action.name].result
+            for action in results
+            if action.name in self._handlers
+        }
         return {**dict.fromkeys(by.origin.written.get("let", ())), **shapes}
 
     def _effect(self, effect: Effect, written: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:

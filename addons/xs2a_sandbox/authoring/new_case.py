@@ -155,13 +155,13 @@ def _save(
         raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from None
-    layered = any(file.resolve().is_relative_to(p.resolve()) for one in build.layers(settings) for p in one)
+    layered = any(file.resolve().is_relative_to(p.resolve()) for layer in build.layers(settings) for p in layer)
     paths = [] if layered else [file]
     if problems := build.check(settings, paths):
         file.unlink()
         raise UserMistake("nothing written, because it would not go with the rest:\n" + "\n".join(map(str, problems)))
     after = lint.new_problems(before, lint.check(settings, paths))
-    if problems := [one for one in after if judge or one.file.resolve() != file.resolve()]:
+    if problems := [problem for problem in after if judge or problem.file.resolve() != file.resolve()]:
         file.unlink()
         raise UserMistake(lint.refusal(problems, file, interface))
     return file
@@ -211,7 +211,7 @@ def _operation(interface: Interface, method: str, target: Target) -> tuple[Opera
         if (parameters := _fit(operation, target.segments[start:])) is not None
     ]
     if fitting:
-        return max(fitting, key=lambda one: one[0].pattern.rank)
+        return max(fitting, key=lambda scored: scored[0].pattern.rank)
     path = "/" + "/".join(target.segments)
     nobody = Transaction(MemoryStore(), DEFAULT, lambda _: {})
     call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody)
@@ -288,8 +288,8 @@ def _error(operation: Operation, interface: Interface, status: int) -> Any:
     handler = HANDLERS.get(operation.behaviour.handler or "")
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
-    row = next((one for one in usual if one.status(operation.id) == status and one.body is None), None)
-    phrase = next((one.phrase for one in HTTPStatus if one == status), "Error")
+    row = next((error for error in usual if error.status(operation.id) == status and error.body is None), None)
+    phrase = next((known.phrase for known in HTTPStatus if known == status), "Error")
     error = {
         "name": row.name if row else "",
         "status": status,

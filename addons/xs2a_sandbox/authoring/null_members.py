@@ -20,17 +20,22 @@ def null_members(rehearsed: Iterable[tuple[RecognisedExchange, Rehearsed]]) -> I
     others: defaultdict[str, set[str]] = defaultdict(set)
     unlike: defaultdict[str, set[str]] = defaultdict(set)
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for one, outcome in rehearsed:
-        if one.operation is None or not one.succeeded or outcome.answer is None or outcome.answer.status >= 400:
+    for exchange, outcome in rehearsed:
+        if (
+            exchange.operation is None
+            or not exchange.succeeded
+            or outcome.answer is None
+            or outcome.answer.status >= 400
+        ):
             continue
-        if not (one.operation.behaviour.handler or "").startswith(READS):
+        if not (exchange.operation.behaviour.handler or "").startswith(READS):
             continue
-        id = one.operation.id
-        bank, ours = dict(shape(one.answer)), dict(shape(body.read(outcome.answer.answer_body).value))
+        id = exchange.operation.id
+        bank, ours = dict(shape(exchange.answer)), dict(shape(body.read(outcome.answer.answer_body).value))
         nulls[id] |= {place for place, kinds in bank.items() if kinds == _NULL}
         others[id] |= {place for place, kinds in bank.items() if kinds != _NULL}
         unlike[id] |= {place for place, kinds in ours.items() if place in bank and kinds != _NULL}
-        places[id].append(one.place)
+        places[id].append(exchange.place)
     for id in nulls:
         members = sorted(place for place in (nulls[id] - others[id]) & unlike[id] if _PLAIN.fullmatch(place))
         if members:

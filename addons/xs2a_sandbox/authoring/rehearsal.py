@@ -43,11 +43,11 @@ def rehearse(
     """The recording's requests in their order, with the dialect's own ids and the customer's decisions."""
     clock = Clock(frozen=entries[0].time) if entries else REAL
     engine = Engine(Banks(Bank(interface, schemas)), MemoryStore(), data, limits=USUAL, clock=clock)
-    told: list[LogEntry] = []
-    engine.on_exchange = told.append
+    log_entries: list[LogEntry] = []
+    engine.on_exchange = log_entries.append
 
     async def ask(request: Request) -> Response:
-        told.clear()
+        log_entries.clear()
         return await engine.answer(request)
 
     async def follow(request: Request, state: ToldState) -> Move | None:
@@ -59,12 +59,12 @@ def rehearse(
     async def play() -> list[Rehearsed]:
         rehearsed = []
         for step in steps.of_entries(entries):
-            told.clear()
+            log_entries.clear()
             compared = await comparison.step(step)
             answer = compared.sandbox
             unlike = tuple(differences(step.recorded, answer)) if answer and step.recorded else (str(compared.trouble),)
             if step.recorded:
-                error = told[-1].error if told else None
+                error = log_entries[-1].error if log_entries else None
                 rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, compared.verdict == "same"))
         return rehearsed
 
@@ -93,8 +93,8 @@ def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
 def shape(value: Any) -> Iterator[tuple[str, frozenset[str]]]:
     """The kinds of all values by their place, which the entries of a list share; of states and codes the words."""
     kinds: dict[str, set[str]] = {}
-    for where, one in _places(value, ""):
-        kinds.setdefault(where, set()).add(one)
+    for where, part in _places(value, ""):
+        kinds.setdefault(where, set()).add(part)
     return iter([(where, frozenset(ones)) for where, ones in kinds.items()])
 
 

@@ -79,7 +79,7 @@ def suggest(report: Report, interface: Interface) -> Suggestion:
             for e in report.exchanges
             if e.operation == operation and e.bank and e.sandbox
         ]
-        if not any(one.exchange.findings for one in ones):
+        if not any(answered.exchange.findings for answered in ones):
             continue
         if operation == UNKNOWN:
             left.append(f"{operation}: nothing can be amended where the interface has no operation")
@@ -103,12 +103,12 @@ def write(cassettes: Mapping[str, str], directory: Path) -> dict[str, Path]:
 
 def left(before: Report, after: Report) -> dict[str, tuple[str, ...]]:
     """The differences that there still are, by operation; what was masked stays so, as one look shows no noise."""
-    compared = [one for one in before.exchanges if one.bank and one.sandbox]
+    compared = [exchange for exchange in before.exchanges if exchange.bank and exchange.sandbox]
     exchanges = []
-    for one, other in zip(after.exchanges, compared, strict=True):
+    for exchange, other in zip(after.exchanges, compared, strict=True):
         masked = {(finding.kind, finding.place) for finding in other.masked}
-        findings = tuple(finding for finding in one.findings if (finding.kind, finding.place) not in masked)
-        exchanges.append(replace(one, findings=findings))
+        findings = tuple(finding for finding in exchange.findings if (finding.kind, finding.place) not in masked)
+        exchanges.append(replace(exchange, findings=findings))
     places: dict[str, tuple[str, ...]] = {}
     for group in replace(after, exchanges=tuple(exchanges)).groups:
         place = f"{group.severity} {group.kind} at {group.place or 'the body'}"
@@ -150,7 +150,7 @@ class _Answered:
 
     def _edits(self) -> Iterator[Edit]:
         findings = self.exchange.findings
-        if any(one.kind == "status" for one in findings):
+        if any(finding.kind == "status" for finding in findings):
             if self.bank.status < 400 <= self.sandbox.status:
                 self._left(None, "the sandbox refuses what the bank answers")
                 return
@@ -176,14 +176,16 @@ class _Answered:
     # Bodies
 
     def _patch(self, findings: Iterable[Finding]) -> Iterator[Edit]:
-        body = [one for one in findings if one.pointer is not None]
+        body = [difference for difference in findings if difference.pointer is not None]
         if body and not self.mine.kind == self.ours.kind == "json":
             self._left(body[0], "only JSON can be amended")
             return
-        for one in body:
-            if one.kind == "order":
-                yield from self._reordered(one)
-        body = [one for one in body if one.kind != "order" or one.pointer not in self._orders]
+        for difference in body:
+            if difference.kind == "order":
+                yield from self._reordered(difference)
+        body = [
+            difference for difference in body if difference.kind != "order" or difference.pointer not in self._orders
+        ]
         lists = self._lists(body)
         changes = [
             Change("replace", place, value)
@@ -237,11 +239,15 @@ class _Answered:
     def _lists(self, findings: Iterable[Finding]) -> dict[Pointer, Pointer]:
         """The lists that are written as a whole, as their entries have no places of their own."""
         kinds: dict[tuple[Pointer, Pointer], set[str]] = {}
-        for one in findings:
-            if one.pointer is not None and one.bank_pointer is not None:
-                inside = one.kind.startswith("element-")
-                places = (one.pointer[:-1], one.bank_pointer[:-1]) if inside else (one.pointer, one.bank_pointer)
-                kinds.setdefault(places, set()).add(one.kind)
+        for finding in findings:
+            if finding.pointer is not None and finding.bank_pointer is not None:
+                inside = finding.kind.startswith("element-")
+                places = (
+                    (finding.pointer[:-1], finding.bank_pointer[:-1])
+                    if inside
+                    else (finding.pointer, finding.bank_pointer)
+                )
+                kinds.setdefault(places, set()).add(finding.kind)
         whole = ({"order"}, {"length"}, {"element-missing", "element-extra"})
         return {place: bank for (place, bank), ones in kinds.items() if any(each <= ones for each in whole)}
 
@@ -286,14 +292,16 @@ class _Answered:
         starred = _starred(first)
         if EVERY in starred:
             above = starred[:-1] if first.op == "add" else starred
-            values = {_json(self._named(one.value, one.entries)) if one.op != "remove" else "" for one in changes}
+            values = {
+                _json(self._named(change.value, change.entries)) if change.op != "remove" else "" for change in changes
+            }
             if len(values) == 1 and len(changes) == len(list(_filled(self.ours.value, above))):
                 yield Edit("patch", pointer_text(starred), first.op, values.pop(), first.test)
                 return
         backwards = first.op == "remove"
-        for one in sorted(changes, key=lambda one: [(str(type(s)), s) for s in one.place], reverse=backwards):
-            value = "" if one.op == "remove" else _json(self._named(one.value))
-            yield Edit("patch", pointer_text(one.place), one.op, value, one.test)
+        for change in sorted(changes, key=lambda change: [(str(type(s)), s) for s in change.place], reverse=backwards):
+            value = "" if change.op == "remove" else _json(self._named(change.value))
+            yield Edit("patch", pointer_text(change.place), change.op, value, change.test)
 
     def _named(self, value: Any, entries: tuple[Any, Any] | None = None) -> Any:
         """The bank's value, with what it calls things replaced by where the sandbox has its own names for them.
@@ -321,18 +329,18 @@ class _Answered:
             return any(_filled(self.ours.value, path[:-1]))
         there = list(_filled(self.ours.value, path))
         if edit.test:
-            there = [one for one in there if one == _value(edit.test)]
-        return bool(there) and (edit.op == "remove" or any(one != _value(edit.value) for one in there))
+            there = [value for value in there if value == _value(edit.test)]
+        return bool(there) and (edit.op == "remove" or any(value != _value(edit.value) for value in there))
 
 
 def _rules(operation: str, ones: Sequence[_Answered], left: list[str]) -> Iterator[dict[str, Any]]:
     """The rules, one for all edits that the same answers need. What has none goes to `left`."""
-    left += [reason for one in ones for reason in one.reasons]
+    left += [reason for answered in ones for reason in answered.reasons]
     needing: dict[tuple[Edit, int | None], list[int]] = {}
-    for position, one in enumerate(ones):
-        for edit in dict.fromkeys(one.edits):
+    for position, answered in enumerate(ones):
+        for edit in dict.fromkeys(answered.edits):
             # A header is set whatever the status.
-            status = None if edit.part == "header" else one.sandbox.status
+            status = None if edit.part == "header" else answered.sandbox.status
             needing.setdefault((edit, status), []).append(position)
     together: dict[tuple[tuple[int, ...], int | None, str], list[Edit]] = {}
     for (edit, status), several in needing.items():
@@ -377,9 +385,9 @@ def _told_apart(
         for kind, name in one.conditions
         if kind == "query" and not any((kind, name) in ones[position].conditions for position in positions)
     }
-    choices = [[], *([one] for one in several), several, [*several, *sorted(lacking)]]
+    choices = [[], *([place] for place in several), several, [*several, *sorted(lacking)]]
     for chosen in choices:
-        if not any(all(one.conditions.get(place) == value for place, value in chosen) for one in spoiled):
+        if not any(all(shown.conditions.get(place) == value for place, value in chosen) for shown in spoiled):
             match: dict[str, Any] = {}
             for (kind, name), value in chosen:
                 match.setdefault(kind, {})[name] = {"absent": True} if value is None else value
@@ -480,4 +488,6 @@ def _replaced(value: Any, url: str, names: Mapping[str, str], sentences: bool) -
     pieces = _DELIMITERS.split(value)
     if not sentences and " " in value:
         names = {}
-    return "".join(f"{{{{ {names[one]} }}}}" if one in names else one.replace("{{", "{{ '{{' }}") for one in pieces)
+    return "".join(
+        f"{{{{ {names[piece]} }}}}" if piece in names else piece.replace("{{", "{{ '{{' }}") for piece in pieces
+    )

@@ -295,8 +295,8 @@ class Bank:
             for rule, path in candidates(near, lambda path: lambda place: recorded.values(place, path))
             if rule.tape
         )
-        others = (one for one in plain if not one[0].tape)
-        return merge(others, taped, key=lambda one: self._positions[one[0].id])
+        others = (candidate for candidate in plain if not candidate[0].tape)
+        return merge(others, taped, key=lambda candidate: self._positions[candidate[0].id])
 
     def _respond(self, by: Rule | Operation, operation: Operation | None, call: Call, outcome: Outcome) -> Response:
         behaviour = by.behaviour

@@ -27,34 +27,34 @@ from xs2a_sandbox.state import Document
 _MOST_SIGNATURES = 10
 
 
-def follow(call: Call, told: ToldState) -> Move | None:
+def follow(call: Call, state: ToldState) -> Move | None:
     """The move of the thing to the state that is told; None where there is no such thing, or it is there already.
 
     Where the state machine has no way, or its way leads elsewhere, all stays as it is.
     """
-    id = as_kept(told.id)
-    before = _status(call, told, id)
-    if before is None or before == told.state:
+    id = as_kept(state.id)
+    before = _status(call, state, id)
+    if before is None or before == state.state:
         return None
     undo = call.state.trial()
     try:
-        if told.thing == "authorisation":
-            _lead_authorisation(call, id, told.state)
+        if state.thing == "authorisation":
+            _lead_authorisation(call, id, state.state)
         else:
-            _lead(call, FAMILIES[told.thing], id, told.state)
+            _lead(call, FAMILIES[state.thing], id, state.state)
     except BankError:
         pass  # somebody else decides, such as the basket that it is in
-    done = _status(call, told, id) == told.state
+    done = _status(call, state, id) == state.state
     if not done:
         undo()
-    return Move(told.thing, before, told.state, told.member, done)
+    return Move(state.thing, before, state.state, state.member, done)
 
 
-def _status(call: Call, told: ToldState, id: str) -> str | None:
-    if told.thing == "authorisation":
+def _status(call: Call, state: ToldState, id: str) -> str | None:
+    if state.thing == "authorisation":
         authorisation = call.state.get(AUTHORISATIONS, id)
         return authorisation["scaStatus"] if authorisation else None
-    family = FAMILIES[told.thing]
+    family = FAMILIES[state.thing]
     resource = call.state.get(family.collection, id)
     return status_of(family, resource) if resource else None
 
@@ -73,7 +73,9 @@ def _way(machine: Machine, before: str, to: str) -> Sequence[str]:
 
 def _event(machine: Machine, state: str, to: str) -> str:
     """The last in the table: what people do stands there after what happens by itself."""
-    return [one.event for one in machine.transitions if state in one.states and one.to == to][-1]
+    return [
+        transition.event for transition in machine.transitions if state in transition.states and transition.to == to
+    ][-1]
 
 
 def _lead(call: Call, family: Family, id: str, to: str) -> None:
@@ -90,8 +92,8 @@ def _lead(call: Call, family: Family, id: str, to: str) -> None:
             _sign(call, family, id, way[1])
         else:
             if event == "refused":
-                for one, authorisation in list(open_authorisations(call, resource)):
-                    fail(call, one, authorisation)
+                for authorisation_id, authorisation in list(open_authorisations(call, resource)):
+                    fail(call, authorisation_id, authorisation)
             move(call, family, id, event)
 
 
@@ -101,13 +103,16 @@ def _sign(call: Call, family: Family, id: str, to: str) -> None:
         resource = call.state.get(family.collection, id) or {}
         if status_of(family, resource) == to or not can_sign(family, resource):
             return
-        listed = [(one, call.state.get(AUTHORISATIONS, one) or {}) for one in resource.get(family.listed, ())]
+        listed = [
+            (listed_id, call.state.get(AUTHORISATIONS, listed_id) or {})
+            for listed_id in resource.get(family.listed, ())
+        ]
         left = [pair for pair in listed if pair[1] and pair[1]["scaStatus"] not in SCA.final]
         if not left and family.name not in call.sca:
             return
         call.options = {"sca": REDIRECT}
-        one, authorisation = left[-1] if left else begin(call, family, id, implicit=True)
-        succeed(call, one, _signed(call, authorisation))
+        authorisation_id, authorisation = left[-1] if left else begin(call, family, id, implicit=True)
+        succeed(call, authorisation_id, _signed(call, authorisation))
 
 
 def _lead_authorisation(call: Call, id: str, to: str) -> None:

@@ -32,12 +32,12 @@ def foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
 
 def keep(call: Call, result: Mapping[str, Any], owners: Mapping[str, str | None]) -> None:
     """Keeps with what a handler has created whose it is, by the member that names them."""
-    known = {member: owner for member, owner in owners.items() if owner}
+    named = {member: owner for member, owner in owners.items() if owner}
     for name, collection, _ in _CREATED:
-        document = call.state.get(collection, result[name]) if known and name in result else None
+        document = call.state.get(collection, result[name]) if named and name in result else None
         # What the test data have was there before everybody.
         if document is not None and "role" not in document:
-            call.state.put(collection, result[name], {**document, **known})
+            call.state.put(collection, result[name], {**document, **named})
 
 
 def organisation(call: Call, client: str | None) -> str | None:
@@ -45,8 +45,8 @@ def organisation(call: Call, client: str | None) -> str | None:
     # Imported by who asks for one: it takes its time.
     from xs2a_sandbox.tpp import organisation_identifier
 
-    known = call.state.get("clients", client) if client else None
-    if known is None or client is None:
+    document = call.state.get("clients", client) if client else None
+    if document is None or client is None:
         return None
-    said: str | None = known.get("organizationIdentifier")
-    return said or (client if organisation_identifier.parse(client) else None)
+    identifier: str | None = document.get("organizationIdentifier")
+    return identifier or (client if organisation_identifier.parse(client) else None)

@@ -76,8 +76,8 @@ def _unbound(text: str) -> BankError:
 
 def _is_for(services: str, segments: tuple[str, ...]) -> bool:
     """Tells if a scope, of several services with blanks between, is for a path; one that names none is for all."""
-    beginnings = [one for service in services.split() for one in _SERVICES.get(service, ())]
-    return not beginnings or any(one in segments for one in beginnings)
+    beginnings = [beginning for service in services.split() for beginning in _SERVICES.get(service, ())]
+    return not beginnings or any(beginning in segments for beginning in beginnings)
 
 
 def client_of(call: Call) -> str | None:

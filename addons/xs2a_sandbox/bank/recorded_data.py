@@ -64,10 +64,10 @@ class _Shown:
                 self._keep(self.payments, id, {"service": service, "product": product, **_known("paymentEntry", body)})
 
     def _take_accounts(self, entry: Exchange, body: Mapping[str, Any]) -> None:
-        ibans = [iban for one in _mappings(body.get("accounts")) if (iban := self._account(one))]
+        ibans = [iban for reference in _mappings(body.get("accounts")) if (iban := self._account(reference))]
         if (consent := entry.headers.get("consent-id")) and ibans:
-            known = self.consents.setdefault(consent, {"role": "valid", "accounts": []})
-            known["accounts"] = list(dict.fromkeys([*known["accounts"], *ibans]))
+            consent_entry = self.consents.setdefault(consent, {"role": "valid", "accounts": []})
+            consent_entry["accounts"] = list(dict.fromkeys([*consent_entry["accounts"], *ibans]))
 
     def _account(self, shown: Mapping[str, Any]) -> str | None:
         iban = shown.get("iban")
@@ -85,7 +85,7 @@ class _Shown:
         account = self.accounts.setdefault(self._ibans.get(id, id), {})
         for name, value in members.items():
             if isinstance(value, list):
-                account.setdefault(name, [_known("balance", one) for one in _mappings(value)])
+                account.setdefault(name, [_known("balance", balance) for balance in _mappings(value)])
 
     def _take_transactions(self, id: str, shown: Any) -> None:
         if not isinstance(shown, Mapping):
@@ -93,25 +93,29 @@ class _Shown:
         account = self.accounts.setdefault(self._ibans.get(id, id), {})
         lists = account.setdefault("transactions", {})
         for name in _LISTS:
-            entries = [_known("transaction", one) for one in _mappings(shown.get(name))]
+            entries = [_known("transaction", entry) for entry in _mappings(shown.get(name))]
             if len(entries) > len(lists.get(name, ())):
                 lists[name] = entries
 
     def _take_consent(self, id: str, body: Mapping[str, Any]) -> None:
         access = body.get("access")
-        rights = (one for name in _ACCESS for one in _mappings(access.get(name) if isinstance(access, Mapping) else ()))
-        ibans = [one["iban"] for one in rights if isinstance(one.get("iban"), str)]
+        rights = (
+            reference
+            for name in _ACCESS
+            for reference in _mappings(access.get(name) if isinstance(access, Mapping) else ())
+        )
+        ibans = [reference["iban"] for reference in rights if isinstance(reference.get("iban"), str)]
         role = "expired" if body.get("consentStatus") == "expired" else "valid"
         consent = self.consents.setdefault(id, {"role": role, "accounts": []})
         consent["accounts"] = list(dict.fromkeys([*consent["accounts"], *ibans]))
         consent |= {name: value for name, value in _known("consentEntry", body).items() if name not in consent}
         consent["role"] = role
-        for one in _mappings(access.get("accounts") if isinstance(access, Mapping) else ()):
-            self._account({"iban": one.get("iban"), "currency": one.get("currency")})
+        for reference in _mappings(access.get("accounts") if isinstance(access, Mapping) else ()):
+            self._account({"iban": reference.get("iban"), "currency": reference.get("currency")})
 
     def _take_methods(self, body: Mapping[str, Any]) -> None:
-        for one in _mappings([*(body.get("scaMethods") or ()), body.get("chosenScaMethod")]):
-            method = {name: one.get(name) for name in ("authenticationMethodId", "authenticationType", "name")}
+        for offered in _mappings([*(body.get("scaMethods") or ()), body.get("chosenScaMethod")]):
+            method = {name: offered.get(name) for name in ("authenticationMethodId", "authenticationType", "name")}
             if all(isinstance(value, str) for value in method.values()) and method not in self.methods:
                 self.methods.append(method)
 
@@ -121,27 +125,27 @@ class _Shown:
 
 def _over(data: TestData, shown: _Shown) -> TestData:
     there = data.collections.get("accounts", {})
-    accounts = {iban: one for iban, one in shown.accounts.items() if iban not in there}
+    accounts = {iban: account for iban, account in shown.accounts.items() if iban not in there}
     psus = list(shown.psus) or [_CUSTOMER]
     owner = next((psu for psu in psus if psu not in data.collections.get("psus", {})), psus[0])
-    names = [one["name"] for one in accounts.values() if "name" in one]
+    names = [account["name"] for account in accounts.values() if "name" in account]
     # What opens doors was dropped in the recording: so it is what the customers say.
     customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": shown.methods}
     filled = {
-        iban: {"currency": _currency(one), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
+        iban: {"currency": _currency(account), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
         | {"balances": []}
-        | one
-        for iban, one in accounts.items()
+        | account
+        for iban, account in accounts.items()
     }
     consents = {
-        id: one
-        for id, one in shown.consents.items()
-        if id not in shown.made and not accounts.keys().isdisjoint(one["accounts"])
+        id: consent
+        for id, consent in shown.consents.items()
+        if id not in shown.made and not accounts.keys().isdisjoint(consent["accounts"])
     }
     payments = {
-        id: one
-        for id, one in shown.payments.items()
-        if id not in shown.made and one.get("debtorAccount", {}).get("iban") not in there
+        id: payment
+        for id, payment in shown.payments.items()
+        if id not in shown.made and payment.get("debtorAccount", {}).get("iban") not in there
     }
     more = {"accounts": filled, "consents": consents, "payments": payments}
     own = dict.fromkeys(psus, customer) if filled else {}
@@ -153,7 +157,7 @@ def _over(data: TestData, shown: _Shown) -> TestData:
 
 
 def _currency(account: Mapping[str, Any]) -> str:
-    amounts = (one.get("balanceAmount", {}).get("currency") for one in account.get("balances", ()))
+    amounts = (balance.get("balanceAmount", {}).get("currency") for balance in account.get("balances", ()))
     return next(filter(None, amounts), "EUR")
 
 
@@ -166,11 +170,11 @@ def _known(entry: str, shown: Mapping[str, Any]) -> dict[str, Any]:
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, Sequence) else []
+    return [mapping for mapping in value if isinstance(mapping, Mapping)] if isinstance(value, Sequence) else []
 
 
 def _below_version(segments: Sequence[str]) -> tuple[str, ...]:

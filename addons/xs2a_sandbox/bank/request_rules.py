@@ -36,7 +36,7 @@ def redirect_mistakes(call: Call) -> Iterator[BankError]:
     if not (own := client.get("redirectUris")):
         return
     for name in _REDIRECTS:
-        if (uri := call.headers.get(name.lower())) and not any(_is_below(uri, one) for one in own):
+        if (uri := call.headers.get(name.lower())) and not any(_is_below(uri, uri_of_client) for uri_of_client in own):
             yield _mistake(f"the header {name} must be an address that the client has registered: {', '.join(own)}")
 
 

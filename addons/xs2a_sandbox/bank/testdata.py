@@ -35,12 +35,12 @@ class Overlay:
     idle: list[tuple[yaml_reader.Document, str, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def add(self, one: yaml_reader.Document) -> None:
-        if one.value.get("replace"):
+    def add(self, document: yaml_reader.Document) -> None:
+        if document.value.get("replace"):
             self.collections, self.origins, self.idle = {}, {}, []
-        for name, entries in one.value.items():
+        for name, entries in document.value.items():
             if name not in ("testdata", "replace"):
-                self._merge(name, entries or {}, one)
+                self._merge(name, entries or {}, document)
 
     def _merge(self, name: str, entries: Mapping[str, Any], source: yaml_reader.Document) -> None:
         into = self.collections.setdefault(name, {})
@@ -117,15 +117,15 @@ def overlay(files: Sequence[Path]) -> Overlay:
     over = Overlay()
     for file in files:
         try:
-            one = yaml_reader.read(file, folder=file.parent)
-            _expect_testdata(one)
+            document = yaml_reader.read(file, folder=file.parent)
+            _expect_testdata(document)
         except Unreadable as error:
             over.problems += error.problems
             continue
-        if mistakes := [*complaints(one, bundled_schema("testdata")), *_misspelt(one)]:
+        if mistakes := [*complaints(document, bundled_schema("testdata")), *_misspelt(document)]:
             over.problems += mistakes
         else:
-            over.add(one)
+            over.add(document)
     return over
 
 
@@ -142,15 +142,15 @@ _NEARLY = 0.8
 """How alike two names are, of which one is a mistake for the other."""
 
 
-def _misspelt(one: yaml_reader.Document) -> Iterator[Problem]:
+def _misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
     """The members that nearly have the name of another: those of somebody's own are left alone."""
     definitions = bundled_schema("testdata").document["$defs"]
-    for pointer, definition, entry in _entries(one.value):
+    for pointer, definition, entry in _entries(document.value):
         names = definitions[definition]["properties"].keys()
         for member in entry.keys() - names:
             if close := get_close_matches(member, sorted(names - entry.keys()), 1, _NEARLY):
                 text = f"unknown key {member}; did you mean {close[0]}?"
-                yield one.problem((*pointer, member), "unknown-key", text, key=True)
+                yield document.problem((*pointer, member), "unknown-key", text, key=True)
 
 
 def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, Mapping[str, Any]]]:
@@ -162,9 +162,9 @@ def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], s
                 yield (name, id), definition, entry
                 lists = entry.get("transactions") if name in _LISTED else None
                 for kind, listed in lists.items() if isinstance(lists, dict) else ():
-                    for position, one in enumerate(listed) if isinstance(listed, list) else ():
-                        if isinstance(one, dict):
-                            yield (name, id, "transactions", kind, position), _LISTED[name], one
+                    for position, item in enumerate(listed) if isinstance(listed, list) else ():
+                        if isinstance(item, dict):
+                            yield (name, id, "transactions", kind, position), _LISTED[name], item
 
 
 def _compile(
@@ -211,8 +211,8 @@ def _dangling(
     return problems
 
 
-def _expect_testdata(one: yaml_reader.Document) -> None:
-    first = next(iter(one.value), None) if isinstance(one.value, dict) else None
+def _expect_testdata(document: yaml_reader.Document) -> None:
+    first = next(iter(document.value), None) if isinstance(document.value, dict) else None
     if first != "testdata":
         hint = "; a cassette is named with --cassettes DIR" if first == "cassette" else ""
-        raise Unreadable([one.problem((), "no-testdata", f"the first key of test data is `testdata: 1`{hint}")])
+        raise Unreadable([document.problem((), "no-testdata", f"the first key of test data is `testdata: 1`{hint}")])

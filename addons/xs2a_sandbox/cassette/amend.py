@@ -95,7 +95,9 @@ def compile_amendment(spec: Mapping[str, Any], report: Report) -> Amendment:
     merge: Any = NO_BODY
     if "body" in spec:
         merge = compile_value(spec["body"], AMEND_ROOTS, lambda below, text: report(("body", *below), text))
-    steps = [_step(one, _below(report, "patch", position)) for position, one in enumerate(spec.get("patch", ()))]
+    steps = [
+        _step(written, _below(report, "patch", position)) for position, written in enumerate(spec.get("patch", ()))
+    ]
     return Amendment(status, headers, merge, tuple(filter(None, steps)), delay, spec.get("fault"))
 
 
@@ -165,7 +167,7 @@ def _operation(
     if source is not None:
         operation["from"] = pointer_text(source)
     if step.value is not NO_BODY:
-        last = max((number for number, one in enumerate(step.path) if one == EVERY), default=None)
+        last = max((number for number, part in enumerate(step.path) if part == EVERY), default=None)
         entry = None if last is None else (at_pointer(value, path[: last + 1]) or (None,))[0]
         operation["value"] = render(step.value, {**scope, "entry": entry})
     return operation

@@ -157,10 +157,10 @@ class Call:
         if place.part == "query":
             return [value for name, value in self._queries if name == place.name]
         if place.part == "tls":
-            said = self.client.members() if self.client else {}
+            certificate_members = self.client.members() if self.client else {}
             if place.name == "role":
                 return self.client.roles if self.client else ()
-            return [said[place.name]] if said.get(place.name) else ()
+            return [certificate_members[place.name]] if certificate_members.get(place.name) else ()
         if place.part == "where":
             parameters = self.path if path is None else path
             return (parameters[place.name],) if place.name in parameters else ()

@@ -82,7 +82,7 @@ class Fault:
     after: bool = False
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The fault as a message names it."""
         return f"the header {PREFER}" if self.id == PREFER else f"the fault {self.id}"
 
@@ -92,7 +92,7 @@ def prefer(text: str) -> Fault:
     """The fault that a header wishes for, such as `status=503, delay=2s`. Raises ValueError."""
     wish: dict[str, Any] = {}
     for part in re.split("[,;]", text[: _LONGEST + 1]):
-        name, equals, value = (one.strip() for one in part.partition("="))
+        name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not value or len(text) > _LONGEST:
             raise ValueError(f"it must be like status=503 or error=NAME, delay=2s; it knows {', '.join(MEMBERS)}")
         if name in wish:
@@ -174,12 +174,12 @@ def _rule(id: str, kind: str, spec: Mapping[str, Any]) -> Rule:
 
 def check_names(wish: Mapping[str, Any], interfaces: Sequence[Interface]) -> None:
     """Raises ValueError for an error, or a rule, that none of the interfaces has."""
-    for name, known in (
-        ("error", [error for one in interfaces for error in one.errors]),
-        ("rule", [rule.id for one in interfaces for rule in one.rules]),
+    for name, listed in (
+        ("error", [error for interface in interfaces for error in interface.errors]),
+        ("rule", [rule.id for interface in interfaces for rule in interface.rules]),
     ):
-        if name in wish and wish[name] not in known:
-            raise ValueError(f"the bank has no {name} {wish[name][:80]!r}{did_you_mean(wish[name], known)}")
+        if name in wish and wish[name] not in listed:
+            raise ValueError(f"the bank has no {name} {wish[name][:80]!r}{did_you_mean(wish[name], listed)}")
 
 
 def wished(request_header: str, interface: Interface) -> Fault:
@@ -209,8 +209,8 @@ def _names(fault: Fault) -> dict[str, str]:
 
 def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
     """The decision with what goes wrong: of answers the first counts, of changes each. Raises BankError."""
-    amendments = [(one.amending, decision.parameters) for one in faults if one.amending]
-    answering = next((one for one in faults if one.answering or one.rule), None)
+    amendments = [(fault.amending, decision.parameters) for fault in faults if fault.amending]
+    answering = next((fault for fault in faults if fault.answering or fault.rule), None)
     if answering:
         decision = _decided(answering, decision, interface, lookup, call)
     return decision._replace(amendments=(*amendments, *decision.amendments))
@@ -219,12 +219,15 @@ def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, loo
 def _decided(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
     rule, parameters = fault.answering, decision.parameters
     if rule is None:
-        rule = next(one for one in interface.rules if one.id == fault.rule)
-        there = {one.id: path for one, path in candidates(lookup, lambda path: lambda place: call.values(place, path))}
+        rule = next(listed for listed in interface.rules if listed.id == fault.rule)
+        there = {
+            candidate.id: path
+            for candidate, path in candidates(lookup, lambda path: lambda place: call.values(place, path))
+        }
         operation = lookup.operation.id if lookup.operation else None
         if rule.behaviour.bank or (rule.id not in there and (rule.operation is None or rule.operation != operation)):
             why = "leaves it to the real bank" if rule.behaviour.bank else f"is for {rule.operation or 'another path'}"
-            raise BankError("format-error", expected=f"{fault.told}: the rule {rule.id} {why}")
+            raise BankError("format-error", expected=f"{fault.description}: the rule {rule.id} {why}")
         parameters = there.get(rule.id, lookup.parameters)
         if rule.behaviour.amend:
             return decision._replace(amendments=((rule, parameters), *decision.amendments))

@@ -98,7 +98,7 @@ class Handler:
     @property
     def errors(self) -> frozenset[str]:
         """All that it can raise, whatever its options are."""
-        options = [deeds for one in self.options.values() for deeds in (one.deeds, *one.choices.values())]
+        options = [deeds for option in self.options.values() for deeds in (option.deeds, *option.choices.values())]
         return self.deeds.raises.union(*(deeds.raises for deeds in options))
 
 
@@ -201,7 +201,7 @@ def check_actions(
             continue
         own, at = handlers.get(effect.name), ("effects", number)
         if own is None or not own.is_action:
-            actions = sorted(name for name, one in handlers.items() if one.is_action)
+            actions = sorted(name for name, handler_there in handlers.items() if handler_there.is_action)
             hint = did_you_mean(effect.name, actions) or f"; there are {', '.join(actions)}"
             yield by.origin.problem("unknown-action", f"there is no action {effect.name!r}{hint}", (*at, "do"))
             continue
@@ -238,7 +238,9 @@ def is_computed(value: Any, pointer: Pointer) -> bool:
 def _usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Operation]) -> Mapping[str, Any]:
     """The options of the operation that has this handler, for the same choices."""
     chosen = [name for name, option in own.options.items() if option.choices]
-    sharing = [one for one in operations.values() if one.behaviour.handler == (own.shares or own.name)]
+    sharing = [
+        operation for operation in operations.values() if operation.behaviour.handler == (own.shares or own.name)
+    ]
     for operation in sharing:
         theirs = operation.behaviour.options or {}
         if all(theirs.get(name) == options.get(name) for name in chosen):

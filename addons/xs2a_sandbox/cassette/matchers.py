@@ -152,7 +152,7 @@ def _equals(operand: Any, around: Surroundings) -> ValueTest:
 
 def _one_of(operand: Any, around: Surroundings) -> ValueTest:
     if around.textual:
-        texts = frozenset(_text("in", one) for one in operand)
+        texts = frozenset(_text("in", item) for item in operand)
         return lambda value: value in texts
     return lambda value: any(same(value, entry) for entry in operand)
 
@@ -203,7 +203,7 @@ def _combination(of_any: bool) -> Callable[[Any, Surroundings], Test]:
     """Makes the test that any of some matchers fits, or else that all do."""
 
     def compiled(operand: Any, around: Surroundings) -> Test:
-        tests = [compile_matcher(one, around) for one in operand]
+        tests = [compile_matcher(item, around) for item in operand]
 
         def fits(values: Sequence[Any]) -> bool:
             # A loop, since every request comes by here.
@@ -218,7 +218,7 @@ def _combination(of_any: bool) -> Callable[[Any, Surroundings], Test]:
 
 
 def _sample_of_any(operand: Sequence[Any]) -> Any:
-    return None if any(long_form(one).get("absent") for one in operand) else sample(operand[0])
+    return None if any(long_form(item).get("absent") for item in operand) else sample(operand[0])
 
 
 def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: str, description: str) -> Operator:
@@ -282,7 +282,7 @@ OPERATORS = {
             lambda operand: f"one of {', '.join(map(str, operand))}",
             sample=operator.itemgetter(0),
             is_typed=True,
-            distance=lambda operand, value: (min(apart(one, value) for one in operand), ""),
+            distance=lambda operand, value: (min(apart(item, value) for item in operand), ""),
         ),
         Operator(
             "format",

@@ -138,7 +138,10 @@ class _Reader:
             id=spec["id"],
             method=spec["method"],
             pattern=pattern,
-            where=tuple(self.where(one, at, pattern) for one, at in _each({"where": {}, **spec}, "where", pointer)),
+            where=tuple(
+                self.where(alternative, at, pattern)
+                for alternative, at in _each({"where": {}, **spec}, "where", pointer)
+            ),
             otherwise=spec.get("otherwise", {}),
             roles=tuple(spec.get("roles", ())),
             require=self.requirements(spec.get("require", {}), (*pointer, "require")),
@@ -223,9 +226,11 @@ class _Reader:
         for name, value in spec.get("let", {}).items():
             report = self.report((*pointer, "let", name), "expression")
             let.append((name, compile_value(value, roots | {"let"} if let else roots, report)))
-        named = [one["as"] for one in spec.get("effects", ()) if "as" in one]
+        named = [effect["as"] for effect in spec.get("effects", ()) if "as" in effect]
         roots = roots | {"let"} if let or named else roots
-        for name in {one for one in named if named.count(one) > 1 or one in spec.get("let", ())}:
+        for name in {
+            name_given for name_given in named if named.count(name_given) > 1 or name_given in spec.get("let", ())
+        }:
             self.note((*pointer, "effects"), "effect", f"let.{name} is two things")
         respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
         for answer, place in respond[:-1]:
@@ -239,8 +244,8 @@ class _Reader:
             if "when" in answer:
                 self.note((*place, "when"), "behaviour", "a sequence answers in turn, without a when")
         effects = (
-            (compile_action if "do" in one else compile_effect)(one, roots, self.report(place, "effect"))
-            for one, place in _each(spec, "effects", pointer)
+            (compile_action if "do" in effect else compile_effect)(effect, roots, self.report(place, "effect"))
+            for effect, place in _each(spec, "effects", pointer)
         )
         return Behaviour(
             respond=tuple(self.answer(answer, place, roots) for answer, place in respond),
@@ -279,7 +284,7 @@ class _Reader:
     def requirements(self, spec: Mapping[str, Any] | list[Any], pointer: Pointer) -> Requirement:
         if isinstance(spec, dict):
             return self.requirement(spec, pointer)
-        first, *following = (self.requirement(one, (*pointer, number)) for number, one in enumerate(spec))
+        first, *following = (self.requirement(step, (*pointer, number)) for number, step in enumerate(spec))
         return replace(first, following=tuple(following))
 
     def requirement(self, spec: Mapping[str, Any], pointer: Pointer) -> Requirement:
@@ -288,7 +293,7 @@ class _Reader:
         constraints: tuple[Constraint, ...] = ()
         for part in ("headers", "query"):
             constraints += self.constraints(part, spec.get(part, {}), (*pointer, part))
-        types = tuple(one.lower() for one in ([media] if isinstance(media, str) else media))
+        types = tuple(own_type.lower() for own_type in ([media] if isinstance(media, str) else media))
         report = self.report((*pointer, "values"), "expression")
         return Requirement(
             constraints + self.body(body, (*pointer, "body")),

@@ -208,7 +208,7 @@ def watch(
     history.prepare(folder)
     made = _compared(recordings, bank, None, None, **flags).report
     run = history.WatchRun.of(made, Clock().now())
-    before = [one for one in runs if one.is_of_the_same(run)]
+    before = [earlier for earlier in runs if earlier.is_of_the_same(run)]
     drift = history.changes(before, run)
     history.append(folder, run)
     console = Console(width=None if sys.stdout.isatty() else 140, highlight=False, soft_wrap=True)
@@ -281,7 +281,7 @@ def _compared(
     entries = [entry for tape in tapes for entry in tape.entries]
     url = bank or (entries[0].bank if entries else "")
     # With its certificates, and the cassettes that are for it.
-    real = next((one for one in settings.banks if one.url == url), RealBank(bank))
+    real = next((configured for configured in settings.banks if configured.url == url), RealBank(bank))
     if bank:
         check(real)
     # The bank is asked from here, not by the sandbox, which says what it would say in its place.
@@ -348,7 +348,7 @@ def _compared(
     made = replace(made, redacted=made.redacted or redacted)
     if behaviour:
         index, then = Index(engine.interface), printable(str(behaviour))
-        after = entries if alone else [one.bank for one in result.compared if one.bank]
+        after = entries if alone else [comparison.bank for comparison in result.compared if comparison.bank]
         chains = behaviours.chains(before, index), behaviours.chains(after, index)
         made = replace(made, behaviour=behaviours.behaviour(then, printable(shown), *chains))
 

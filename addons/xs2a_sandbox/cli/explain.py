@@ -41,8 +41,8 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield from _candidate(by, "")
     if handler := explanation["handler"]:
-        told = f" with {json.dumps(handler['with'], ensure_ascii=False)}" if handler["with"] else ""
-        yield from _wrapped(f"  by the handler {handler['name']}{told}", "    ")
+        options = f" with {json.dumps(handler['with'], ensure_ascii=False)}" if handler["with"] else ""
+        yield from _wrapped(f"  by the handler {handler['name']}{options}", "    ")
     for rule in explanation["amended"]:
         yield from _wrapped(f"  amended by the rule {rule['rule']} ({rule['place']})", "    ")
     if quirks := explanation["quirks"]:
@@ -98,8 +98,8 @@ def _candidate(candidate: Mapping[str, Any], number: str) -> Iterator[str]:
     yield f"{indent}{candidate['place']}"
     for member, mark in _MARKS:
         remarks = candidate[member] or ()
-        for one in [remarks] if isinstance(remarks, str) else remarks:
-            words = one if isinstance(one, str) else one["text"]
+        for remark in [remarks] if isinstance(remarks, str) else remarks:
+            words = remark if isinstance(remark, str) else remark["text"]
             yield from _wrapped(f"{indent}  {mark:<5} {words}", f"{indent}        ")
 
 

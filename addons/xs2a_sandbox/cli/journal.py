@@ -15,7 +15,7 @@ from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.journal.assertions import FILTERS
 
-_OPTIONS = [one for one in FILTERS if one.help]
+_OPTIONS = [journal_filter for journal_filter in FILTERS if journal_filter.help]
 
 
 def _status(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -28,10 +28,14 @@ def _status(context: click.Context, parameter: click.Parameter, value: str | Non
 
 def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     """An option for each filter of the journal."""
-    for one in reversed(_OPTIONS):
-        number: dict[str, Any] = {"callback": _status} if one.name == "status" else {"type": click.IntRange(0)}
-        kind = number if one.kind == "number" else {}
-        command = click.option(f"--{one.name}", metavar=one.metavar, help=one.help, **kind)(command)
+    for journal_filter in reversed(_OPTIONS):
+        number: dict[str, Any] = (
+            {"callback": _status} if journal_filter.name == "status" else {"type": click.IntRange(0)}
+        )
+        kind = number if journal_filter.kind == "number" else {}
+        command = click.option(
+            f"--{journal_filter.name}", metavar=journal_filter.metavar, help=journal_filter.help, **kind
+        )(command)
     return command
 
 
@@ -45,7 +49,7 @@ def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
 @setting_flags("host", "port", "confdir")
 def journal(number: int | None, session: str | None, plain: bool, as_json: bool, **flags: Any) -> None:
     """Show the last exchanges of a running sandbox, or all of the one with NUMBER."""
-    names = (*(one.name for one in _OPTIONS), "limit")
+    names = (*(journal_filter.name for journal_filter in _OPTIONS), "limit")
     options = {"session": session, **{name: flags.pop(name) for name in names}}
     filters = {name: value for name, value in options.items() if value is not None}
     if number is not None and filters:
@@ -65,23 +69,23 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
 
 
 def _listed(value: Mapping[str, Any]) -> Iterator[str]:
-    for one in value["exchanges"]:
-        yield _line(one)
-        yield from (f"    {text}" for text in (*one["warnings"], *one["nearest"]))
+    for exchange in value["exchanges"]:
+        yield _line(exchange)
+        yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
     if not value["exchanges"]:
         yield "nothing in the journal" if not value["kept"] else f"none of the {value['kept']} exchanges is like that"
 
 
-def _whole(one: Mapping[str, Any]) -> Iterator[str]:
-    yield _line(one)
-    yield from (f"    {text}" for text in (*one["warnings"], *one["nearest"]))
+def _whole(exchange: Mapping[str, Any]) -> Iterator[str]:
+    yield _line(exchange)
+    yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
     yield ""
-    yield f"{one['method']} {one['origin']}{one['target']}"
-    yield from _message(one["request"])
+    yield f"{exchange['method']} {exchange['origin']}{exchange['target']}"
+    yield from _message(exchange["request"])
     yield ""
-    yield f"{one['status']}{' and the fault ' + one['fault'] if one['fault'] else ''}"
-    yield from _message(one["answer"])
-    if one["cut"]:
+    yield f"{exchange['status']}{' and the fault ' + exchange['fault'] if exchange['fault'] else ''}"
+    yield from _message(exchange["answer"])
+    if exchange["cut"]:
         yield ""
         yield "(a body is longer than what the journal keeps)"
 
@@ -90,11 +94,18 @@ def _indented(value: Any) -> str:
     return msgspec.json.format(to_json(value), indent=2).decode()
 
 
-def _line(one: Mapping[str, Any]) -> str:
-    time = one["time"].replace("T", " ")
-    words = (one["method"], one["target"], one["status"], f"{one['milliseconds']}ms", one["source"], one["rule"] or "-")
-    reason = [f"reason={json.dumps(one['reason'], ensure_ascii=False)}"] if one["reason"] else []
-    return " ".join([f"#{one['number']}", time, one["session"], *map(str, words), *reason])
+def _line(exchange: Mapping[str, Any]) -> str:
+    time = exchange["time"].replace("T", " ")
+    words = (
+        exchange["method"],
+        exchange["target"],
+        exchange["status"],
+        f"{exchange['milliseconds']}ms",
+        exchange["source"],
+        exchange["rule"] or "-",
+    )
+    reason = [f"reason={json.dumps(exchange['reason'], ensure_ascii=False)}"] if exchange["reason"] else []
+    return " ".join([f"#{exchange['number']}", time, exchange["session"], *map(str, words), *reason])
 
 
 def _message(message: Mapping[str, Any]) -> Iterator[str]:

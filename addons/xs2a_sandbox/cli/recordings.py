@@ -178,13 +178,13 @@ def _derive_dialect(name: str, path: Path) -> None:
     derived_dialect.check_name(name, (OWN, bundled("cassettes")), hint)
     derived = derived_dialect.derived_dialect(name, read_tape(path), Schemas([bundled("schemas")]))
     folder = derived_dialect.write(derived, OWN)
-    for line in derived_dialect.told(derived, folder):
+    for line in derived_dialect.report_lines(derived, folder):
         click.echo(line)
 
 
 def _derive(directory: Path, settings: Settings) -> None:
     from xs2a_sandbox.engine import build
-    from xs2a_sandbox.recording.derive import derive, told
+    from xs2a_sandbox.recording.derive import derive, report_lines
 
-    for line in told(derive(directory, *build.interface_and_schemas(settings)), directory):
+    for line in report_lines(derive(directory, *build.interface_and_schemas(settings)), directory):
         click.echo(line)

@@ -21,7 +21,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.http.origin import is_local
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.recording.derive import counted, derive, told
+from xs2a_sandbox.recording.derive import counted, derive, report_lines
 from xs2a_sandbox.state.redis_url import RedisUrl, is_in_redis
 
 if TYPE_CHECKING:
@@ -197,13 +197,15 @@ class Run:
                 yield from (f"  {count} {kind}" for kind, count in recording.noted.most_common())
             engine = self._engine
             try:
-                yield from told(derive(recording.directory, engine.interface, engine.schemas), recording.directory)
+                yield from report_lines(
+                    derive(recording.directory, engine.interface, engine.schemas), recording.directory
+                )
             except UserMistake as mistake:
                 yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
                 yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
         if recording and recording.lost:
             yield f"{counted(recording.lost, 'exchange')} with the bank could not be written down: lost"
-        yield from told_unused([self.used()])
+        yield from unused_lines([self.used()])
 
     def used(self) -> "Used":
         """Which recorded rules there are, and what has answered."""
@@ -219,10 +221,10 @@ class Used(NamedTuple):
     used: set[str]
 
 
-def told_unused(processes: Sequence[Used]) -> Iterator[str]:
+def unused_lines(processes: Sequence[Used]) -> Iterator[str]:
     """Names the recorded rules that have answered in no process."""
-    recorded = {place: id for one in processes for place, id in one.recorded.items()}
-    used = set().union(*(one.used for one in processes))
+    recorded = {place: id for process in processes for place, id in process.recorded.items()}
+    used = set().union(*(process.used for process in processes))
     if unused := {place: id for place, id in recorded.items() if id not in used}:
         yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
         yield from (f"  {near(Path(place))}  {id}" for place, id in unused.items())
@@ -305,7 +307,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         if worker is None:
             announce(addresses)
         else:
-            worker.told["consent"] = consent
+            worker.report["consent"] = consent
 
     def announce(addresses: "Addresses") -> None:
         token = read_token(settings.confdir)
@@ -352,9 +354,9 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         serve_alone()
         return run.used(), tally
 
-    def told_ready(told: dict[str, Any]) -> None:
+    def show_ready(report: dict[str, Any]) -> None:
         nonlocal consent
-        consent = told["consent"]
+        consent = report["consent"]
         announce(supervisor.addresses)
 
     with standing(standing_log):
@@ -363,8 +365,8 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             end = run.end()
         else:
             supervisor = serving.supervisor(settings, work)
-            parts = supervisor.run(told_ready)
-            end = told_unused([used for used, _ in parts])
+            parts = supervisor.run(show_ready)
+            end = unused_lines([used for used, _ in parts])
             for _, part in parts:
                 tally.include(part)
     with _unhurried():

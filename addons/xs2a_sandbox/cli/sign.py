@@ -56,8 +56,8 @@ def sign(
     parts = urlsplit(url)
     target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     message = SignedMessage(Headers(sent), read_body(body), method.upper(), target, url)
-    known = {REQUEST_TARGET, "digest", *(name.lower() for name, _ in sent)}
-    if absent := [name for name in names if name.lower() not in known]:
+    signed_names = {REQUEST_TARGET, "digest", *(name.lower() for name, _ in sent)}
+    if absent := [name for name in names if name.lower() not in signed_names]:
         raise click.BadParameter(f"{absent[0]!r} is no header of the request: give it with -H", param_hint="--sign")
     added = signed_headers(
         message,

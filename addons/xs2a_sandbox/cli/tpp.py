@@ -67,7 +67,7 @@ def _some_text(context: click.Context, parameter: click.Parameter, value: str) -
 
 def _wrong(command: Callable[..., None]) -> Callable[..., None]:
     """Adds a flag for each kind of bad certificate that has a key."""
-    for mistake in reversed([one for one in MISTAKES.values() if one.has_key]):
+    for mistake in reversed([mistaken for mistaken in MISTAKES.values() if mistaken.has_key]):
         text = f"Bad ones: each {mistake.doc}."
         command = click.option(f"--{mistake.name}", "wrong", flag_value=mistake.name, default=None, help=text)(command)
     return command
@@ -198,11 +198,11 @@ def revoke(file: Path, **flags: Any) -> None:
     from xs2a_sandbox.tpp.trust_service import TrustService
 
     try:
-        one = certificate.read(certificate.from_pem(own_file.read(file))[0])
+        issued = certificate.read(certificate.from_pem(own_file.read(file))[0])
     except (OSError, ValueError) as error:
         raise ConfigError(f"{file} holds no certificate that can be read: {error}") from None
-    TrustService(load_settings(flags).confdir).revoke(one, REAL.now())
-    click.echo(f"revoked {one.serial} of {one.name}")
+    TrustService(load_settings(flags).confdir).revoke(issued, REAL.now())
+    click.echo(f"revoked {issued.serial} of {issued.name}")
 
 
 @tpp.command()

@@ -11,7 +11,7 @@ from typing import Literal
 
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.difference import Severity
-from xs2a_sandbox.compare.states import THINGS, Thing, resource, told, used
+from xs2a_sandbox.compare.states import THINGS, Thing, resource, told_state, used
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.target import split_target
@@ -99,7 +99,7 @@ def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
     for exchange in exchanges:
         lookup = index.find(exchange.method, split_target(exchange.target).segments)
         answer = content.read(exchange.answer_body)
-        state = told(lookup, answer) if exchange.status < 400 else None
+        state = told_state(lookup, answer) if exchange.status < 400 else None
         if state:
             lives.setdefault((state.thing, state.id), _Life(state.thing)).enter(state.state, exchange.time)
         named = resource(lookup, None)

@@ -233,14 +233,14 @@ class Comparison:
     async def _keep_step(self, request: Request, bank: LoadedAnswer) -> Move | None:
         """Lets the sandbox, which is or was asked `request`, follow what the bank's answer says."""
         lookup, exchange = self._lookup(bank.exchange), bank.exchange
-        told = self._states.changed(lookup, exchange, bank.content)
+        state = self._states.changed(lookup, exchange, bank.content)
         if self.follow is None or exchange.method not in SAFE_METHODS:
             return None
-        if told is None:
+        if state is None:
             return self._states.refused(lookup, bank.content)
-        moved = await self.follow(request, replace(told, id=self._between.twin(told.id)))
+        moved = await self.follow(request, replace(state, id=self._between.twin(state.id)))
         if moved:
-            self._states.keep(told, moved)
+            self._states.keep(state, moved)
         return moved
 
     async def _ask_bank(self, request: Request, written: Side) -> tuple[LoadedAnswer, list[LoadedAnswer]]:
@@ -315,10 +315,10 @@ class Comparison:
         noise = Noise(bank.response, [read.response for read in reads if read is not bank], named)
         unusable = len(again) - len(usable)
         counted, masked = [], []
-        for one in differences:
-            if moved and not moved.done and one.place == (moved.member,):
-                one = replace(one, kind="state", means=None)
-            difference = self._consequences.weighed(one, bank, sandbox, schema)
+        for raw in differences:
+            if moved and not moved.done and raw.place == (moved.member,):
+                raw = replace(raw, kind="state", means=None)
+            difference = self._consequences.weighed(raw, bank, sandbox, schema)
             difference = self.ignoring.weighed(difference, _id(operation))
             # What no schema lists has no form that it could break by changing.
             breaks = difference.drift and difference.means != "unlisted-member"

@@ -99,18 +99,18 @@ class Counterparts:
         is_link = left.startswith(("/", "http://", "https://"))
         fresh = []
         for position in range(0, len(ours), 2):
-            one, other = ours[position], others[position]
-            if one == other or self._to_right.get(one) == other:
+            mine, other = ours[position], others[position]
+            if mine == other or self._to_right.get(mine) == other:
                 continue
-            alike = is_uuid(one) and is_uuid(other)
-            if alike and not self._pair(one, other, False):
+            alike = is_uuid(mine) and is_uuid(other)
+            if alike and not self._pair(mine, other, False):
                 return False
-            if not alike and not (is_link and _names_something(ours, position) and self._pair(one, other, False)):
+            if not alike and not (is_link and _names_something(ours, position) and self._pair(mine, other, False)):
                 return False
-            fresh.append((one, other))
+            fresh.append((mine, other))
         if learn and is_link:
-            for one, other in fresh:
-                self.learn(one, other)
+            for mine, other in fresh:
+                self.learn(mine, other)
         return True
 
     # Requests
@@ -135,12 +135,12 @@ def identifiers_in(value: Any) -> Iterator[str]:
     """The identifiers that a body gives, wherever in it."""
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            yield from (text for name, text in one.items() if name in IDENTIFIERS and isinstance(text, str))
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield from (text for name, text in part.items() if name in IDENTIFIERS and isinstance(text, str))
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
 
 
 def _own(text: str, base: str) -> str:

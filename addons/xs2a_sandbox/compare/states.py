@@ -68,7 +68,7 @@ class Twin:
     follow: Follow
 
 
-def told(lookup: Lookup, content: Content) -> ToldState | None:
+def told_state(lookup: Lookup, content: Content) -> ToldState | None:
     """The state that an answer tells of what its request names, or of what was made by it."""
     if not isinstance(content.value, dict):
         return None
@@ -114,7 +114,7 @@ class BankStates:
         """
         if exchange.status >= 400:
             return None
-        now = told(lookup, content)
+        now = told_state(lookup, content)
         if now is None:
             id = used(lookup, exchange)
             if id is None or self._told.get((_USED, id)) != "received":
@@ -127,13 +127,13 @@ class BankStates:
 
     def refused(self, lookup: Lookup, content: Content) -> Move | None:
         """The move to the state that is told which was not possible when the bank told it first."""
-        now = told(lookup, content)
+        now = told_state(lookup, content)
         move = self._refused.get((now.thing, now.id)) if now else None
         return move if move and now and move.to == now.state else None
 
-    def keep(self, told: ToldState, move: Move) -> None:
+    def keep(self, state: ToldState, move: Move) -> None:
         if move.done:
             self.moves += 1
-            self._refused.pop((told.thing, told.id), None)
+            self._refused.pop((state.thing, state.id), None)
         else:
-            self._refused[told.thing, told.id] = move
+            self._refused[state.thing, state.id] = move

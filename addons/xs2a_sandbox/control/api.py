@@ -137,8 +137,8 @@ class Control:
         schema = documents.schema_of(collection)
         complaints = sorted(schema.complaints(document), key=str) if schema else []
         request.call.warnings.extend(
-            f"{pointer_text(one.pointer) or 'the document'}: {one.text}, says the schema {schema.name}"
-            for one in complaints[:_WARNINGS]
+            f"{pointer_text(complaint.pointer) or 'the document'}: {complaint.text}, says the schema {schema.name}"
+            for complaint in complaints[:_WARNINGS]
             if schema
         )
         return 200 if is_there else 201, document
@@ -147,7 +147,9 @@ class Control:
         """Lets something happen to a consent, payment or basket that its state machine has."""
         collection, id = _writable(request)
         event = request.read().get("event")
-        family = next((one for one in FAMILIES.values() if one.collection == collection), None)
+        family = next(
+            (known_family for known_family in FAMILIES.values() if known_family.collection == collection), None
+        )
         if family is None:
             raise Refused(404, "events-unknown", "events happen to consents, payments and baskets")
         document = request.call.state.get(collection, id)

@@ -29,7 +29,7 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
         raise Refused(409, "too-many-faults", f"a session has {MOST} faults at most: delete some")
     interfaces = [bank.interface for bank in banks.all]
     wish = {name: body[name] for name in MEMBERS if name in body}
-    number = 1 + max((int(one["id"].rpartition("-")[2]) for one in there), default=0)
+    number = 1 + max((int(known_fault["id"].rpartition("-")[2]) for known_fault in there), default=0)
     if "sca" in body:
         _check_ending(body)
     else:
@@ -38,7 +38,7 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
             fault.check_names(wish, interfaces)
         except ValueError as error:
             raise body_invalid(str(error)) from None
-    operations = [operation for one in interfaces for operation in one.operations]
+    operations = [operation for interface in interfaces for operation in interface.operations]
     _check_text("operation", body, operations, fnmatchcase)
     _check_text("method", body, ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"], eq)
     if "rule" in body and "operation" in body:
@@ -47,15 +47,15 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
         count = body.get(name, 1)
         if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= _LONGEST_COUNT:
             raise body_invalid(f"{name} must be a whole number from {least} to {_LONGEST_COUNT}")
-    one = {"id": f"fault-{number}", **body, "seen": 0, "hits": 0}
-    keep_faults(call.state, [*there, one])
-    return one
+    new_fault = {"id": f"fault-{number}", **body, "seen": 0, "hits": 0}
+    keep_faults(call.state, [*there, new_fault])
+    return new_fault
 
 
 def deleted(call: Call, id: str) -> None:
     """Raises Refused where there is none of that id."""
     there = session_faults(call.state)
-    left = [one for one in there if one["id"] != id]
+    left = [known_fault for known_fault in there if known_fault["id"] != id]
     if len(left) == len(there):
         raise Refused(404, "fault-unknown", f"the session {call.session.id} has no fault {id}")
     keep_faults(call.state, left)
@@ -78,17 +78,17 @@ def _check_ending(body: Mapping[str, Any]) -> None:
 
 def _check_rule_is_for(id: str, pattern: str, interfaces: Sequence[Interface]) -> None:
     """Raises Refused for a rule of the bank that is for none of the operations."""
-    owners = [rule.operation for one in interfaces for rule in one.rules if rule.id == id]
+    owners = [rule.operation for interface in interfaces for rule in interface.rules if rule.id == id]
     if all(owner is not None and not fnmatchcase(owner, pattern) for owner in owners):
         raise body_invalid(f"the rule {id} is for {owners[0]}, not for {pattern}")
 
 
-def _check_text(name: str, body: Mapping[str, Any], known: list[str], fits: Callable[[str, str], bool]) -> None:
+def _check_text(name: str, body: Mapping[str, Any], texts: list[str], fits: Callable[[str, str], bool]) -> None:
     """Raises Refused for a member that is no text, or that fits nothing that there is."""
     if name not in body:
         return
     value = body[name]
-    if not isinstance(value, str) or not any(fits(one, value) for one in known):
+    if not isinstance(value, str) or not any(fits(form, value) for form in texts):
         shown = f" {value[:80]!r}" if isinstance(value, str) else ""
-        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        hint = did_you_mean(value, texts) if isinstance(value, str) else ""
         raise body_invalid(f"there is no {name}{shown}{hint}")

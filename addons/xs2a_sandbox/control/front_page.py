@@ -64,8 +64,8 @@ class FrontPage:
 
 def asks_for_html(request: Request) -> bool:
     """Says whether HTML is asked for, as browsers do; who takes anything, as curl does, gets JSON."""
-    for one in ",".join(request.headers.all("Accept")).split(","):
-        media, parameters = split_parameters(one)
+    for media_range in ",".join(request.headers.all("Accept")).split(","):
+        media, parameters = split_parameters(media_range)
         if media == "text/html":
             return parameters.get("q") not in ("0", "0.0", "0.00", "0.000")
     return False

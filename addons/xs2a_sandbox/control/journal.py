@@ -18,9 +18,9 @@ from xs2a_sandbox.state.session import DEFAULT
 
 LIMIT = 50
 PLAIN = "plain"
-_PLAIN_FILTERS = [one for one in FILTERS if one.kind in ("text", "number")]
+_PLAIN_FILTERS = [journal_filter for journal_filter in FILTERS if journal_filter.kind in ("text", "number")]
 QUERY: Mapping[str, type] = {
-    **{one.name: str if one.kind == "text" else int for one in _PLAIN_FILTERS},
+    **{plain_filter.name: str if plain_filter.kind == "text" else int for plain_filter in _PLAIN_FILTERS},
     "limit": int,
     PLAIN: bool,
 }
@@ -46,21 +46,23 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
         text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(QUERY)}"
         raise Refused(400, "query-invalid", text)
     values = {
-        one.name: query[one.name] if one.kind == "text" else _number(one.name, query[one.name])
-        for one in _PLAIN_FILTERS
-        if one.name in query
+        plain_filter.name: query[plain_filter.name]
+        if plain_filter.kind == "text"
+        else _number(plain_filter.name, query[plain_filter.name])
+        for plain_filter in _PLAIN_FILTERS
+        if plain_filter.name in query
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
     search, after, plain = _search(call, values), since(call.request), _plain(query)
     if search == Search(since=search.since):
         # None need be looked at but those that are shown.
-        found, entries = journal.count_after(after), journal.entries(after, limit)
+        count, entries = journal.count_after(after), journal.entries(after, limit)
     else:
         fitting = select(journal.entries(after), search)
-        found, entries = len(fitting), fitting[len(fitting) - min(limit, len(fitting)) :]
+        count, entries = len(fitting), fitting[len(fitting) - min(limit, len(fitting)) :]
     return {
         "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in entries],
-        "found": found,
+        "found": count,
         "kept": len(journal),
     }
 
@@ -97,15 +99,16 @@ def comparable(journal: Journal, number: str) -> Journaled:
 
 async def sent_again(sandbox: Answering, entry: Journaled) -> Answer:
     """The summary of the exchange that comes of sending a request again."""
-    last = max((one.number for one in await sandbox.journal.whole()), default=0)
+    last = max((entry.number for entry in await sandbox.journal.whole()), default=0)
     request = described_request.of(entry)
     response = await sandbox.answer(request)
     if response.rest is not None:
         await response.rest.aclose()
     sent = next(
-        one
-        for one in (await sandbox.journal.whole(last)).entries(last)
-        if (one.method, one.target, one.headers.pairs) == (entry.method, entry.target, entry.headers.pairs)
+        sent_entry
+        for sent_entry in (await sandbox.journal.whole(last)).entries(last)
+        if (sent_entry.method, sent_entry.target, sent_entry.headers.pairs)
+        == (entry.method, entry.target, entry.headers.pairs)
     )
     return 201, summary(sent, sandbox.journal.shown(sent))
 
@@ -122,8 +125,8 @@ async def compared(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]
         "bank": comparison.bank.bank if comparison.bank else "",
         "verdict": comparison.verdict,
         "findings": [
-            {name: getattr(one, name) for name in ("severity", "kind", "place", "bank", "sandbox")}
-            for one in comparison.findings
+            {name: getattr(difference, name) for name in ("severity", "kind", "place", "bank", "sandbox")}
+            for difference in comparison.findings
         ],
         "masked": len(comparison.masked),
         "trouble": comparison.trouble,
@@ -143,12 +146,13 @@ def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str,
     match = body.get("match", {})
     if not isinstance(match, dict):
         raise body_invalid("match must be an object")
-    if unknown := sorted(match.keys() - {one.name for one in FILTERS}):
-        raise body_invalid(f"match has a member {unknown[0]!r}; known here: {', '.join(one.name for one in FILTERS)}")
-    for one in FILTERS:
-        takes, what = _KINDS[one.kind]
-        if one.name in match and not takes(match[one.name]):
-            raise body_invalid(f"match.{one.name} must be {what}")
+    if unknown := sorted(match.keys() - {journal_filter.name for journal_filter in FILTERS}):
+        names = ", ".join(journal_filter.name for journal_filter in FILTERS)
+        raise body_invalid(f"match has a member {unknown[0]!r}; known here: {names}")
+    for journal_filter in FILTERS:
+        takes, what = _KINDS[journal_filter.kind]
+        if journal_filter.name in match and not takes(match[journal_filter.name]):
+            raise body_invalid(f"match.{journal_filter.name} must be {what}")
     verdict = verify(select(journal, _search(call, {})), _search(call, match), _times(body.get("times")))
     if verdict.holds:
         return {"found": len(verdict.fitting), "numbers": [entry.number for entry in verdict.fitting]}

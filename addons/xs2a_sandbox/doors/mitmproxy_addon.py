@@ -244,7 +244,7 @@ class SandboxAddon(ConnectionGuard):
 def _shown_by(client: Client) -> tuple[bytes, ...] | None:
     if not client.tls:
         return None
-    return tuple(one.to_cryptography().public_bytes(Encoding.DER) for one in client.certificate_list)
+    return tuple(certificate.to_cryptography().public_bytes(Encoding.DER) for certificate in client.certificate_list)
 
 
 class Script(SandboxAddon):

@@ -28,8 +28,8 @@ def listen(host: str, port: int, flag: str) -> list[socket.socket]:
                 if not listening or error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
                     raise
     except OSError as error:
-        for one in listening:
-            one.close()
+        for bound in listening:
+            bound.close()
         raise door.no_port(host, port, flag, error) from None
     return listening
 
@@ -41,7 +41,7 @@ def number(listening: list[socket.socket]) -> int:
 async def serve(way_in: Callable[[], asyncio.Protocol], listening: list[socket.socket]) -> list[asyncio.Server]:
     """Servers, in the running loop, for who connects."""
     loop = asyncio.get_running_loop()
-    return [await loop.create_server(way_in, sock=one, backlog=_BACKLOG) for one in listening]
+    return [await loop.create_server(way_in, sock=bound, backlog=_BACKLOG) for bound in listening]
 
 
 def _bound(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket:

@@ -223,7 +223,7 @@ def ensure_ca(confdir: Path) -> Path:
         pem = read_file(key, "key of the CA", lambda text: "PRIVATE KEY-----" in text) or ""
         _check(key)
         # Wherever the key stands in the file, it is not for others.
-        _write(certificate, "".join(f"{one}\n" for one in _CERTIFICATE.findall(pem)).encode())
+        _write(certificate, "".join(f"{block}\n" for block in _CERTIFICATE.findall(pem)).encode())
     except ssl.SSLError as error:
         raise ConfigError(
             f"{key} is not a CA with its key ({error}). Remove it: a new one is made at the next start"

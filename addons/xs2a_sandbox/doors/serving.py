@@ -125,7 +125,7 @@ async def serve(
     finally:
         if worker:
             worker.end()
-        await asyncio.gather(*(one.drain() for one in started))
+        await asyncio.gather(*(door.drain() for door in started))
         await engine.close()
 
 
@@ -152,8 +152,8 @@ def supervisor(settings: Settings, work: "Work") -> "Supervisor":
         if settings.tls_port is not None:
             listening.append(ports.listen(settings.host, settings.tls_port, "--tls-port"))
     except BaseException:
-        for one in (one for door in listening for one in door):
-            one.close()
+        for bound in (bound for door in listening for bound in door):
+            bound.close()
         raise
     port, proxy_port, *tls_port = map(ports.number, listening)
     addresses = addresses_of(settings, port, proxy_port, tls_port[0] if tls_port else None, ca_file)

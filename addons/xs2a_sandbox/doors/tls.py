@@ -279,7 +279,7 @@ def _shown_by_client(connection: SSL.Connection) -> tuple[bytes, ...]:
     if own is None:
         return ()
     shown = (own, *(connection.get_peer_cert_chain() or ()))
-    return tuple(crypto.dump_certificate(crypto.FILETYPE_ASN1, one) for one in shown)
+    return tuple(crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate) for certificate in shown)
 
 
 def _heed_name(connection: SSL.Connection) -> None:

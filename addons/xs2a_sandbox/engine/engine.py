@@ -421,8 +421,8 @@ class Engine:
             text = f"the bank {to_bank.real.url} is asked (mode {mode})"
             return replace(explained, message=f"{explained.message}; {text}")
         explained = replace(explained, reply=attempted(decision, call, outcome), objections=outcome.objections)
-        refusals = [one for one in (decision.error, *call.objections) if isinstance(one, BankError)]
-        signatures = (one.values["signature"] for one in refusals if "signature" in one.values)
+        refusals = [error for error in (decision.error, *call.objections) if isinstance(error, BankError)]
+        signatures = (refused.values["signature"] for refused in refusals if "signature" in refused.values)
         return replace(explained, signature=next(signatures, None))
 
     def _explain_page(
@@ -463,19 +463,21 @@ class Engine:
             allow_writes=allow_writes,
         )
         display = self.display
-        return compared_exchange(compared, exchange.number, (lambda one: display.entry(one, True)) if display else None)
+        return compared_exchange(
+            compared, exchange.number, (lambda entry: display.entry(entry, True)) if display else None
+        )
 
     def twin(self, bank: Bank) -> Twin:
         """The sandbox beside a real bank."""
         return Twin(lambda request: self.simulate(request, Outcome(bank)), self.follow)
 
-    async def follow(self, request: Request, told: ToldState) -> Move | None:
+    async def follow(self, request: Request, state: ToldState) -> Move | None:
         """Moves what the session of the request holds as a real bank says that it was moved. Raises BankError."""
         outcome, target = Outcome(self.banks.choose(request)), split_target(request.target)
         outcome.session, segments = session_name(request, target.segments)
         # The wishes of an app have had their effect already.
         plain = replace(request, headers=Headers(), body=b"")
-        return await self.commit(plain, Target(segments, target.query), outcome, partial(following.follow, told=told))
+        return await self.commit(plain, Target(segments, target.query), outcome, partial(following.follow, state=state))
 
     async def _respond(self, request: Request, outcome: Outcome) -> Response:
         """The answer; errors as the bank says them, refusals as the sandbox does."""

@@ -57,8 +57,8 @@ class DueFaults:
         self._lay_over(call)
         if there := session_faults(call.state):
             self._outcome.is_watched = False  # its answer is not kept: each request counts
-            after = [counted(one) if self._is_for(one) else one for one in there]
-            due = [one for one, before in zip(after, there, strict=True) if one["hits"] > before["hits"]]
+            after = [counted(entry) if self._is_for(entry) else entry for entry in there]
+            due = [entry for entry, before in zip(after, there, strict=True) if entry["hits"] > before["hits"]]
             self._faults = tuple(map(_compiled, due))
             if after != there:
                 keep_faults(call.state, after)
@@ -70,9 +70,11 @@ class DueFaults:
         self._expire(call, after=True)
 
     def _expire(self, call: Call, *, after: bool) -> None:
-        for one in (*self._wished(call), *self._faults):
-            if one.expires and one.after is after and not expire(call, one.expires, self.to_bank.lookup.parameters):
-                self._idle.append(f"{one.told} changes nothing: the request names no {one.expires} that is still good")
+        parameters = self.to_bank.lookup.parameters
+        for due in (*self._wished(call), *self._faults):
+            if due.expires and due.after is after and not expire(call, due.expires, parameters):
+                why = f"the request names no {due.expires} that is still good"
+                self._idle.append(f"{due.description} changes nothing: {why}")
 
     def _wished(self, call: Call) -> tuple[Fault, ...]:
         """What the header wishes for, unless that cannot be: `decide` says so."""
@@ -85,9 +87,9 @@ class DueFaults:
         """Finds what would be due, for whoever only wants to know."""
         self._lay_over(call)
         self._faults = tuple(
-            _compiled(one)
-            for one in session_faults(call.state)
-            if self._is_heeded and self._is_for(one) and counted(one)["hits"] > one["hits"]
+            _compiled(entry)
+            for entry in session_faults(call.state)
+            if self._is_heeded and self._is_for(entry) and counted(entry)["hits"] > entry["hits"]
         )
 
     def decide(self, call: Call) -> Decision:

@@ -135,8 +135,8 @@ class LiveComparison:
             answer = await twin.ask(replace(request, target=before + request.target))
             return restorer.answer(answer) if restorer else answer
 
-        async def follow(request: Request, told: ToldState) -> Move | None:
-            return await twin.follow(replace(request, target=before + request.target), told)
+        async def follow(request: Request, state: ToldState) -> Move | None:
+            return await twin.follow(replace(request, target=before + request.target), state)
 
         def begin(answer: Response, source: Source) -> None:
             if restorer and source == "sandbox" and answer.rest is None:

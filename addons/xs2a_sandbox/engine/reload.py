@@ -158,4 +158,4 @@ def _silently(text: str, level: Level = "info") -> None:
 def _but(name: str, signature: Signature, other: Signature) -> Signature:
     """`signature`, and of the file that is called so what the other one says: it is read already."""
     own = str(Path.cwd() / name)
-    return frozenset({*(one for one in signature if one[0] != own), *(one for one in other if one[0] == own)})
+    return frozenset({*(file for file in signature if file[0] != own), *(file for file in other if file[0] == own)})

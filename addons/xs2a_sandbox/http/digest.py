@@ -39,5 +39,5 @@ def _mistake(name: str, text: str, body: bytes) -> str | None:
         return None
     of = f"the {len(body)} bytes of the body" if body else "an empty body"
     other = body_of(sent, body)
-    told = f", which is that of {other}" if other else ""
-    return f"the {name.upper()} of {of} is {b64encode(digest).decode()}, not {text[:_LONGEST]}{told}"
+    hint = f", which is that of {other}" if other else ""
+    return f"the {name.upper()} of {of} is {b64encode(digest).decode()}, not {text[:_LONGEST]}{hint}"

@@ -92,9 +92,13 @@ class Search:
 def _holds(entry: Journaled, text: str) -> bool:
     """Tells if the text is anywhere in the exchange, in capitals or small letters."""
     text = text.lower()
-    said = (entry.target, entry.rule or "", entry.reason or "", *chain(*entry.headers, *entry.answer_headers))
+    texts = (entry.target, entry.rule or "", entry.reason or "", *chain(*entry.headers, *entry.answer_headers))
     body = text.encode()
-    return any(text in one.lower() for one in said) or body in entry.body.lower() or body in entry.answer_body.lower()
+    return (
+        any(text in text_there.lower() for text_there in texts)
+        or body in entry.body.lower()
+        or body in entry.answer_body.lower()
+    )
 
 
 FILTERS = tuple(Filter(field.name, **field.metadata) for field in fields(Search))

@@ -163,8 +163,8 @@ class Journal:
         if self._peers is None:
             return self
         parts = [part for part in await self._peers.gather("journal", since) if part]
-        kept = sorted(chain.from_iterable(newer for newer, _ in parts), key=lambda one: one.number)[-self.count :]
-        whole = Journal(self.count, self.bytes, self.show, deque(kept), sum(one.size for one in kept))
+        kept = sorted(chain.from_iterable(newer for newer, _ in parts), key=lambda entry: entry.number)[-self.count :]
+        whole = Journal(self.count, self.bytes, self.show, deque(kept), sum(entry.size for entry in kept))
         if since:
             whole._elsewhere = max(0, min(self.count, sum(count for _, count in parts)) - len(kept))
         return whole
@@ -217,27 +217,27 @@ class Journal:
     def entries(self, since: int = 0, limit: int | None = None) -> list[Journaled]:
         """Those after that number, or the last so many of them; oldest first."""
         kept = self._after(since)
-        return [entry_of(one) for one in (kept if limit is None else kept[len(kept) - min(limit, len(kept)) :])]
+        return [entry_of(entry) for entry in (kept if limit is None else kept[len(kept) - min(limit, len(kept)) :])]
 
     def count_after(self, since: int) -> int:
         return len(self._after(since))
 
     def _after(self, since: int) -> list[KeptExchange]:
         with self._lock:
-            newer = list(takewhile(lambda one: one.number > since, reversed(self._kept)))
+            newer = list(takewhile(lambda entry: entry.number > since, reversed(self._kept)))
         return newer[::-1]
 
     def get(self, number: int) -> Journaled | None:
         with self._lock:
-            kept = next((one for one in self._kept if one.number == number), None)
+            kept = next((entry for entry in self._kept if entry.number == number), None)
         return entry_of(kept) if kept else None
 
     def clear(self, session: str | None = None) -> int:
         """Forgets one session's, or all; says how many. Numbers go on from where they were."""
         with self._lock:
-            kept = [one for one in self._kept if session is not None and one.exchange.session != session]
+            kept = [entry for entry in self._kept if session is not None and entry.exchange.session != session]
             gone = len(self._kept) - len(kept)
-            self._kept, self._size = deque(kept), sum(one.size for one in kept)
+            self._kept, self._size = deque(kept), sum(entry.size for entry in kept)
             self.cleared = [session]
         return gone
 

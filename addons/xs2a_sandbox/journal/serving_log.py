@@ -72,9 +72,9 @@ class ServingLog(logging.Handler):
         trace = traceback.TracebackException.from_exception(error)
         own_lines, waiting = set[str](), [trace]
         while waiting:
-            one = waiting.pop()
-            own_lines.update(line.strip() for text in one.format_exception_only() for line in text.splitlines())
-            waiting += [inner for inner in (one.__cause__, one.__context__, *(one.exceptions or ())) if inner]
+            cause = waiting.pop()
+            own_lines.update(line.strip() for text in cause.format_exception_only() for line in text.splitlines())
+            waiting += [inner for inner in (cause.__cause__, cause.__context__, *(cause.exceptions or ())) if inner]
         lines = "".join(trace.format()).splitlines()
         return "\n".join(self._shown(line, request, personal) if _text(line) in own_lines else line for line in lines)
 

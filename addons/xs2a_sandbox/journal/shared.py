@@ -59,7 +59,9 @@ class SharedJournal(Journal):
         async with self._in_turn:
             await self._send()
             self._follow(await self.stream.after(self._life, self._number, _deadline()))
-            return Journal(self.count, self.bytes, self.show, deque(self._seen), sum(one.size for one in self._seen))
+            return Journal(
+                self.count, self.bytes, self.show, deque(self._seen), sum(entry.size for entry in self._seen)
+            )
 
     async def settle(self, whole: Journal) -> None:
         for session in whole.cleared:
@@ -86,7 +88,7 @@ class SharedJournal(Journal):
             if self._batch is None:
                 self._batch = token_hex(8), self._take()
             name, kept = self._batch
-            if any(one.exchange.personal for one in kept):
+            if any(entry.exchange.personal for entry in kept):
                 # A large answer takes its time.
                 items = await asyncio.to_thread(self._items, kept)
             else:
@@ -95,8 +97,8 @@ class SharedJournal(Journal):
             self._batch = None
 
     def _items(self, kept: Iterable[KeptExchange]) -> list[Item]:
-        shown = (self._without_people(one) if one.exchange.personal else one for one in kept)
-        return [Item(one.exchange.session, one.size, _written(one)) for one in shown]
+        shown = (self._without_people(entry) if entry.exchange.personal else entry for entry in kept)
+        return [Item(entry.exchange.session, entry.size, _written(entry)) for entry in shown]
 
     def _without_people(self, kept: KeptExchange) -> KeptExchange:
         entry = entry_of(kept)
@@ -124,8 +126,8 @@ class SharedJournal(Journal):
 
     def _adopt(self, kept: Iterable[KeptExchange]) -> None:
         with self._lock:
-            self._kept = deque(sorted((*self._kept, *kept), key=lambda one: one.ended))
-            self._size = sum(one.size for one in self._kept)
+            self._kept = deque(sorted((*self._kept, *kept), key=lambda entry: entry.ended))
+            self._size = sum(entry.size for entry in self._kept)
             self._drop_oldest()
 
     def _follow(self, tail: Tail) -> None:

@@ -42,7 +42,7 @@ class Tracing:
     def answered(self, request: Request, exchange: LogEntry) -> None:
         ended = int(instant() * 1e9)
         first = request.headers.first
-        told: dict[str, str | int | None] = {
+        attributes: dict[str, str | int | None] = {
             "http.request.method": exchange.method,
             "http.response.status_code": exchange.status,
             "url.scheme": request.scheme,
@@ -59,7 +59,7 @@ class Tracing:
             f"{exchange.method} {exchange.operation}" if exchange.operation else exchange.method,
             context=self._extract({name: first[name] for name in _CARRIED if name in first}),
             kind=self._server,
-            attributes={name: value for name, value in told.items() if value is not None},
+            attributes={name: value for name, value in attributes.items() if value is not None},
             start_time=ended - int(exchange.milliseconds * 1e6),
         )
         if exchange.status >= 500:
@@ -96,16 +96,20 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Tracing | N
 def _exporters(environment: Mapping[str, str]) -> Iterator[str]:
     is_somewhere = any(environment.get(name) for name in _ENDPOINTS)
     written = environment.get(_EXPORTER) or ("otlp" if is_somewhere else "")
-    for name in filter(None, (one.strip() for one in written.split(","))):
+    for name in filter(None, (word.strip() for word in written.split(","))):
         if name == "otlp":
-            protocol = next((environment[one] for one in _PROTOCOLS if environment.get(one)), "http/protobuf")
+            protocol = next(
+                (environment[variable] for variable in _PROTOCOLS if environment.get(variable)), "http/protobuf"
+            )
             yield "otlp_proto_grpc" if protocol == "grpc" else "otlp_proto_http"
         elif name != "none":
             yield name
 
 
 def _exporter(name: str) -> Any:
-    installed: dict[str, EntryPoint] = {one.name: one for one in entry_points(group="opentelemetry_traces_exporter")}
+    installed: dict[str, EntryPoint] = {
+        entry_point.name: entry_point for entry_point in entry_points(group="opentelemetry_traces_exporter")
+    }
     if name not in installed:
         there = ", ".join(sorted(installed)) or "none"
         raise ConfigError(f"{_EXPORTER} asks for the exporter {name}, which is not installed; there are: {there}")

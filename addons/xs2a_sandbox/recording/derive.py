@@ -68,7 +68,7 @@ class Derived:
     operations: tuple[RecordedOperation, ...] = ()
 
 
-def told(derived: Derived, directory: Path) -> Iterator[str]:
+def report_lines(derived: Derived, directory: Path) -> Iterator[str]:
     """The outcome, in lines for a terminal."""
     yield from (f"left out: {reason}" for reason in derived.left_out)
     yield from (f"replaced: {answers}" for answers in derived.replaced)
@@ -145,7 +145,7 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
     texts = _texts(cassettes, made, existing, _unanswered(taped, left_out))
-    theirs, ours = ({name for one in ones for name in body_files(one.value)} for ones in (kept, made))
+    theirs, ours = ({name for rule in ones for name in body_files(rule.value)} for ones in (kept, made))
     used = ours | theirs
     for name in sorted(ours - theirs):
         replace_file(cassettes / name, bodies[name])
@@ -186,7 +186,7 @@ def _replaced(made: _Made, raw: Sequence[Path]) -> str:
     newest, earlier = made.taped[0], Counter(replaced.file for replaced in made.replaced)
     answers = ", ".join(f"{counted(number, 'answer')} of {_run(raw[file])}" for file, number in earlier.items())
     by = f"{counted(len(made.taped), 'answer')} of {_run(raw[newest.file])}"
-    return f"{made.value['id']} ({newest.asked}): {answers}, by {by}"
+    return f"{made.value['id']} ({newest.request}): {answers}, by {by}"
 
 
 def _run(file: Path) -> str:
@@ -211,7 +211,7 @@ def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, 
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
     made = rules(match, requests, answers, tokens)
-    for rule, positions, replaced in sorted(made, key=lambda one: exactly(asked_for(one[0]["match"]))):
+    for rule, positions, replaced in sorted(made, key=lambda row: exactly(asked_for(row[0]["match"]))):
         yield _Made(
             rule, tuple(group[position] for position in positions), tuple(group[position] for position in replaced)
         )
@@ -239,9 +239,9 @@ def _beside(
     rules = [rule for file in existing if file.kept for rule in _compiled(file.document) if rule.id in kept]
     theirs = [(rule, rank) for rule in rules if (rank := _rank(rule, operations))]
     added: dict[str, _Made] = {}
-    for one in made:
-        id = _id(one)
-        value = _identified(id, one.value)
+    for made_rule in made:
+        id = _id(made_rule)
+        value = _identified(id, made_rule.value)
         if value["recorded"]["hash"] in edited:
             continue  # this is what somebody has edited
         free = (name for name in chain([id], (f"{id}-{n}" for n in count(2))) if name not in kept.keys() | added)
@@ -249,14 +249,14 @@ def _beside(
         if id in kept and kept[id][0].was:
             other = id, kept[id][1].file
         else:
-            value = _identified(next(free), one.value)
+            value = _identified(next(free), made_rule.value)
             if rule := _in_the_way(value, theirs, operations):
                 other = rule.id, rule.origin.document.file
         if other:
             text = f"{other[0]!r} in {other[1].name} was edited and answers the same requests"
-            left_out.append(LeftOut(one.taped[0], text))
+            left_out.append(LeftOut(made_rule.taped[0], text))
         else:
-            added[value["id"]] = replace(one, value=value)
+            added[value["id"]] = replace(made_rule, value=value)
     return list(added.values())
 
 
@@ -308,10 +308,10 @@ def _ranked(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
 
 def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
     """The part of what was left out that no newer run answers."""
-    newest = {recorded.asked: recorded.file for recorded in taped}
+    newest = {recorded.request: recorded.file for recorded in taped}
     unanswered: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
     for omission in left_out:
-        if omission.lacking and newest.get(omission.taped.asked, -1) <= omission.taped.file:
+        if omission.lacking and newest.get(omission.taped.request, -1) <= omission.taped.file:
             unanswered[_home(omission.taped)].append(omission)
     return unanswered
 
@@ -323,12 +323,12 @@ def _texts(
     texts: dict[Path, str | None] = {}
     by_file = {file.file: file for file in existing}
     rules: defaultdict[_Home, list[_Made]] = defaultdict(list)
-    for one in made:
-        rules[_home(one.taped[0])].append(one)
+    for made_rule in made:
+        rules[_home(made_rule.taped[0])].append(made_rule)
     files = _files(cassettes, sorted({*rules, *unanswered}), by_file)
     for home, file in files.items():
         without = unanswered.get(home, [])
-        every = [*(taped for rule in rules[home] for taped in rule.taped), *(one.taped for one in without)]
+        every = [*(taped for rule in rules[home] for taped in rule.taped), *(rule.taped for rule in without)]
         latest = max(every, key=lambda taped: taped.number).entry
         at = latest.time.astimezone(UTC).date().isoformat()
         recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": home.redacted or False}

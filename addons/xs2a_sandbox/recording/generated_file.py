@@ -193,9 +193,9 @@ def _check(old: DerivedFile, text: str) -> None:
     except Unreadable as unreadable:
         raise _not_in_lines(old.file, 0, f"plain YAML ({unreadable.problems[0].text})") from None
     rules = {rule["id"]: rule for rule in new.get("rules", ())}
-    for one in old.kept:
-        if one.id not in rules or exactly(rules[one.id]) != exactly(one.value):
-            raise _not_in_lines(old.file, 0, f"the rule {one.id} in plain YAML")
+    for kept_rule in old.kept:
+        if kept_rule.id not in rules or exactly(rules[kept_rule.id]) != exactly(kept_rule.value):
+            raise _not_in_lines(old.file, 0, f"the rule {kept_rule.id} in plain YAML")
     for name in old.sections.keys() - {"recorded", "rules"}:
         if name not in new or exactly(new[name]) != exactly(old.document.value[name]):
             raise _not_in_lines(old.file, 0, f"the key {name} in plain YAML")

@@ -104,7 +104,7 @@ def words(interface: Interface) -> frozenset[str]:
     words = {text for error in interface.errors.values() for text in (*error.codes.values(), *error.numbers.values())}
     for operation in interface.operations.values():
         words |= {segment.text for segment in operation.pattern.segments if segment.kind == LITERAL}
-        for spec in (constraint.spec for one in operation.where for constraint in one):
+        for spec in (constraint.spec for alternative in operation.where for constraint in alternative):
             words |= {str(value) for value in [*spec.get("in", ()), *([spec["equals"]] if "equals" in spec else ())]}
     return frozenset(words)
 

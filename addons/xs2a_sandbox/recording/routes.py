@@ -133,7 +133,7 @@ class Taped:
         return self.route.operation.id if self.route.operation else f"{self.route.method} {self.route.path}"
 
     @property
-    def asked(self) -> str:
+    def request(self) -> str:
         """Method and path, the same when the request is recorded again."""
         return f"{self.entry.method} {self.entry.target.partition('?')[0]}"
 
@@ -148,12 +148,12 @@ class LeftOut:
 
     def __str__(self) -> str:
         time = self.taped.entry.time.astimezone(UTC).isoformat(timespec="seconds")
-        return f"{self.taped.asked} at {time}: {self.reason}"
+        return f"{self.taped.request} at {time}: {self.reason}"
 
     @property
     def without_time(self) -> str:
         """The same of the same request recorded again."""
-        return f"{self.taped.asked}: {self.reason}"
+        return f"{self.taped.request}: {self.reason}"
 
 
 def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[Taped], dict[str, int]]:
@@ -170,13 +170,13 @@ def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list
             for token in _tokens("", entry.answer_headers.pairs, entry.answer_body) - clients:
                 banks.setdefault(token, number)
             key = None if redacted is None else str(redacted)
-            one = Taped(number, position, key, entry, routes.whole(entry.method, entry.target))
+            newest = Taped(number, position, key, entry, routes.whole(entry.method, entry.target))
             if reason := _unfit(entry):
-                left_out.append(LeftOut(one, reason, lacking=True))
+                left_out.append(LeftOut(newest, reason, lacking=True))
                 continue
-            taped.append(one)
+            taped.append(newest)
             if entry.status >= 400 and (reason := _unreadable(entry)):
-                left_out.append(LeftOut(one, f"{reason}, so the rule answers without it", lacking=True))
+                left_out.append(LeftOut(newest, f"{reason}, so the rule answers without it", lacking=True))
     return taped, banks
 
 

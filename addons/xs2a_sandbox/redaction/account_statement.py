@@ -151,9 +151,9 @@ def _reference(text: str, censor: Censor) -> str:
 def _account(text: str, censor: Censor) -> str:
     """Bank code and number, or an IBAN; the currency behind it stays."""
 
-    def part(one: str) -> str:
-        has_currency = _WITH_CURRENCY.fullmatch(one) and not compact_iban(one)
-        number, currency = (one[:-3], one[-3:]) if has_currency else (one, "")
+    def part(piece: str) -> str:
+        has_currency = _WITH_CURRENCY.fullmatch(piece) and not compact_iban(piece)
+        number, currency = (piece[:-3], piece[-3:]) if has_currency else (piece, "")
         return _as_member("iban", number, censor) + currency
 
     return "/".join(map(part, text.split("/")))

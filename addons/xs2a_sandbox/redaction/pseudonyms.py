@@ -229,9 +229,9 @@ class Pseudonyms:
         height = -(-size // width)
         while True:
             row, column = divmod(number, width)
-            for one in rounds:
-                step = sign * self._mixed(b"%d %d %s" % (one, row if one % 2 else column, shape))
-                if one % 2:
+            for turn in rounds:
+                step = sign * self._mixed(b"%d %d %s" % (turn, row if turn % 2 else column, shape))
+                if turn % 2:
                     column = (column + step) % width
                 else:
                     row = (row + step) % height

@@ -99,8 +99,8 @@ class Vault:
 def digest(exchange: Exchange) -> str:
     """The name of a recorded request in a vault."""
     headers = sorted((name.lower(), value) for name, value in exchange.headers)
-    said = json.dumps([exchange.method, exchange.target, headers]).encode()
-    return sha256(b"%d %s%s" % (len(said), said, exchange.body)).hexdigest()
+    text = json.dumps([exchange.method, exchange.target, headers]).encode()
+    return sha256(b"%d %s%s" % (len(text), text, exchange.body)).hexdigest()
 
 
 def open_for_writing(confdir: Path) -> Vault:

@@ -22,7 +22,7 @@ def verify(headers: Headers, body: bytes, ca: Path | None = None) -> None:
     authorities = _read(ca) if ca else None
     mistake = verification.mistake(message, OF_ANSWERS, [REAL.now()], lambda seal: _stranger(seal, authorities))
     if mistake:
-        raise WrongSignature("\n".join(one for one in (mistake.text, mistake.shown) if one))
+        raise WrongSignature("\n".join(text for text in (mistake.text, mistake.shown) if text))
 
 
 def _read(file: Path) -> list[x509.Certificate]:
@@ -35,7 +35,7 @@ def _read(file: Path) -> list[x509.Certificate]:
 
 
 def _stranger(seal: x509.Certificate, authorities: list[x509.Certificate] | None) -> SignatureMistake | None:
-    if authorities is None or any(_has_issued(one, seal) for one in authorities):
+    if authorities is None or any(_has_issued(authority, seal) for authority in authorities):
         return None
     return SignatureMistake("certificate-invalid", "another CA has issued the certificate of the signature")
 

@@ -69,14 +69,14 @@ def _other_schemes(scheme: Scheme) -> list[Scheme]:
     """Other ways to sign that such a key has, where the signature itself does not tell which it was."""
     kinds = ((PSS, False),) if scheme.is_rsa else ((EC, False), (EC, True))
     every = (Scheme(kind, name, plain) for kind, plain in kinds for name in ("SHA-256", "SHA-512", "SHA-384"))
-    return [one for one in every if one != scheme]
+    return [scheme_there for scheme_there in every if scheme_there != scheme]
 
 
 def _first(texts: Iterable[Guess[str]], fits: Callable[[bytes], bool], wrap: Wrap, words: str) -> SignedText | None:
     for difference, text in texts:
         if fits(wrap(text.encode("latin-1", "replace"))):
-            said = " and ".join(one for one in (words, difference) if one)
-            return SignedText(text, said or "it is the same text")
+            reasons = " and ".join(word for word in (words, difference) if word)
+            return SignedText(text, reasons or "it is the same text")
     return None
 
 
@@ -86,11 +86,11 @@ def _texts(message: SignedMessage, names: Sequence[str], *, pairs: bool) -> Iter
     changes = [*_headers(message, right), *_values(message, right)]
     plain, *styles = _styles(message)
     yield _text(right, [], plain)
-    yield from (_text(right, [one], plain) for one in changes)
+    yield from (_text(right, [change], plain) for change in changes)
     yield from (_text(right, [], style) for style in styles)
     yield from _whole(message, names)
     if pairs:
-        yield from (_text(right, [one], style) for one, style in product(changes, styles))
+        yield from (_text(right, [change], style) for change, style in product(changes, styles))
         # Values first: what is in no line any more cannot be another value.
         yield from (_text(right, [other, one], plain) for one, other in combinations(changes, 2))
     if len(right) <= _PERMUTED:
@@ -99,9 +99,9 @@ def _texts(message: SignedMessage, names: Sequence[str], *, pairs: bool) -> Iter
 
 
 def _text(lines: Lines, changes: Sequence[Guess[Change]], style: Guess[Style]) -> Guess[str]:
-    for one in changes:
-        lines = one.change(lines)
-    words = [one.words for one in changes]
+    for change in changes:
+        lines = change.change(lines)
+    words = [change.words for change in changes]
     return Guess(" and ".join([*words, style.words] if style.words else words), style.change(lines))
 
 
@@ -143,7 +143,7 @@ def _values(message: SignedMessage, right: Lines) -> Iterator[Guess[Change]]:
 
 
 def _with_value(name: str, value: str, lines: Lines) -> Lines:
-    return [(one, value if one == name else own) for one, own in lines]
+    return [(line_name, value if line_name == name else own) for line_name, own in lines]
 
 
 def _other_values(message: SignedMessage, name: str, value: str) -> Iterator[tuple[str, str]]:

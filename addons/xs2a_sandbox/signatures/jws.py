@@ -114,7 +114,7 @@ def read(text: str) -> JwsHeader | SignatureMistake:
         return invalid("the header of the JWS must be a JSON object")
     if mistake := _member_mistake(members):
         return invalid(mistake)
-    return JwsHeader(protected, members, tuple(one.lower() for one in members["sigD"]["pars"]), signature)
+    return JwsHeader(protected, members, tuple(name.lower() for name in members["sigD"]["pars"]), signature)
 
 
 def _member_mistake(members: Mapping[str, Any]) -> str | None:
@@ -129,22 +129,24 @@ def _member_mistake(members: Mapping[str, Any]) -> str | None:
     if kid is not None and not (isinstance(kid, str) and _KEY_NAME.fullmatch(kid) and ".." not in kid):
         return "the kid of the JWS is no name of a key: nothing is looked up by it, and it has no slashes"
     chain = members.get("x5c")
-    if chain is not None and not (isinstance(chain, list) and chain and all(isinstance(one, str) for one in chain)):
+    if chain is not None and not (
+        isinstance(chain, list) and chain and all(isinstance(certificate, str) for certificate in chain)
+    ):
         return "the x5c of the JWS must be a list of certificates in base64, the TPP's own first"
     if members.get("b64") is not False:
         return "the JWS must say b64: false, as its payload is signed as it is (RFC 7797)"
     critical = members.get("crit")
-    if not isinstance(critical, list) or not set(_CRITICAL) <= {one for one in critical if isinstance(one, str)}:
+    if not isinstance(critical, list) or not set(_CRITICAL) <= {name for name in critical if isinstance(name, str)}:
         return f"the crit of the JWS must list {', '.join(_CRITICAL)}"
-    if others := [one for one in critical if one not in _CRITICAL]:
+    if others := [extension for extension in critical if extension not in _CRITICAL]:
         return f"the crit of the JWS lists {str(others[0])[:40]!r}, which nobody knows here"
     data = members.get("sigD")
     names = data.get("pars") if isinstance(data, dict) else None
     if not isinstance(data, dict) or data.get("mId") != HTTP_HEADERS:
         return f"the sigD of the JWS must be an object with mId {HTTP_HEADERS}"
-    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not names or not all(isinstance(header, str) for header in names):
         return "the sigD of the JWS must have pars, a list of the names of headers"
-    if len({one.lower() for one in names}) != len(names):
+    if len({header.lower() for header in names}) != len(names):
         return "the sigD of the JWS lists a header twice under pars"
     return None
 
@@ -158,7 +160,7 @@ def time_mistake(members: Mapping[str, Any], times: Collection[datetime]) -> str
         signed = None
     if signed is None or signed.tzinfo is None:
         return f"the sigT of the JWS must be a time such as 2026-11-21T10:15:00Z, not {str(text)[:40]!r}"
-    if all(abs(signed - one) > _APART for one in times):
+    if all(abs(signed - moment) > _APART for moment in times):
         now = next(iter(times)).astimezone(UTC)
         return f"the sigT of the JWS is {text}, more than 5 minutes from {now:%Y-%m-%dT%H:%M:%SZ}, the time at the bank"
     return None
@@ -166,11 +168,11 @@ def time_mistake(members: Mapping[str, Any], times: Collection[datetime]) -> str
 
 def thumbprint_mistake(members: Mapping[str, Any], certificate: x509.Certificate) -> str | None:
     """The difference between x5t#S256, where there is one, and the certificate."""
-    said = members.get("x5t#S256")
+    hashed = members.get("x5t#S256")
     own = thumbprint(certificate)
-    if said is None or said == own:
+    if hashed is None or hashed == own:
         return None
-    return f"the x5t#S256 of the JWS is {str(said)[:60]!r}, that of the certificate is {own}"
+    return f"the x5t#S256 of the JWS is {str(hashed)[:60]!r}, that of the certificate is {own}"
 
 
 def thumbprint(certificate: x509.Certificate) -> str:

@@ -40,7 +40,7 @@ class SignatureHeader:
 
     def scheme(self, key: PublicKey) -> Scheme | None:
         """The way to sign that the algorithm means with such a key; None where they do not go together."""
-        return next((one for one in _ALGORITHMS[self.algorithm] if one.is_for(key)), None)
+        return next((algorithm for algorithm in _ALGORITHMS[self.algorithm] if algorithm.is_for(key)), None)
 
 
 def read(text: str) -> SignatureHeader | SignatureMistake:
@@ -97,7 +97,7 @@ def key_mistake(key_id: str, certificate: x509.Certificate) -> str | None:
         return f"the keyId names the serial number {digits[:60]}, the certificate has {certificate.serial_number:X}"
     issuer = unquote(re.split(r"[,;]\s*CA=", key_id, maxsplit=1, flags=re.IGNORECASE)[1])
     named = _COMMON_NAME.search(issuer)
-    own = [str(one.value) for one in certificate.issuer.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
+    own = [str(attribute.value) for attribute in certificate.issuer.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
     if named and own and re.split(r"[,;/+]", own[0])[0].strip() != named[1].strip().replace("\\", ""):
         return f"the keyId names the issuer {named[1].strip()[:80]!r}, the certificate has {own[0][:80]!r}"
     return None

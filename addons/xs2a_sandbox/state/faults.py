@@ -19,8 +19,8 @@ def counted(listed: dict[str, Any]) -> dict[str, Any]:
 def next_sca_ending(transaction: Transaction) -> str | None:
     """The ending of an authorisation that would succeed now, where a fault wants another; it counts this one."""
     there = session_faults(transaction)
-    after = [counted(one) if "sca" in one else one for one in there]
+    after = [counted(fault) if "sca" in fault else fault for fault in there]
     if after != there:
         keep_faults(transaction, after)
-    due = (one["sca"] for one, before in zip(after, there, strict=True) if one["hits"] > before["hits"])
+    due = (fault["sca"] for fault, before in zip(after, there, strict=True) if fault["hits"] > before["hits"])
     return next(due, None)

@@ -91,13 +91,13 @@ class RedisStore(DistantStore):
             arguments += (name, lists[name])
         # Answers may overtake each other: what was acknowledged before it is sent has to be there.
         before = self._last, self._acknowledged.get(session)
-        now, last, life, commits, found, found_lists = await self.run(scripts.FETCH, arguments, deadline)
+        now, last, life, commits, documents_there, found_lists = await self.run(scripts.FETCH, arguments, deadline)
         self._keep_time(now)
         if self._is_behind(before, int(last), session, (life.decode(), int(commits))):
             await self._mark(session, deadline)
             return await self.fetch(session, documents, lists, deadline)
         return Contents(
-            {keys[number]: _read(value)[1:] for number, value in _groups(found, 2)},
+            {keys[number]: _read(value)[1:] for number, value in _groups(documents_there, 2)},
             {names[number]: (int(version), _listed(fields)) for number, version, fields in _groups(found_lists, 3)},
         )
 

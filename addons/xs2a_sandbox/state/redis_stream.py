@@ -26,9 +26,9 @@ class RedisStream(Stream):
         await self._store.once(scripts.APPEND, arguments, deadline, batch)
 
     async def after(self, life: str, number: int, deadline: float) -> Tail:
-        now, first, found = await self._store.run(scripts.TAIL, (self._name, life, number), deadline)
-        numbers = (int(id.partition(b"-")[0]) for id, _ in found)
-        contents = (fields[-1] for _, fields in found)
+        now, first, items = await self._store.run(scripts.TAIL, (self._name, life, number), deadline)
+        numbers = (int(id.partition(b"-")[0]) for id, _ in items)
+        contents = (fields[-1] for _, fields in items)
         return Tail(now.decode(), int(first), list(zip(numbers, contents, strict=True)))
 
     async def remove(self, session: str | None, deadline: float) -> None:

@@ -178,13 +178,13 @@ class SqliteStore:
                 error = trouble
         if error:
             self._roll_back()
-        for one in waiting:
-            if one.done():  # it is given up
+        for commit in waiting:
+            if commit.done():  # it is given up
                 continue
             if error:
-                one.set_exception(StoreUnavailable(str(error)))
+                commit.set_exception(StoreUnavailable(str(error)))
             else:
-                one.set_result(None)
+                commit.set_result(None)
 
     def _put(self, session: str, writes: Mapping[Key, Document | None]) -> None:
         execute = self._connection.execute

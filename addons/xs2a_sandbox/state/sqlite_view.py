@@ -42,21 +42,21 @@ class SqliteView:
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         place = session, collection, id
-        found = self._documents.get(place)
-        return self._remember(place, self._store.find(*place)) if found is None else found
+        document = self._documents.get(place)
+        return self._remember(place, self._store.find(*place)) if document is None else document
 
     expect = read
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         place = session, collection
-        found = self._lists.get(place)
-        if found is None:
-            found = self._store.find_all(*place)
+        document = self._lists.get(place)
+        if document is None:
+            document = self._store.find_all(*place)
             if len(self._lists) >= _COUNT:
                 self._lists.clear()
-            if len(found[1]) <= _LONGEST:
-                self._lists[place] = found
-        return found
+            if len(document[1]) <= _LONGEST:
+                self._lists[place] = document
+        return document
 
     def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
         if any(self.read(session, *key)[0] != version for key, version in reads.items()):

@@ -125,9 +125,9 @@ class Controls:
         document = self._ask("GET", ("state", collection))[id]
         families = [family for family in FAMILIES.values() if family.collection == collection]
         for family in reversed(families):
-            for one in reversed(document.get(family.listed, ())):
-                if self._ask("GET", ("sca", one))["scaStatus"] not in SCA.final:
-                    return str(one)
+            for listed_id in reversed(document.get(family.listed, ())):
+                if self._ask("GET", ("sca", listed_id))["scaStatus"] not in SCA.final:
+                    return str(listed_id)
         return None
 
     def _decided(self, id: str, decision: str) -> Document:

@@ -76,5 +76,5 @@ def _reported(line: str) -> dict[str, Any]:
         value = json.loads(line)
     except ValueError:
         value = None
-    known = value if isinstance(value, dict) else {"text": line}
-    return {"test": str(known.get("test", "")), "text": str(known.get("text", line))}
+    report = value if isinstance(value, dict) else {"text": line}
+    return {"test": str(report.get("test", "")), "text": str(report.get("text", line))}

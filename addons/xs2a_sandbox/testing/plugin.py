@@ -48,7 +48,7 @@ class Expectation(NamedTuple):
             text = "add it with optional=True, or say xs2a(assert_all_called=False), if that may be"
             pytest.fail(f"never hit: the added rule {', '.join(unused)}; {text}", pytrace=False)
         if self.switches["assert_all_matched"] and (unmatched := self.sandbox.unmatched):
-            requests = "".join(f"\n  {one.method} {one.path} → {one.status}" for one in unmatched)
+            requests = "".join(f"\n  {exchange.method} {exchange.path} → {exchange.status}" for exchange in unmatched)
             pytest.fail(f"no rule and no operation is for:{requests}", pytrace=False)
 
 

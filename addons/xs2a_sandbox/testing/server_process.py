@@ -52,11 +52,11 @@ class Process:
         )
         if self._process.stdout is None or self._process.stderr is None:
             raise UserMistake("the sandbox was started without pipes")
-        told = self._process.stdout.readline()
-        if not told:
+        line = self._process.stdout.readline()
+        if not line:
             _, why = self._process.communicate(timeout=_SECONDS)
             raise UserMistake(f"the sandbox did not start: {why.strip()}")
-        addresses = json.loads(told)
+        addresses = json.loads(line)
         self.direct, self.tls, self.proxy = (str(addresses[door]) for door in ("direct", "tls", "proxy"))
         self.ca_file = Path(addresses["ca_file"])
         # The pipes must not fill up.
@@ -101,7 +101,7 @@ class SessionJournal:
 
     def entries(self) -> list[Journaled]:
         listed = self._client.journal(plain=True, session=self._session, limit=COUNT)["exchanges"]
-        return [read(self._client.exchange(one["number"], plain=True)) for one in listed]
+        return [read(self._client.exchange(exchange["number"], plain=True)) for exchange in listed]
 
     def clear(self) -> None:
         self._client.clear_journal()

@@ -108,8 +108,10 @@ def _weakness(parsed: x509.Certificate) -> str | None:
 
 def _usage_mistake(parsed: x509.Certificate, kind: Kind) -> str | None:
     """What it must not be used for."""
-    extensions = {one.oid: one for one in parsed.extensions}
-    unknown = [oid.dotted_string for oid, one in extensions.items() if one.critical and oid not in _KNOWN_CRITICAL]
+    extensions = {header.oid: header for header in parsed.extensions}
+    unknown = [
+        oid.dotted_string for oid, extension in extensions.items() if extension.critical and oid not in _KNOWN_CRITICAL
+    ]
     if unknown:
         return f"its extension {unknown[0]} is critical, and not known"
     if _is_ca(parsed):
@@ -141,7 +143,10 @@ def _statement_mistake(own: TppCertificate, kind: Kind) -> str | None:
         return "it does not say that it is a qualified one (QcCompliance)"
     if own.kind != kind:
         names = {qc_statements.WEB: "a QWAC", qc_statements.SEAL: "a QSEAL"}
-        it_is = " and ".join(names.get(one, one) for one in statements.types) or "of no type"
+        it_is = (
+            " and ".join(names.get(statement_type, statement_type) for statement_type in statements.types)
+            or "of no type"
+        )
         return f"it is {it_is}, not a {kind} (QcType)"
     if statements.roles is None:
         return "it says nothing of payment services (ETSI TS 119 495)"

@@ -34,8 +34,8 @@ def write(
 
 def write_pem(file: Path, issued: Issued, above: Sequence[x509.Certificate]) -> None:
     """Writes the certificate with its key, then those above it that a client shows, too. Raises ConfigError."""
-    chain = [one for one in above if one.issuer != one.subject]
-    replace_file(file, pem(issued) + b"".join(one.public_bytes(Encoding.PEM) for one in chain))
+    chain = [certificate for certificate in above if certificate.issuer != certificate.subject]
+    replace_file(file, pem(issued) + b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain))
 
 
 def pem(issued: Issued) -> bytes:

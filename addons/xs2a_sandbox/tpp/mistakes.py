@@ -59,5 +59,5 @@ _MISTAKES: Sequence[Mistake] = (
     Mistake("empty", "without a byte", has_key=False),
 )
 
-MISTAKES: Mapping[str, Mistake] = {one.name: one for one in _MISTAKES}
+MISTAKES: Mapping[str, Mistake] = {mistake.name: mistake for mistake in _MISTAKES}
 """By name."""

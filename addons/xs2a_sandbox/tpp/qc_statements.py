@@ -76,12 +76,12 @@ def read(content: bytes) -> QcStatements:
     """Reads the extension's value. Raises ValueError that says what is wrong."""
     try:
         statements = _Statements.load(content, strict=True)
-        by_id = {one["id"].dotted: one["info"] for one in statements}
-        types = tuple(one.dotted for one in by_id[TYPE].parse(_Types)) if TYPE in by_id else ()
+        by_id = {statement["id"].dotted: statement["info"] for statement in statements}
+        types = tuple(type_id.dotted for type_id in by_id[TYPE].parse(_Types)) if TYPE in by_id else ()
         if PSD2 not in by_id:
             return QcStatements(COMPLIANCE in by_id, types, None, "", "")
         services = by_id[PSD2].parse(_PaymentServices)
-        roles = tuple(_role(one["identifier"].dotted, one["name"].native) for one in services["roles"])
+        roles = tuple(_role(claimed["identifier"].dotted, claimed["name"].native) for claimed in services["roles"])
         authority_name, authority = services["authority_name"].native, services["authority"].native
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, _NoRole):

@@ -51,7 +51,9 @@ def shown(order: Order, key: Key | None = None) -> Presented:
 
 
 def _of(issued: Issued, *above: Issued) -> Presented:
-    return Presented(tuple(one.certificate.public_bytes(Encoding.DER) for one in (issued, *above)), issued)
+    return Presented(
+        tuple(issued_one.certificate.public_bytes(Encoding.DER) for issued_one in (issued, *above)), issued
+    )
 
 
 def _with(**changes: object) -> Callable[[Order], Presented]:

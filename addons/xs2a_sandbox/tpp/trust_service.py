@@ -73,7 +73,9 @@ class TrustService:
     def register(self, identifier: str, provider: Provider) -> None:
         """Enters a provider, or changes what the register has of it. Raises ConfigError."""
         providers = {**self._providers(), identifier: provider}
-        entries = {id: {"name": one.name, "blocked": one.is_blocked} for id, one in sorted(providers.items())}
+        entries = {
+            id: {"name": provider.name, "blocked": provider.is_blocked} for id, provider in sorted(providers.items())
+        }
         replace_file(self.folder / _REGISTER, (json.dumps(entries, ensure_ascii=False, indent=2) + "\n").encode())
 
     def provider(self, identifier: str) -> Provider | None:
@@ -87,8 +89,8 @@ class TrustService:
             raise ConfigError(f"the certificate was issued by another {certificate.issuer}: only that can revoke it")
         builder = x509.CertificateRevocationListBuilder(ca.certificate.subject, now, now + _A_WEEK)
         entry = x509.RevokedCertificateBuilder(certificate.parsed.serial_number, now).build()
-        for one in [*self._revoked(), entry]:
-            builder = builder.add_revoked_certificate(one)
+        for revocation in [*self._revoked(), entry]:
+            builder = builder.add_revoked_certificate(revocation)
         made = builder.sign(ca.key, hashes.SHA256())
         replace_file(self.folder / _REVOKED, made.public_bytes(serialization.Encoding.PEM))
 
@@ -106,7 +108,7 @@ class TrustService:
         except ValueError:
             raise ConfigError(f"{self.folder / _CA} is no CA. Remove it: a new one is made") from None
         issuer = certificate.subject.rfc4514_string()
-        revoked = frozenset((issuer, one.serial_number) for one in self._revoked())
+        revoked = frozenset((issuer, revocation.serial_number) for revocation in self._revoked())
         return Trust((certificate,), revoked, self._providers())
 
     def __hash__(self) -> int:

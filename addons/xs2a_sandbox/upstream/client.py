@@ -107,7 +107,7 @@ def _outgoing(request: Request, host: str) -> list[tuple[str, str]]:
 def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     """The headers that are not meant for this connection alone."""
     pairs = list(headers)
-    named = {one.strip().lower() for name, value in pairs if name.lower() == "connection" for one in value.split(",")}
+    named = {word.strip().lower() for name, value in pairs if name.lower() == "connection" for word in value.split(",")}
     for name, value in pairs:
         low = name.lower()
         if low not in HOP_BY_HOP and low not in named and not low.startswith("proxy-"):

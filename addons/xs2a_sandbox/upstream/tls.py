@@ -124,7 +124,7 @@ def _show_pkcs12(made: ssl.SSLContext, archive: Path, password: str | None) -> N
     with TemporaryDirectory() as folder:
         file = Path(folder) / "client.pem"
         chain = [loaded.cert, *loaded.additional_certs]
-        pem = b"".join(one.certificate.public_bytes(Encoding.PEM) for one in chain)
+        pem = b"".join(certificate.certificate.public_bytes(Encoding.PEM) for certificate in chain)
         key = loaded.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(once.encode()))
         file.write_bytes(pem + key)
         made.load_cert_chain(file, password=once)

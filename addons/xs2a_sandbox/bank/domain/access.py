@@ -122,12 +122,20 @@ def settled(
     access = consent.get("access")
     if access is not None and not any(access.get(kind) for kind in _RIGHTS):
         chosen = [{"iban": iban, **accounts[iban]} for iban in ibans if iban in accounts]
-        named = [{"iban": one["iban"], "currency": one["currency"]} for one in chosen] if _is_open(access) else None
+        named = (
+            [{"iban": account["iban"], "currency": account["currency"]} for account in chosen]
+            if _is_open(access)
+            else None
+        )
 
         def kept(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if named is not None:
                 return named
-            return [one for one in references if _is_card(one) or any(refers(one, account) for account in chosen)]
+            return [
+                reference
+                for reference in references
+                if _is_card(reference) or any(refers(reference, account) for account in chosen)
+            ]
 
         lists = {name: kept(access[name]) for name in LISTS if access.get(name) is not None}
         additional = access.get("additionalInformation") or {}

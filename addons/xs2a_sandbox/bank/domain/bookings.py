@@ -104,7 +104,7 @@ def available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
 
 def covering(balances: Iterable[Mapping[str, Any]]) -> str | None:
     """The amount of the balance that tells what may be paid."""
-    held = {one["balanceType"]: one["balanceAmount"] for one in balances}
+    held = {balance["balanceType"]: balance["balanceAmount"] for balance in balances}
     return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
 
 

@@ -48,14 +48,14 @@ class _Element:
     def all(self, path: str) -> list["_Element"]:
         above, _, name = path.rpartition("/")
         return [
-            _Element(one, f"{each.place}/{name}" + (f"/{number}" if len(each.member.below[name]) > 1 else ""))
+            _Element(below, f"{each.place}/{name}" + (f"/{number}" if len(each.member.below[name]) > 1 else ""))
             for each in (self.all(above) if above else [self])
-            for number, one in enumerate(each.member.below.get(name, ()))
+            for number, below in enumerate(each.member.below.get(name, ()))
         ]
 
     def text(self, *paths: str, kind: str = "") -> str | None:
         """The text of the first of the paths that has one."""
-        for element in (one for path in paths for one in self.all(path) if one.member.value):
+        for element in (element for path in paths for element in self.all(path) if element.member.value):
             value = str(element.member.value)
             fits, words = _KINDS.get(kind, (bool, ""))
             if not fits(value):
@@ -75,10 +75,10 @@ def read(call: Call, *, bulk: bool, periodic: bool) -> dict[str, Any]:
     body = call.members or Member()
     message, *_ = [*_Element(_xml_part(body), "").all(_MESSAGE[1:]), _Element(Member(), _MESSAGE)]
     infos = message.all("PmtInf")
-    transfers = [(info, one) for info in infos for one in info.all("CdtTrfTxInf")]
-    _check_sums(message, [one for _, one in transfers])
+    transfers = [(info, transfer) for info in infos for transfer in info.all("CdtTrfTxInf")]
+    _check_sums(message, [transfer for _, transfer in transfers])
     common = _common(infos)
-    payments = [_transfer(info, one) for info, one in transfers]
+    payments = [_transfer(info, transfer) for info, transfer in transfers]
     if bulk:
         booking = infos[0].text("BtchBookg", kind="boolean")
         batch = {"batchBookingPreferred": _BOOLEANS[booking]} if booking else {}
@@ -91,7 +91,7 @@ def read(call: Call, *, bulk: bool, periodic: bool) -> dict[str, Any]:
 def message_id(call: Call) -> str | None:
     """The id that the sender gave the message, which reports of its state name."""
     body = call.members or Member()
-    return next((one.text("GrpHdr/MsgId") for one in _Element(_xml_part(body), "").all(_MESSAGE[1:])), None)
+    return next((element.text("GrpHdr/MsgId") for element in _Element(_xml_part(body), "").all(_MESSAGE[1:])), None)
 
 
 def _xml_part(body: Member) -> Member:
@@ -112,7 +112,7 @@ def _check_sums(message: _Element, transfers: Sequence[_Element]) -> None:
         raise _error(f"{message.place}/PmtInf/CdtTrfTxInf", "is missing")
     if int(message.needed("GrpHdr/NbOfTxs", kind="number")) != len(transfers):
         raise _error(f"{message.place}/GrpHdr/NbOfTxs", f"must be {len(transfers)}, the number of payments")
-    total = sum((Decimal(_amount(one)) for one in transfers), Decimal())
+    total = sum((Decimal(_amount(transfer)) for transfer in transfers), Decimal())
     control = message.text("GrpHdr/CtrlSum", kind="amount")
     if control is not None and Decimal(control) != total:
         raise _error(f"{message.place}/GrpHdr/CtrlSum", f"must be {total}, the sum of the amounts")
@@ -135,30 +135,30 @@ def _common(infos: Sequence[_Element]) -> dict[str, Any]:
     return _present(first)
 
 
-def _transfer(info: _Element, one: _Element) -> dict[str, Any]:
-    reference = one.text("RmtInf/Strd/CdtrRefInf/Ref")
+def _transfer(info: _Element, transfer: _Element) -> dict[str, Any]:
+    reference = transfer.text("RmtInf/Strd/CdtrRefInf/Ref")
     return _present(
         {
-            "endToEndIdentification": one.text("PmtId/EndToEndId"),
-            "instructionIdentification": one.text("PmtId/InstrId"),
+            "endToEndIdentification": transfer.text("PmtId/EndToEndId"),
+            "instructionIdentification": transfer.text("PmtId/InstrId"),
             "instructedAmount": {
-                "currency": one.needed("Amt/InstdAmt/@Ccy", kind="currency"),
-                "amount": _amount(one),
+                "currency": transfer.needed("Amt/InstdAmt/@Ccy", kind="currency"),
+                "amount": _amount(transfer),
             },
-            "creditorAccount": _account(one, "CdtrAcct"),
-            "creditorAgent": one.text("CdtrAgt/FinInstnId/BIC", "CdtrAgt/FinInstnId/BICFI", kind="bic"),
-            "creditorName": one.needed("Cdtr/Nm"),
-            "creditorAddress": _present({name: one.text(f"Cdtr/PstlAdr/{tag}") for name, tag in _ADDRESS.items()}),
-            "purposeCode": one.text("Purp/Cd"),
-            "chargeBearer": one.text("ChrgBr") or info.text("ChrgBr"),
-            "remittanceInformationUnstructured": one.text("RmtInf/Ustrd"),
+            "creditorAccount": _account(transfer, "CdtrAcct"),
+            "creditorAgent": transfer.text("CdtrAgt/FinInstnId/BIC", "CdtrAgt/FinInstnId/BICFI", kind="bic"),
+            "creditorName": transfer.needed("Cdtr/Nm"),
+            "creditorAddress": _present({name: transfer.text(f"Cdtr/PstlAdr/{tag}") for name, tag in _ADDRESS.items()}),
+            "purposeCode": transfer.text("Purp/Cd"),
+            "chargeBearer": transfer.text("ChrgBr") or info.text("ChrgBr"),
+            "remittanceInformationUnstructured": transfer.text("RmtInf/Ustrd"),
             "remittanceInformationStructured": {"reference": reference} if reference else None,
         }
     )
 
 
-def _amount(one: _Element) -> str:
-    return one.needed("Amt/InstdAmt", kind="amount")
+def _amount(transfer: _Element) -> str:
+    return transfer.needed("Amt/InstdAmt", kind="amount")
 
 
 def _account(element: _Element, name: str) -> dict[str, Any]:

@@ -63,15 +63,17 @@ def written(
     call: Call, kind: str, account: Account, booked: Sequence[Document], shown: Mapping[str, Sequence[Document] | None]
 ) -> str:
     """The entries that are `shown`, of one of FORMATS; `booked` are all that make the balance of now."""
-    entries = [(one, True) for one in shown.get("booked") or ()] + [(one, False) for one in shown.get("pending") or ()]
-    held = {one["balanceType"]: one["balanceAmount"]["amount"] for one in account.balances}
+    entries = [(entry, True) for entry in shown.get("booked") or ()] + [
+        (entry, False) for entry in shown.get("pending") or ()
+    ]
+    held = {each["balanceType"]: each["balanceAmount"]["amount"] for each in account.balances}
     balance = next((Decimal(held[name]) for name in _BOOKED if name in held), Decimal())
-    inside = [one for one, is_booked in entries if is_booked]
+    inside = [entry for entry, is_booked in entries if is_booked]
     today = call.clock.today().isoformat()
     last = min(call.query.get("dateTo", today), today)
-    later = [one for one in booked if one["bookingDate"] > last]
+    later = [entry for entry in booked if entry["bookingDate"] > last]
     closing = balance - _sum(later)
-    days = [one["bookingDate"] for one in inside]
+    days = [entry["bookingDate"] for entry in inside]
     statement = _Statement(
         account,
         entries[::-1],
@@ -87,7 +89,7 @@ def written(
 
 
 def _sum(entries: Sequence[Document]) -> Decimal:
-    return sum((Decimal(one["transactionAmount"]["amount"]) for one in entries), Decimal())
+    return sum((Decimal(entry["transactionAmount"]["amount"]) for entry in entries), Decimal())
 
 
 def _other(entry: Document) -> tuple[str, Mapping[str, Any], bool]:

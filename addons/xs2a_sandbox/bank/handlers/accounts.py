@@ -271,7 +271,7 @@ def lists(
         return day is None or ((not since or since <= day) and (not until or day <= until))  # ISO: compares as text
 
     def of_those_days(listed: Sequence[Document]) -> Sequence[Document]:
-        return [one for one in listed if is_shown(one.get("bookingDate"))] if since or until else listed
+        return [entry for entry in listed if is_shown(entry.get("bookingDate"))] if since or until else listed
 
     return {name: of_those_days(listed) if name in shown else None for name, listed in entries.items()}
 
@@ -298,7 +298,7 @@ def _is_authorised_within(call: Call, consent: Document, **span: int) -> bool | 
 def _newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
     """The entries of which the booked ones are newer than the TPP says. Raises BankError."""
     booked, since = entries["booked"], call.query.get("entryReferenceFrom")
-    names = [{one["transactionId"], one.get("entryReference")} for one in booked]
+    names = [{entry["transactionId"], entry.get("entryReference")} for entry in booked]
     last = call.state.get("reports", iban)
     if booked:
         call.state.put("reports", iban, {"newest": booked[0]["transactionId"]})

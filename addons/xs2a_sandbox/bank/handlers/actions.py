@@ -117,13 +117,15 @@ def _mover(family: Family) -> Handler:
 
 def _events(machine: Machine) -> list[str]:
     """All that can happen to one that is there, and after which it still is."""
-    transitions = [one for one in machine.transitions if NONE not in one.states and one.to != REMOVED]
-    return list(dict.fromkeys(one.event for one in transitions))
+    transitions = [
+        transition for transition in machine.transitions if NONE not in transition.states and transition.to != REMOVED
+    ]
+    return list(dict.fromkeys(transition.event for transition in transitions))
 
 
 ACTIONS = {
-    one.name: one
-    for one in (
+    transition.name: transition
+    for transition in (
         begin_authorisation,
         succeed_authorisation,
         fail_authorisation,

@@ -159,7 +159,7 @@ def begun_apart(call: Call, family: Family, id: str) -> dict[str, Any]:
         start += "WithPsuAuthentication"
     elif approach not in ON_PAGES and not psu:
         start += "WithPsuIdentification"
-    return {"approach": told(approach), "next": [start]}
+    return {"approach": name_for_tpp(approach), "next": [start]}
 
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
@@ -229,7 +229,7 @@ def offered(psu: Mapping[str, Any] | None, approach: str, options: Mapping[str, 
     OAuth is a redirect as well.
     """
     ours = options.get("approaches", HABITS["approaches"].default)
-    able = [one for one in (psu or {}).get("approaches") or ours if one in ours] or ours
+    able = [approach for approach in (psu or {}).get("approaches") or ours if approach in ours] or ours
     if approach == REDIRECT and approach not in able and OAUTH in able:
         return OAUTH
     return approach if approach in able else str(able[0])
@@ -274,19 +274,21 @@ def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str,
     return {
         "authorisationId": id,
         "scaStatus": status,
-        "approach": told(approach),
+        "approach": name_for_tpp(approach),
         "self": path,
         "page": page_of(call, authorisation),
         "redirectUri": authorisation["ok"],
         "scaMethods": methods if status == "psuAuthenticated" else None,
-        "chosenScaMethod": next((one for one in methods if one["authenticationMethodId"] == method), None)
+        "chosenScaMethod": next(
+            (known_method for known_method in methods if known_method["authenticationMethodId"] == method), None
+        )
         if status == "scaMethodSelected"
         else None,
         "next": _next(call, authorisation),
     }
 
 
-def told(approach: str) -> str:
+def name_for_tpp(approach: str) -> str:
     """The approach as the TPP is told of it: OAuth counts as redirect."""
     return (REDIRECT if approach == OAUTH else approach).upper()
 

@@ -208,7 +208,7 @@ def wrong(call: Call, id: str, authorisation: Document) -> BankError:
 def choose_method(call: Call, id: str, authorisation: Document, method: str) -> Document:
     if SCA.after(authorisation["scaStatus"], "choose method") is None:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
-    if method not in [one["authenticationMethodId"] for one in methods_of(call, authorisation)]:
+    if method not in [own_method["authenticationMethodId"] for own_method in methods_of(call, authorisation)]:
         raise BankError("method-unknown", path="/authenticationMethodId", id=method)
     return moved(call, id, authorisation, "choose method", method=method)
 

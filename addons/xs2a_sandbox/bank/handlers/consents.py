@@ -253,7 +253,10 @@ def _preconfigured(call: Call, ibans: list[str]) -> str | None:
 
 def _restore(call: Call, id: str) -> None:
     """Shows the consent as it is preconfigured; authorisations of it that are open go on."""
-    begun = [one for one, _ in signing.open_authorisations(call, call.state.get("consents", id) or {})]
+    begun = [
+        authorisation_id
+        for authorisation_id, _ in signing.open_authorisations(call, call.state.get("consents", id) or {})
+    ]
     call.state.restore("consents", id)
     changes: dict[str, Any] = {AUTHORISATIONS: begun} if begun else {}
     if any(redirects(call).values()):

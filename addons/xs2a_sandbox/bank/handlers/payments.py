@@ -277,13 +277,15 @@ def _payer(call: Call, reference: Mapping[str, Any] | None) -> str:
 def _creditors(body: Mapping[str, Any], bulk: Any) -> list[tuple[str, Mapping[str, Any]]]:
     """The accounts that receive money, with their places."""
     if bulk == "payments":
-        return [(f"/payments/{i}/creditorAccount", one.get("creditorAccount") or {}) for i, one in _payments(body)]
+        return [
+            (f"/payments/{i}/creditorAccount", payment.get("creditorAccount") or {}) for i, payment in _payments(body)
+        ]
     return [("/creditorAccount", body.get("creditorAccount") or {})]
 
 
 def _payments(body: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
     payments = body.get("payments")
-    if not isinstance(payments, list) or not payments or not all(isinstance(one, dict) for one in payments):
+    if not isinstance(payments, list) or not payments or not all(isinstance(payment, dict) for payment in payments):
         raise BankError("format-error", path="/payments", expected="payments must be a list of one payment or more")
     return list(enumerate(payments))
 
@@ -291,7 +293,9 @@ def _payments(body: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
 def _moneys(body: Mapping[str, Any], bulk: Any) -> dict[str, Money]:
     """All that is paid, by the place of its currency."""
     if bulk == "payments":
-        amounts = {f"/payments/{i}/instructedAmount": _amount(one, f"/payments/{i}") for i, one in _payments(body)}
+        amounts = {
+            f"/payments/{i}/instructedAmount": _amount(payment, f"/payments/{i}") for i, payment in _payments(body)
+        }
     elif bulk:
         return _parallel_moneys(body)
     else:
@@ -301,7 +305,9 @@ def _moneys(body: Mapping[str, Any], bulk: Any) -> dict[str, Money]:
 
 def _amount(payment: Mapping[str, Any], pointer: str = "") -> Mapping[str, str]:
     amount = payment.get("instructedAmount")
-    if not isinstance(amount, dict) or not all(isinstance(amount.get(one), str) for one in ("currency", "amount")):
+    if not isinstance(amount, dict) or not all(
+        isinstance(amount.get(member), str) for member in ("currency", "amount")
+    ):
         text = "instructedAmount must have a currency and an amount"
         raise BankError("format-error", path=f"{pointer}/instructedAmount", expected=text)
     return amount
@@ -309,7 +315,7 @@ def _amount(payment: Mapping[str, Any], pointer: str = "") -> Mapping[str, str]:
 
 def _parallel_moneys(body: Mapping[str, Any]) -> dict[str, Money]:
     for name in ("amount", "amountCurrency"):
-        if not isinstance(body.get(name), list) or not all(isinstance(one, str) for one in body[name]):
+        if not isinstance(body.get(name), list) or not all(isinstance(value, str) for value in body[name]):
             raise BankError("format-error", path=f"/{name}", expected=f"{name} must be a list of texts")
     count = len(body["amount"])
     for name, value in body.items():

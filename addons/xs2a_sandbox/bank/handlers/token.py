@@ -144,11 +144,11 @@ def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable:
     if not _same(kept["challenge"], challenge_of(verifier)):
         raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
     members = _granted({**kept, "code": code})
-    given = [_new_token(call, members)]
+    tokens = [_new_token(call, members)]
     if refreshable:
-        given.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
+        tokens.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
     call.state.put(CODES, code, {**kept, "exchanged": True})
-    return _given(call, *given, scope=kept["scope"])
+    return _given(call, *tokens, scope=kept["scope"])
 
 
 def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, Any]:

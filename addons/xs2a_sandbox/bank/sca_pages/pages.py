@@ -11,7 +11,7 @@ from xs2a_sandbox.bank.handlers.token import new_code
 from xs2a_sandbox.bank.sca_pages import authorization_request
 from xs2a_sandbox.bank.sca_pages.html import PRIVATE, Page
 from xs2a_sandbox.bank.sca_pages.return_address import asking, registered, return_address
-from xs2a_sandbox.bank.sca_pages.summary import accounts_of, asked
+from xs2a_sandbox.bank.sca_pages.summary import accounts_of, summary_of
 from xs2a_sandbox.bank.sca_pages.visit import (
     ACCOUNTS,
     APPROVE,
@@ -89,13 +89,13 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
         else None,
         "customer": _name(visit, psu_id),
         "typed": typed or psu_id,
-        "customers": [(one, _name(visit, one)) for one in visit.customers],
-        "signed": [_name(visit, one) for one in visit.signed if one],
+        "customers": [(customer, _name(visit, customer)) for customer in visit.customers],
+        "signed": [_name(visit, signer) for signer in visit.signed if signer],
         "accounts": accounts_of(visit.call, visit.offered, visit.words) if visit.step == ACCOUNTS else [],
         "methods": [
-            {"id": id, "name": one.get("name") or id, "type": one.get("authenticationType") or ""}
-            for one in methods_of(visit.call, authorisation)
-            if (id := one["authenticationMethodId"])
+            {"id": id, "name": method_entry.get("name") or id, "type": method_entry.get("authenticationType") or ""}
+            for method_entry in methods_of(visit.call, authorisation)
+            if (id := method_entry["authenticationMethodId"])
         ],
         "method": authorisation.get("method"),
         "otp": psu.get("otp"),
@@ -141,7 +141,7 @@ def _choose_accounts(visit: Visit, form: Form) -> Shown:
 
 def _choose_method(visit: Visit, form: Form) -> Shown:
     method = _field(form, "method")
-    if method not in [one["authenticationMethodId"] for one in methods_of(visit.call, visit.authorisation)]:
+    if method not in [offered["authenticationMethodId"] for offered in methods_of(visit.call, visit.authorisation)]:
         return _step(visit, visit.words("method_missing"), field="method-1")
     choose_method(visit.call, visit.id, visit.authorisation, method)
     return _again(visit)
@@ -229,7 +229,7 @@ def _turn_away(call: Call, to: Destination, own: Words, *, at_once: bool) -> Sho
     back = return_address(addresses, good=False)
     if back and at_once:
         return redirect(back, *PRIVATE)
-    values = {"asked": asked(call, to.family, to.resource, own), "family": to.family.name, "status": None}
+    values = {"asked": summary_of(call, to.family, to.resource, own), "family": to.family.name, "status": None}
     return Page("end", {**_ending(addresses, "funds"), **values, "state": to.resource["transactionStatus"]}, words=own)
 
 
@@ -279,7 +279,7 @@ def _common(visit: Visit) -> dict[str, Any]:
     if chosen := visit.authorisation.get("accounts"):
         resource = visit.settled(chosen)
     return {
-        "asked": asked(visit.call, visit.family, resource, visit.words),
+        "asked": summary_of(visit.call, visit.family, resource, visit.words),
         "app": asking(visit.authorisation),
         "family": visit.family.name,
     }

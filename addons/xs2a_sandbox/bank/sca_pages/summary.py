@@ -57,14 +57,14 @@ class Summary:
     parts: Sequence["Summary"] = field(default=())
 
 
-def asked(call: Call, family: Family, resource: Mapping[str, Any], say: Words) -> Summary:
+def summary_of(call: Call, family: Family, resource: Mapping[str, Any], say: Words) -> Summary:
     if family.name == "consent":
         return Summary(say("title_consent"), _consent(call, resource, say))
     if family.name == "login":
         services = [(say(_SERVICE_OF[scope]), "") for scope in resource["scope"].split()]
         return Summary(say("title_login"), [Row(say("services"), services)])
     if family.name == "basket":
-        parts = [asked(call, one, member, say) for one, _, member in members(call, resource)]
+        parts = [summary_of(call, signed_member, member, say) for signed_member, _, member in members(call, resource)]
         return Summary(say.counted("title_basket_of_one", "title_basket", len(parts)), (), parts=parts)
     kind = _SERVICES.get(resource["service"], "payment")
     title = say(f"title_cancel_{kind}" if family.name == "cancellation" else f"title_{kind}")
@@ -86,7 +86,7 @@ def accounts_of(call: Call, ibans: Sequence[str], say: Words) -> list[dict[str, 
 
 def _consent(call: Call, consent: Mapping[str, Any], say: Words) -> list[Row]:
     kinds = [say("account_details"), *(say(text) for right, text in _RIGHTS if gives(consent.get("access"), right))]
-    accounts = [(one["name"], one["spaced"]) for one in accounts_of(call, consent["accounts"], say)]
+    accounts = [(account["name"], account["spaced"]) for account in accounts_of(call, consent["accounts"], say)]
     if not accounts:
         accounts = [(say("accounts_chosen" if is_bank_offered(consent) else "accounts_all"), "")]
     often = consent["frequencyPerDay"]

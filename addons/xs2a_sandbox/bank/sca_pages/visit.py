@@ -178,19 +178,19 @@ def read_form(call: Call) -> Form:
 def _authorisation(call: Call, family: Family, id: str, resource: Document) -> str:
     """The newest that waits for the customer; a new one where there is none yet, or somebody else has yet to sign."""
     listed: list[tuple[str, Document]] = [
-        (one, call.state.get(AUTHORISATIONS, one) or {}) for one in resource.get(family.listed, ())
+        (listed_id, call.state.get(AUTHORISATIONS, listed_id) or {}) for listed_id in resource.get(family.listed, ())
     ]
-    for one, authorisation in reversed(listed):
+    for authorisation_id, authorisation in reversed(listed):
         status = authorisation["scaStatus"]
         if authorisation["approach"] in ON_PAGES and status not in SCA.final and status != "unconfirmed":
-            return one
+            return authorisation_id
     signed = set(resource.get(f"{family.listed}SignedBy", ()))
     others = signed and needed(call, family, resource) - signed
     if listed and not others and not gives_way(call, listed[-1][0]):
-        one, authorisation = listed[-1]
+        authorisation_id, authorisation = listed[-1]
         if authorisation["scaStatus"] in SCA.final or authorisation["approach"] in ON_PAGES:
-            return one
-        raise BankError("status-invalid", id=one, status=authorisation["scaStatus"])
+            return authorisation_id
+        raise BankError("status-invalid", id=authorisation_id, status=authorisation["scaStatus"])
     if not _is_valid(call, family, resource):
         check_startable(call, family, id, resource)
     return begin(call, family, id, implicit=True)[0]

@@ -48,8 +48,8 @@ def words(own: ScaPages = ScaPages(), accept_language: str | None = None) -> Wor
     offered = own.languages or tuple(dict.fromkeys((DEFAULT, *pages.texts)))
     language = preferred(accept_language or "", offered)
     texts: dict[str, str] = {}
-    for one in (DEFAULT, language.partition("-")[0], language):
-        texts |= pages.texts.get(one, {})
+    for code in (DEFAULT, language.partition("-")[0], language):
+        texts |= pages.texts.get(code, {})
     return Words(language, pages.name or "", texts, own.colours)
 
 

@@ -44,18 +44,18 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
         notes += map(_Notes, extensions)
         own = own or tuple(notes)
         dialect = read(base, partial(_changed, notes=notes))
-        layers.insert(0, tuple(_without(one, left_out, own) for one in dialect))
+        layers.insert(0, tuple(_without(cassette, left_out, own) for cassette in dialect))
         folders.insert(0, base)
         above.append(base.resolve())
-    for one in notes:
-        problems += _idle(one)
-    gone = {id: one.by.place("without", n) for one in notes for n, id in enumerate(one.by.without)}
+    for note in notes:
+        problems += _idle(note)
+    gone = {id: note.by.place("without", n) for note in notes for n, id in enumerate(note.by.without)}
     return Foundation(tuple(folders), tuple(layers), gone)
 
 
 def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Extension]:
     """The extensions of its files: all of one dialect, and no two of one entry, or the order of files would decide."""
-    extensions = [one.extends for one in dialect if one.extends]
+    extensions = [cassette.extends for cassette in dialect if cassette.extends]
     first: dict[tuple[str, str], Extension] = {}
     for other in extensions:
         if other.dialect != extensions[0].dialect:
@@ -66,7 +66,7 @@ def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Ex
                 if (earlier := first.setdefault((section, name), other)) is not other:
                     text = f"{name} is changed already at {earlier.place('changes', section, name).place}"
                     problems.append(other.origin.problem("extends", text, ("changes", section, name), key=True))
-    return [one for one in extensions if one.dialect == extensions[0].dialect]
+    return [extension for extension in extensions if extension.dialect == extensions[0].dialect]
 
 
 def _folder(name: str, above: Path) -> Path | None:
@@ -88,9 +88,9 @@ def _unusable(extension: Extension, base: Path | None, above: Sequence[Path]) ->
 
 
 def _ids(cassettes: Sequence[Cassette]) -> set[str]:
-    ids = {operation.id for one in cassettes for operation in one.operations}
-    ids |= {rule.id for one in cassettes for rule in one.rules}
-    return ids | {error.name for one in cassettes for error in one.errors}
+    ids = {operation.id for cassette in cassettes for operation in cassette.operations}
+    ids |= {rule.id for cassette in cassettes for rule in cassette.rules}
+    return ids | {error.name for cassette in cassettes for error in cassette.errors}
 
 
 @dataclass(slots=True)
@@ -120,8 +120,8 @@ class _Changed(Document):
 
 def _changed(document: Document, notes: Sequence[_Notes]) -> Document:
     """The document as the extensions have it, of which the first one is the highest."""
-    for one in reversed(notes):
-        document = _changed_by(document, one)
+    for note in reversed(notes):
+        document = _changed_by(document, note)
     return document
 
 
@@ -159,9 +159,11 @@ def _idle(notes: _Notes) -> Iterator[Problem]:
     """The problems with names that the dialect below does not have."""
     extension, seen = notes.by, notes.seen
     named: list[tuple[str, str, Pointer, set[str]]]
-    named = [("entry", id, ("without", n), {one for _, one in seen}) for n, id in enumerate(extension.without)]
+    named = [
+        ("entry", id, ("without", n), {entry_id for _, entry_id in seen}) for n, id in enumerate(extension.without)
+    ]
     for section, kind in _SECTIONS.items():
-        names = {one for other, one in seen if other == section}
+        names = {entry_id for other, entry_id in seen if other == section}
         named += [(kind, id, ("changes", section, id), names) for id in extension.changes.get(section, {})]
     for kind, id, place, names in named:
         if id not in names:
@@ -171,12 +173,15 @@ def _idle(notes: _Notes) -> Iterator[Problem]:
 
 def _without(cassette: Cassette, left_out: set[str], notes: Sequence[_Notes]) -> Cassette:
     """The cassette without these; examples are those of `notes`, as what others show may be otherwise now."""
-    shown = {entry for one in notes for entry in one.shown}
-    operations = (one for one in cassette.operations if one.id not in left_out)
-    rules = (one for one in cassette.rules if one.id not in left_out)
+    shown = {entry for note in notes for entry in note.shown}
+    operations = (operation for operation in cassette.operations if operation.id not in left_out)
+    rules = (rule for rule in cassette.rules if rule.id not in left_out)
     return replace(
         cassette,
-        operations=tuple(one if ("operations", one.id) in shown else replace(one, examples=()) for one in operations),
-        rules=tuple(one if ("rules", one.id) in shown else replace(one, examples=()) for one in rules),
+        operations=tuple(
+            operation if ("operations", operation.id) in shown else replace(operation, examples=())
+            for operation in operations
+        ),
+        rules=tuple(rule if ("rules", rule.id) in shown else replace(rule, examples=()) for rule in rules),
         errors=tuple(error for error in cassette.errors if error.name not in left_out),
     )

@@ -148,8 +148,8 @@ def check(
     parsed = [*map(list, below.layers), *parsed]
     for number, layer in enumerate(parsed, -len(below.layers)):
         both: list[Operation | Rule] = []
-        for one in layer:
-            both += (*one.operations, *one.rules)
+        for cassette in layer:
+            both += (*cassette.operations, *cassette.rules)
         entries = _unique("id", ((entry.id, entry) for entry in both), problems)
         own = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
         operations |= own
@@ -163,20 +163,20 @@ def check(
         rules |= layered
         errors |= _unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
         problems += _twice(layer)
-        for one in layer:
-            every_request = one.every_request or every_request
-            every_answer = one.every_answer or every_answer
-            every_error = one.every_error or every_error
-            pages = one.sca_pages.over(pages) if one.sca_pages else pages
-            signatures = one.signatures or signatures
-        for one in layer:
-            if wrong := list(quirks.check_options(one, operations, handlers)):
+        for cassette in layer:
+            every_request = cassette.every_request or every_request
+            every_answer = cassette.every_answer or every_answer
+            every_error = cassette.every_error or every_error
+            pages = cassette.sca_pages.over(pages) if cassette.sca_pages else pages
+            signatures = cassette.signatures or signatures
+        for cassette in layer:
+            if wrong := list(quirks.check_options(cassette, operations, handlers)):
                 mistaken += wrong
-            elif one.options:
-                operations = {id: quirks.with_options(entry, one.options) for id, entry in operations.items()}
-                rules = {id: replace(r, rule=quirks.with_options(r.rule, one.options)) for id, r in rules.items()}
-    switched_on = [one for layer in parsed for one in layer if one.is_quirk]
-    for rule in [rule for one in switched_on for rule in one.rules if quirks.is_elsewhere(rule, operations)]:
+            elif cassette.options:
+                operations = {id: quirks.with_options(entry, cassette.options) for id, entry in operations.items()}
+                rules = {id: replace(r, rule=quirks.with_options(r.rule, cassette.options)) for id, r in rules.items()}
+    switched_on = [cassette for layer in parsed for cassette in layer if cassette.is_quirk]
+    for rule in [rule for cassette in switched_on for rule in cassette.rules if quirks.is_elsewhere(rule, operations)]:
         rules.pop(rule.id, None)
     own_errors, errors = errors, {**_default_errors(), **errors}
     operations = {
@@ -186,14 +186,14 @@ def check(
     dangling = list(
         _dangling(operations, [r.rule for r in rules.values()], errors, schemas, handlers, bank, below.gone)
     )
-    mistaken += [p for one in switched_on if not mistaken for p in quirks.check_use(one, operations)]
+    mistaken += [p for quirk in switched_on if not mistaken for p in quirks.check_use(quirk, operations)]
     dangling += mistaken
     dangling += _errors(own_errors, operations, [r.rule for r in rules.values()], handlers, below.gone)
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not readable:
         return None, problems
-    problems += clashes([[o for one in layer for o in one.operations] for layer in parsed])
+    problems += clashes([[o for cassette in layer for o in cassette.operations] for layer in parsed])
     if every_error is None:
         first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
         text = "the cassettes do not define every_error, the body that errors are said in"
@@ -209,7 +209,7 @@ def check(
     operations = {id: operations[id] for id in sorted(operations, key=lambda id: -heights[id])}
     numbers = heights | {r.rule.id: r.layer for r in owned}
     in_order = tuple(rule for rule, _ in ranked)
-    tapes = {one.file: one.recorded for layer in parsed for one in layer if one.recorded}
+    tapes = {cassette.file: cassette.recorded for layer in parsed for cassette in layer if cassette.recorded}
     dialect = next((_folder(path).name for layer in layers for path in layer), "")
     silent = _silent(dialect, parsed, 1 + len(below.layers)) if tapes else frozenset()
     read = Interface(
@@ -224,11 +224,15 @@ def check(
         dialect,
         tuple(sorted(replaced, key=lambda pair: pair[0].id)),
         below.folders,
-        tuple(one.file.stem for one in switched_on),
+        tuple(quirk.file.stem for quirk in switched_on),
         pages,
         # A signature is of the id, too.
         signatures.answers is not None
-        or any(one.origin is None or request_ids.heeds(one.origin.written) for layer in parsed for one in layer),
+        or any(
+            cassette.origin is None or request_ids.heeds(cassette.origin.written)
+            for layer in parsed
+            for cassette in layer
+        ),
         signatures,
     )
     return read, problems
@@ -279,9 +283,9 @@ def _differ(left: Rule, right: Rule, *keys: str) -> bool:
 
 def _silent(dialect: str, parsed: Sequence[Sequence[Cassette]], count: int) -> frozenset[str]:
     """`count` are the layers of the dialect."""
-    if {one.dialect for layer in parsed for one in layer if one.dialect} == {dialect}:
+    if {cassette.dialect for layer in parsed for cassette in layer if cassette.dialect} == {dialect}:
         return frozenset()
-    ids = [{id for one in layer for id in _ids(one)} for layer in parsed]
+    ids = [{id for cassette in layer for id in _ids(cassette)} for layer in parsed]
     return frozenset().union(*ids[:count]).difference(*ids[count:])
 
 
@@ -297,7 +301,7 @@ def _folder(path: Path | Cassette) -> Path:
 def _twice(layer: Sequence[Cassette]) -> Iterator[Problem]:
     """The problems with what a layer says once: a second time it would depend on the order of files."""
     for key in ("every_request", "every_answer", "every_error", "sca_pages", "signatures"):
-        origins = [one.origin for one in layer if one.origin and key in one.origin.written]
+        origins = [cassette.origin for cassette in layer if cassette.origin and key in cassette.origin.written]
         for other in origins[1:]:
             text = f"{key} stands already in {origins[0].document.file}, in the same layer"
             yield other.problem("duplicate-id", text, (key,), key=True)
@@ -306,7 +310,7 @@ def _twice(layer: Sequence[Cassette]) -> Iterator[Problem]:
 def _foundation(
     layers: Sequence[Layer], parsed: Sequence[Sequence[Cassette]], schemas: Schemas, problems: list[Problem]
 ) -> Foundation:
-    for extension in [one.extends for layer in parsed[1:] for one in layer if one.extends]:
+    for extension in [cassette.extends for layer in parsed[1:] for cassette in layer if cassette.extends]:
         text = "only a dialect extends another; a layer over it needs no more than its own cassettes"
         problems.append(extension.origin.problem("extends", text, ("extends",), key=True))
     folder = next((_folder(path) for layer in layers[:1] for path in layer), None)
@@ -367,21 +371,21 @@ def _read_path(
         try:
             if file.suffix == ".yml":
                 raise Unreadable([Problem(file, 1, 1, "file-name", "cassettes end in .yaml; rename this file")])
-            one = yaml_reader.read(file, folder=folder)
-            _expect_cassette(one)
+            parsed = yaml_reader.read(file, folder=folder)
+            _expect_cassette(parsed)
         except Unreadable as error:
             problems += error.problems
         else:
-            cassettes.append(reader.parse(change(one), schemas, problems))
+            cassettes.append(reader.parse(change(parsed), schemas, problems))
     return cassettes
 
 
-def _expect_cassette(one: yaml_reader.Document) -> None:
-    first = next(iter(one.value), None) if isinstance(one.value, dict) else None
+def _expect_cassette(document: yaml_reader.Document) -> None:
+    first = next(iter(document.value), None) if isinstance(document.value, dict) else None
     if first == "cassette":
         return
     hint = "test data is named with --testdata FILE" if first == "testdata" else "move other YAML files elsewhere"
-    raise Unreadable([one.problem((), "no-cassette", f"the first key of a cassette is `cassette: 1`; {hint}")])
+    raise Unreadable([document.problem((), "no-cassette", f"the first key of a cassette is `cassette: 1`; {hint}")])
 
 
 def _unique[Entry: Operation | Rule | ErrorAnswer](
@@ -432,7 +436,7 @@ def _dangling(
             if step.error:
                 yield from _unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
-            usable = {name: one for name, one in handlers.items() if not one.is_action}
+            usable = {name: handler_there for name, handler_there in handlers.items() if not handler_there.is_action}
             yield from _unknown(origin, "unknown-handler", behaviour.handler, usable, "handler")
         for status, named in (behaviour.answers or {}).items():
             for name in schema_names(named, owner):
@@ -522,8 +526,10 @@ def schema_names(name: str | None, operation: Operation | None) -> list[str]:
     for alternative in operation.where if operation else ():
         for constraint in alternative:
             marker = "{" + constraint.place.name + "}"
-            if constraint.values and any(marker in one for one in names):
-                names = {one.replace(marker, str(value)) for one in names for value in constraint.values}
+            if constraint.values and any(marker in schema_name for schema_name in names):
+                names = {
+                    schema_name.replace(marker, str(value)) for schema_name in names for value in constraint.values
+                }
     return sorted(names)
 
 

@@ -29,17 +29,21 @@ def check_options(
     for name, options in cassette.options.items():
         origin, at = cassette.place, ("changes", "options", name)
         if (own := handlers.get(name)) is None or own.is_action:
-            hint = did_you_mean(name, [name for name, one in handlers.items() if not one.is_action])
+            hint = did_you_mean(name, [name for name, handler in handlers.items() if not handler.is_action])
             yield origin.problem("unknown-handler", f"there is no handler {name!r}{hint}", at, key=True)
             continue
-        of_all = [one.behaviour.options or {} for one in operations.values() if one.behaviour.handler == name]
-        for complaint in next((list(complaints(own, merged(one, options))) for one in of_all), []):
+        of_all = [
+            operation.behaviour.options or {}
+            for operation in operations.values()
+            if operation.behaviour.handler == name
+        ]
+        for complaint in next((list(complaints(own, merged(options_there, options))) for options_there in of_all), []):
             yield origin.problem(complaint.code, complaint.text, (*at, *complaint.pointer), key=complaint.key)
 
 
 def check_use(quirk: Cassette, operations: Mapping[str, Operation]) -> Iterator[Problem]:
     """Finds that it has nothing to do in a dialect of these operations."""
-    named = {one.behaviour.handler for one in operations.values()} & quirk.options.keys()
+    named = {operation.behaviour.handler for operation in operations.values()} & quirk.options.keys()
     if not named and all(is_elsewhere(rule, operations) for rule in quirk.rules):
         text = "this quirk does nothing here: the dialect has none of the operations and handlers that it is about"
         yield quirk.place.problem("unknown-operation", text, ("quirk",), key=True)
@@ -55,4 +59,4 @@ def _bundled_operations() -> frozenset[str]:
     """The ids of the operations of all bundled dialects."""
     folders = [bundled("cassettes") / name for name in dialects()]
     documents = (yaml_reader.read(file).value for folder in folders for file in folder.rglob("*.yaml"))
-    return frozenset(one["id"] for document in documents for one in document.get("operations", ()))
+    return frozenset(operation["id"] for document in documents for operation in document.get("operations", ()))

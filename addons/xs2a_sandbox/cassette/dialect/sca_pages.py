@@ -32,7 +32,7 @@ def bundled_pages() -> ScaPages:
     """The pages as they are where no dialect says otherwise."""
     files = sorted((bundled("cassettes") / SCA_PAGES).glob("*.yaml"))
     read = (parse(yaml_reader.read(file).value["sca_pages"]) for file in files)
-    return reduce(lambda below, one: one.over(below), read, ScaPages())
+    return reduce(lambda below, pages: pages.over(below), read, ScaPages())
 
 
 def mistakes(pages: ScaPages) -> Iterator[tuple[Pointer, str]]:

@@ -395,7 +395,7 @@ def _compile_each(
         finally:
             work.end(before)
         scopes = ({**scope, name: entry} for entry in listed)
-        return [render(result, one) for one in scopes if holds is None or holds(one)]
+        return [render(result, inner) for inner in scopes if holds is None or holds(inner)]
 
     return each
 

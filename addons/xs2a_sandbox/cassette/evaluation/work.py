@@ -95,14 +95,14 @@ def size(value: Any, most: int, each: int = 0, characters: int = 1) -> int:
     """
     total, rest = 0, [value]
     while rest and total <= most:
-        one = rest.pop()
+        item = rest.pop()
         total += each
-        if isinstance(one, str):
-            total += len(one) // characters
-        elif isinstance(one, list | tuple | dict):
-            entries: Iterable[Any] = one.values() if isinstance(one, dict) else one
-            total += len(one)
+        if isinstance(item, str):
+            total += len(item) // characters
+        elif isinstance(item, list | tuple | dict):
+            entries: Iterable[Any] = item.values() if isinstance(item, dict) else item
+            total += len(item)
             rest.extend(entries)
-        elif isinstance(one, Mapping):
-            total += len(one)
+        elif isinstance(item, Mapping):
+            total += len(item)
     return total

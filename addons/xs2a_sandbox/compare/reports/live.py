@@ -135,10 +135,11 @@ class LiveReport:
             counts["masked"],
         )
         differences = list(self.differences())
-        for one in differences[:_LISTED]:
-            operation = one["operation"]
-            of = self._operations[operation]
-            yield f"  in {one['exchanges']} of {of} exchange{'s' if of > 1 else ''} of {operation}: {one['first']}"
+        for difference in differences[:_LISTED]:
+            operation = difference["operation"]
+            count = self._operations[operation]
+            exchanges = f"{difference['exchanges']} of {count} exchange{'s' if count > 1 else ''} of {operation}"
+            yield f"  in {exchanges}: {difference['first']}"
         if (more := len(differences) - _LISTED) > 0:
             yield f"  and {more} more differences"
         yield tally.summary(made.bank, self._skipped.total())

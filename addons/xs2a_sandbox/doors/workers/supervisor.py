@@ -103,28 +103,28 @@ class Supervisor:
         """
         # What is here by now stays in memory that all share.
         gc.freeze()
-        with self._hearing_signals() as told:
+        with self._hearing_signals() as signals:
             try:
-                first = self._start_first(told)
+                first = self._start_first(signals)
                 for number in range(2, self._count + 1):
                     self._begin(number, is_first=True)
                 while not self._is_draining and not all(self._is_there(n) for n in range(1, self._count + 1)):
-                    self._step(told)
+                    self._step(signals)
                 if not self._is_draining:
                     ready(first)
                     self._is_announced = True
                     self._open()
                 while not self._is_draining:
-                    self._step(told)
-                self._drain(told)
+                    self._step(signals)
+                self._drain(signals)
             finally:
                 self._end()
         return self._last_words
 
-    def _start_first(self, told: socket.socket) -> dict[str, Any]:
+    def _start_first(self, signals: socket.socket) -> dict[str, Any]:
         self._begin(1, is_first=True)
         while not self._is_draining and not self._is_there(1):
-            self._step(told)
+            self._step(signals)
         return self._members[1].last if 1 in self._members else {}
 
     def _is_there(self, number: int) -> bool:
@@ -144,9 +144,9 @@ class Supervisor:
         process = os.fork()
         if process == 0:
             # Who is forked has no part in what the others do.
-            for one in self._members.values():
-                one.talk.close()
-                one.handover.close()
+            for member in self._members.values():
+                member.talk.close()
+                member.handover.close()
             talk.close()
             handover.close()
             self._close_ports()
@@ -172,39 +172,39 @@ class Supervisor:
         if self._is_open:
             return
         for door, listening in enumerate(self._listening):
-            for one in listening:
-                self._selector.register(one, selectors.EVENT_READ, partial(self._accept, one, bytes([door])))
+            for bound in listening:
+                self._selector.register(bound, selectors.EVENT_READ, partial(self._accept, bound, bytes([door])))
         self._is_open = True
 
     def _close(self) -> None:
         """Lets who connects wait."""
         if self._is_open:
-            for one in (one for listening in self._listening for one in listening):
-                self._selector.unregister(one)
+            for bound in (bound for listening in self._listening for bound in listening):
+                self._selector.unregister(bound)
         self._is_open = False
 
     def _close_ports(self) -> None:
-        for one in (one for listening in self._listening for one in listening):
-            one.close()
+        for bound in (bound for listening in self._listening for bound in listening):
+            bound.close()
 
-    def _step(self, told: socket.socket) -> None:
+    def _step(self, signals: socket.socket) -> None:
         now = monotonic()
         for number in [number for number, due in self._due.items() if due <= now]:
             del self._due[number]
             self._begin(number)
-        for question in [one for one in self._questions.values() if one.until <= now]:
+        for question in [due for due in self._questions.values() if due.until <= now]:
             question.waiting.clear()
             self._answer(question)
         if self._voters and self._vote_ends <= now:
             self._voters = set(self._votes)
             self._count_votes()
-        moments = [*self._due.values(), *(one.until for one in self._questions.values())]
+        moments = [*self._due.values(), *(waiting.until for waiting in self._questions.values())]
         moments += [self._vote_ends] if self._voters else []
         for key, _ in self._selector.select(max(0.0, min(moments) - now) if moments else None):
             if key.data:
                 key.data()
             else:
-                self._is_draining |= bool(told.recv(64))
+                self._is_draining |= bool(signals.recv(64))
 
     def _accept(self, listening: socket.socket, door: bytes) -> None:
         for _ in range(32):
@@ -221,7 +221,7 @@ class Supervisor:
 
     def _hand_over(self, connection: socket.socket, door: bytes) -> None:
         """Gives a connection to who has fewest; one who does not take it is passed over."""
-        for member in sorted((one for one in self._members.values() if one.is_ready), key=self._load):
+        for member in sorted((ready for ready in self._members.values() if ready.is_ready), key=self._load):
             try:
                 socket.send_fds(member.handover, [door], [connection.fileno()])
             except OSError:
@@ -273,7 +273,7 @@ class Supervisor:
         self._asked += 1
         if name == BEGIN_ANEW:
             self._started = argument
-        waiting = {one for one in self._members.values() if one.is_ready}
+        waiting = {member for member in self._members.values() if member.is_ready}
         question = _Question(asker, number, name, waiting, monotonic() + _SECONDS_TO_ANSWER)
         question.answers += self._gone if name == METRICS else ()
         self._questions[self._asked] = question
@@ -283,13 +283,17 @@ class Supervisor:
     def _answer(self, question: _Question) -> None:
         if not question.waiting:
             self._tell(question.asker, "gathered", question.number, question.answers)
-            self._questions = {number: one for number, one in self._questions.items() if one is not question}
+            self._questions = {
+                number: open_question
+                for number, open_question in self._questions.items()
+                if open_question is not question
+            }
 
     # -- agreement on changed files
 
     def _vote(self, member: _Member, mistake: str | None) -> None:
         if not self._voters:
-            self._voters = {one for one in self._members.values() if one.is_ready}
+            self._voters = {member for member in self._members.values() if member.is_ready}
             self._votes = {}
             self._vote_ends = monotonic() + _SECONDS_TO_AGREE
             for other in self._voters - {member}:
@@ -301,7 +305,7 @@ class Supervisor:
         if not self._voters or self._voters - self._votes.keys():
             return
         mistake = next((text for text in self._votes.values() if text is not None), None)
-        speaks = min(self._votes, key=lambda one: one.number)
+        speaks = min(self._votes, key=lambda member: member.number)
         for member in self._votes:
             self._tell(member, "verdict", mistake, member is speaks)
         self._voters = set()
@@ -324,7 +328,7 @@ class Supervisor:
         self._count_votes()
         if self._is_draining:
             return
-        if not any(one.is_ready for one in self._members.values()):
+        if not any(member.is_ready for member in self._members.values()):
             self._close()
         was_well = member.is_ready and monotonic() - member.born > _WELL
         self._deaths = 0 if was_well else self._deaths + 1
@@ -337,7 +341,7 @@ class Supervisor:
         if not self._members and self._mistake:
             raise ConfigError(self._mistake)
 
-    def _drain(self, told: socket.socket) -> None:
+    def _drain(self, signals: socket.socket) -> None:
         self._close()
         self._close_ports()
         self._due.clear()
@@ -349,7 +353,7 @@ class Supervisor:
                 if key.data:
                     key.data()
                 else:
-                    told.recv(64)
+                    signals.recv(64)
 
     def _end(self) -> None:
         """Leaves nobody behind."""
@@ -365,8 +369,8 @@ class Supervisor:
     @contextmanager
     def _hearing_signals(self) -> Iterator[socket.socket]:
         """Gives what is readable once a signal has come that ends all. A second ^C finds Python's own handler."""
-        told, wakes = socket.socketpair()
-        told.setblocking(False)
+        signals, wakes = socket.socketpair()
+        signals.setblocking(False)
         wakes.setblocking(False)
         numbers = [signal.SIGTERM, signal.SIGINT]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
@@ -379,13 +383,13 @@ class Supervisor:
                 wakes.send(b"!")
 
         before = {number: signal.signal(number, wake) for number in numbers}
-        self._selector.register(told, selectors.EVENT_READ)
+        self._selector.register(signals, selectors.EVENT_READ)
         try:
-            yield told
+            yield signals
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            told.close()
+            signals.close()
             wakes.close()
 
 

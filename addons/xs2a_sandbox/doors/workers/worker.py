@@ -41,7 +41,7 @@ class Worker:
     handover: socket.socket
     counts: mmap
     place: int
-    told: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
     """For whoever waits until it is ready."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     look: asyncio.Event = field(default_factory=asyncio.Event)
@@ -61,7 +61,7 @@ class Worker:
         Thread(target=self._listen, args=(loop,), daemon=True).start()
         self.handover.setblocking(False)
         loop.add_reader(self.handover.fileno(), self._take, loop, ways_in)
-        self.talk.send(("ready", self.told))
+        self.talk.send(("ready", self.report))
 
     def end(self) -> None:
         """Takes no more connections."""
@@ -157,5 +157,5 @@ class Worker:
                 self.talk.send(("reply", number, answer(argument) if answer else None))
             case "gathered":
                 number, answers = message
-                if (asked := self._questions.get(number)) and not asked.done():
-                    asked.set_result(answers)
+                if (waiting := self._questions.get(number)) and not waiting.done():
+                    waiting.set_result(answers)

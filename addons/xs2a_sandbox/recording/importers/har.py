@@ -93,7 +93,7 @@ def _integer(text: str) -> int | Decimal:
 def _check_depth(value: Any, file: Path) -> None:
     level = [value]
     for _ in range(DEEPEST + 1):
-        level = [one for one in level if isinstance(one, dict | list)]
+        level = [item for item in level if isinstance(item, dict | list)]
         if not level:
             return
         level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
@@ -111,14 +111,14 @@ def read_har(value: Any, file: Path) -> Foreign:
     if not isinstance(listed, list):
         raise ConfigError(f"{file}: this is no HAR document: log.entries is no list")
     entries, left_out = [], []
-    for number, one in enumerate(listed):
-        answer = one.get("response") if isinstance(one, Mapping) else None
+    for number, entry in enumerate(listed):
+        answer = entry.get("response") if isinstance(entry, Mapping) else None
         # Browsers write a status of 0 where a request was blocked or given up.
         if isinstance(answer, Mapping) and answer.get("status") in (0, -1):
             left_out.append(f"log.entries[{number}]: there was no answer")
             continue
         try:
-            entries.append(from_har(one))
+            entries.append(from_har(entry))
         except ValueError as error:
             raise ConfigError(f"{file}: log.entries[{number}]: {error}") from None
     redacted = log.get("_redacted") if isinstance(log, Mapping) else None

@@ -30,15 +30,15 @@ def read(file: Path) -> Foreign:
     entries, left_out, room = [], [], Room()
     try:
         with own_file.opened(file) as stream:
-            for number, one in enumerate(_flows(stream), 1):
-                if not isinstance(one, http.HTTPFlow):
-                    left_out.append(f"flow {number}: it is {one.type}, not HTTP")
-                elif one.response is None:
+            for number, dumped in enumerate(_flows(stream), 1):
+                if not isinstance(dumped, http.HTTPFlow):
+                    left_out.append(f"flow {number}: it is {dumped.type}, not HTTP")
+                elif dumped.response is None:
                     left_out.append(f"flow {number}: there was no answer")
-                elif one.request.method == "CONNECT":
+                elif dumped.request.method == "CONNECT":
                     left_out.append(f"flow {number}: it only opened a connection")
                 else:
-                    entries.append(_entry(one, one.response))
+                    entries.append(_entry(dumped, dumped.response))
                     room.take(len(entries[-1].body) + len(entries[-1].answer_body))
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None

@@ -79,9 +79,9 @@ def _items(
 def _variables(folder: Mapping[str, Any]) -> Mapping[str, str]:
     listed = folder.get("variable") or []
     return {
-        str(one.get("key") or one.get("id")): str(one["value"])
-        for one in (listed if isinstance(listed, list) else [])
-        if isinstance(one, Mapping) and one.get("value") is not None and not one.get("disabled")
+        str(variable.get("key") or variable.get("id")): str(variable["value"])
+        for variable in (listed if isinstance(listed, list) else [])
+        if isinstance(variable, Mapping) and variable.get("value") is not None and not variable.get("disabled")
     }
 
 
@@ -171,7 +171,7 @@ def _body(body: Any, variables: Variables) -> bytes:
         listed = body.get("urlencoded") or []
         if not isinstance(listed, list):
             raise ValueError("the fields of its body are no list")
-        fields = [one for one in listed if isinstance(one, Mapping) and not one.get("disabled")]
+        fields = [field for field in listed if isinstance(field, Mapping) and not field.get("disabled")]
         return urlencode(
             [(str(f.get("key", "")), _filled(str(f.get("value") or ""), variables)) for f in fields]
         ).encode()

@@ -265,8 +265,8 @@ class _Maker:
 
 def _listed(headers: Any) -> Iterator[tuple[str, str]]:
     for name, value in (headers or {}).items() if isinstance(headers or {}, Mapping) else ():
-        for one in value if isinstance(value, list) else [value]:
-            yield str(name), str(one)
+        for item in value if isinstance(value, list) else [value]:
+            yield str(name), str(item)
 
 
 def _echoed_bytes(content: bytes, echoes: list[str]) -> bytes:

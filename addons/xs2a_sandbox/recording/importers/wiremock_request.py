@@ -65,7 +65,12 @@ class Match:
         """Adds a matcher; a place that has one already must fit both."""
         places = self.parts.setdefault(part, {})
         if name in places and places[name] != matcher:
-            matcher = {"all": [one if isinstance(one, dict) else {"equals": one} for one in (places[name], matcher)]}
+            matcher = {
+                "all": [
+                    condition if isinstance(condition, dict) else {"equals": condition}
+                    for condition in (places[name], matcher)
+                ]
+            }
         places[name] = matcher
 
     def whole(self) -> dict[str, Any]:
@@ -324,7 +329,7 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
         case "doesNotContain":
             return {"not": {"regex": re.escape(seen(str(operand)) or "")}, "exists": True}
         case "and" | "or":
-            inner = [_matcher(one, what, seen, censored) for one in _list(operand, operator)]
+            inner = [_matcher(item, what, seen, censored) for item in _list(operand, operator)]
             return {
                 "all" if operator == "and" else "any": [
                     matcher if isinstance(matcher, dict) else {"equals": matcher} for matcher in inner

@@ -75,7 +75,7 @@ class Usual:
         """The expression of the state that the answer tells."""
         return next((one for name in sorted(STATES) if (one := self.result(name))), None)
 
-    def said(self, name: str) -> str | None:
+    def state_word(self, name: str) -> str | None:
         """The state in the bank's words."""
         if (own := self.result(name)) is None:
             return None
@@ -107,8 +107,8 @@ class Template:
         if name in PAGES and (page := self._page(name, values[0][1])) is not None:
             return page
         if not _is_link(place):
-            if name in STATES and kinds <= {str} and (said := self._usual.said(name)):
-                return said
+            if name in STATES and kinds <= {str} and (state := self._usual.state_word(name)):
+                return state
             if (own := self._usual.result(name)) and not self._is_id(values):
                 return f"{{{{ {own} }}}}"
         if (condition := self._usual.condition(name)) and name not in PAGES:
@@ -178,8 +178,8 @@ class Template:
             return written[0]
         state = self._usual.state
         by_state: dict[str | None, dict[str, Any]] = {}
-        for (sample, _), one in zip(values, written, strict=True):
-            by_state.setdefault(sample.state, {})[exactly(one)] = one
+        for (sample, _), leaf in zip(values, written, strict=True):
+            by_state.setdefault(sample.state, {})[exactly(leaf)] = leaf
         if state and None not in by_state and all(len(ones) == 1 for ones in by_state.values()):
             words = {str(key): next(iter(ones.values())) for key, ones in sorted(by_state.items(), key=str)}
             return f"{{{{ {_expression(words)}[{state}] }}}}"

@@ -11,7 +11,7 @@ from xs2a_sandbox.cassette import Operation
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.compare.states import STATES, told
+from xs2a_sandbox.compare.states import STATES, told_state
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 from xs2a_sandbox.documents.yaml_writer import exactly
@@ -137,7 +137,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _is_lifted(value: Any) -> bool:
-    return isinstance(value, dict) and any(one is None or one is _WHATEVER for one in value.values())
+    return isinstance(value, dict) and any(item is None or item is _WHATEVER for item in value.values())
 
 
 def _values(exchange: RecognisedExchange, part: str, name: str) -> Sequence[Any]:
@@ -208,7 +208,7 @@ def _of_data(
 
 def _shows_null(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(one is None or _shows_null(one) for one in value.values())
+        return any(member is None or _shows_null(member) for member in value.values())
     return isinstance(value, list) and any(map(_shows_null, value))
 
 
@@ -267,7 +267,7 @@ def _sample(
         if maker is not None:
             echoes |= dict(_echoes(maker.body, f"state.{collection}[path.{name}].request"))
     echoes |= dict(_echoes(exchange.body, "body"))
-    state = told(Lookup((), dict(exchange.parameters), operation, ()), Content("json", exchange.answer))
+    state = told_state(Lookup((), dict(exchange.parameters), operation, ()), Content("json", exchange.answer))
     meaning = courses.meaning(state.thing, state.state) if state else None
     return Sample(exchange.place, exchange.answer, ids, echoes, meaning, _origin(exchange))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.compare.states import Thing, told
+from xs2a_sandbox.compare.states import Thing, told_state
 from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
@@ -90,7 +90,7 @@ def courses(
         if exchange.operation is None or not exchange.succeeded:
             continue
         lookup = Lookup((), dict(exchange.parameters), exchange.operation, ())
-        if now := told(lookup, Content("json", exchange.answer)):
+        if now := told_state(lookup, Content("json", exchange.answer)):
             key = now.thing, now.id
             lives.setdefault(key, []).append(Telling(now.state, exchange.operation.id, exchange.place, key in deleted))
         if exchange.entry.method == "DELETE":

@@ -45,7 +45,7 @@ def learn_errors(
 ) -> LearnedErrors:
     """`raised` are errors by the documented names, with the exchanges in which the bank has answered them."""
     learned = LearnedErrors()
-    readable = [(name, error, said(error.answer)) for name, error in raised if isinstance(error.answer, dict)]
+    readable = [(name, error, error_words(error.answer)) for name, error in raised if isinstance(error.answer, dict)]
     own_text = _written_text(every_body)
     texts = {id(exchange): _in(own_text, what.text or "") for _, exchange, what in readable}
     is_usual = (
@@ -58,7 +58,7 @@ def learn_errors(
         learned.places = [exchange.place for _, exchange, _ in readable]
     by_name: defaultdict[str, list[tuple[RecognisedExchange, str | None, str, str | None]]] = defaultdict(list)
     for name, error in raised:
-        what = said(error.answer)
+        what = error_words(error.answer)
         parts = texts.get(id(error)) if is_usual else None
         number, text = parts or (None, what.text or "")
         by_name[name].append((error, what.code, _with_id(text, error, documented[name]), number))
@@ -79,7 +79,7 @@ def learn_errors(
     return learned
 
 
-def said(body: Any) -> Said:
+def error_words(body: Any) -> Said:
     if isinstance(body, dict) and isinstance(messages := body.get("tppMessages"), list) and messages:
         body = messages[0]
     if not isinstance(body, dict):
@@ -110,12 +110,14 @@ def _placed(value: Any, names: Mapping[str, str | None], place: str = "") -> Ite
     """The places that say code, text and path by their names, whatever is said there."""
     keys = {"code": _CODES, "text": _TEXTS, "path": ("path",)}
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
+    for key, member in inner:
         below = f"{place}/{key}"
         yield {
-            (named(below), exactly(one)): f"error.{n}" for n, said in names.items() if said == one and key in keys[n]
+            (named(below), exactly(member)): f"error.{n}"
+            for n, error in names.items()
+            if error == member and key in keys[n]
         }
-        yield from _placed(one, names, below)
+        yield from _placed(member, names, below)
 
 
 def _shown_path(value: Any) -> Any:
@@ -148,7 +150,7 @@ def _written_text(template: Any) -> str:
     if isinstance(template, str):
         return template if "error.text" in template else ""
     inner = template.values() if isinstance(template, dict) else template if isinstance(template, list) else ()
-    return next((text for one in inner if (text := _written_text(one))), "")
+    return next((text for member in inner if (text := _written_text(member))), "")
 
 
 def _in(written: str, text: str) -> tuple[str | None, str] | None:

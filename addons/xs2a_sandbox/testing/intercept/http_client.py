@@ -37,8 +37,8 @@ def hook(find: Find) -> Iterator[None]:
     else:
         classes += [connection.HTTPConnection, connection.HTTPSConnection]
     with ExitStack() as hooks:
-        for one in classes:
-            hooks.enter_context(patch.object(one, "connect", _connect(one.connect, find)))
+        for connection_class in classes:
+            hooks.enter_context(patch.object(connection_class, "connect", _connect(connection_class.connect, find)))
         put = http.client.HTTPConnection.putrequest
         hooks.enter_context(patch.object(http.client.HTTPConnection, "putrequest", _putrequest(put, find)))
         yield

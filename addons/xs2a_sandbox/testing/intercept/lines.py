@@ -60,7 +60,7 @@ class Lines:
         if self._connections is None:
             self._connections = Connections(USUAL)
         service = Service(self._timed(caller), tell=self._tell, connections=self._connections)
-        self._services = [one for one in self._services if one.clients] + [service]
+        self._services = [running for running in self._services if running.clients] + [service]
         loop = asyncio.get_running_loop()
         await loop.connect_accepted_socket(lambda: _BankEnd(service, origin), far)
 
