@@ -50,9 +50,9 @@ def observed(
     status: int = 0,
     hung: bool = False,
     payments: Mapping[str, int] | None = None,
-    told: tuple[Mapping[str, Any], ...] = (),
+    assertions: tuple[Mapping[str, Any], ...] = (),
     rejected: Mapping[str, int] | None = None,
     is_cut: bool = False,
 ) -> Observed:
     seen = Seen(tuple(calls), Counter(payments or {}), Counter(rejected or {}), is_cut)
-    return Observed(Ended(status, 1.0, hung, ""), seen, hits=1, told=told)
+    return Observed(Ended(status, 1.0, hung, ""), seen, hits=1, assertions=assertions)

@@ -21,7 +21,7 @@ def test_it_is_told_addresses_and_nothing_of_the_settings_here(tmp_path: Path, m
 
     ended = python(code, tmp_path, BANK="{url}/v1").run(TOLD, tmp_path, 60)
 
-    assert ended.said == "BANK=http://127.0.0.1:1/s/a/v1 XS2A_SANDBOX_URL=http://127.0.0.1:1/s/a\n"
+    assert ended.output == "BANK=http://127.0.0.1:1/s/a/v1 XS2A_SANDBOX_URL=http://127.0.0.1:1/s/a\n"
     assert (ended.status, ended.hung, ended.signal) == (0, False, None)
 
 

@@ -30,7 +30,7 @@ def test_the_exit_status_is_no_finding() -> None:
 def test_a_test_that_knows_the_fault_is_heard() -> None:
     told = ({"test": "test_a", "text": "assert 1 == 2"}, {"test": "", "text": "no word to the customer"})
 
-    assert judged(observed(*BALANCES, told=told)) == [
+    assert judged(observed(*BALANCES, assertions=told)) == [
         "assertion: test_a: assert 1 == 2",
         "assertion: no word to the customer",
     ]

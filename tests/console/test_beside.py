@@ -13,7 +13,7 @@ def compared(one: Any, other: Any) -> list[Field]:
 
 
 def differing(one: Any, other: Any) -> dict[str, tuple[Value | None, Value | None]]:
-    return {field.place: (field.one, field.other) for field in compared(one, other) if field.differs}
+    return {field.place: (field.first, field.second) for field in compared(one, other) if field.differs}
 
 
 def test_a_member_has_its_path_and_both_values() -> None:

@@ -48,7 +48,7 @@ def that_runs(url: str, confdir: Path) -> SandboxAddresses:
 def variables(sandbox: SandboxAddresses, session: str, run_dir: Path) -> dict[str, str]:
     """What the command is told: the addresses, with the session in them."""
     where = urlsplit(sandbox.direct)
-    told = {
+    addresses = {
         "URL": f"{sandbox.direct}/s/{session}",
         "SESSION": session,
         "RUN_DIR": str(run_dir),
@@ -58,7 +58,7 @@ def variables(sandbox: SandboxAddresses, session: str, run_dir: Path) -> dict[st
         "CONFDIR": str(sandbox.confdir),
     }
     if sandbox.tls:
-        told |= {"TLS_URL": f"{sandbox.tls}/s/{session}", "CA_FILE": str(sandbox.ca_file)}
+        addresses |= {"TLS_URL": f"{sandbox.tls}/s/{session}", "CA_FILE": str(sandbox.ca_file)}
     if sandbox.proxy:
-        told["PROXY"] = sandbox.proxy.replace("://", f"://{session}:x@", 1)
-    return {f"{PREFIX}{name}": value for name, value in told.items()}
+        addresses["PROXY"] = sandbox.proxy.replace("://", f"://{session}:x@", 1)
+    return {f"{PREFIX}{name}": value for name, value in addresses.items()}

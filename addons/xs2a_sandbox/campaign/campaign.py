@@ -52,7 +52,7 @@ class Results:
 
     @property
     def findings(self) -> list[FaultResult]:
-        return [one for one in self.results if one.findings]
+        return [result for result in self.results if result.findings]
 
 
 class KeptResults(Protocol):
@@ -71,7 +71,7 @@ class Progress:
 
     done: int
     of: int
-    found: int
+    with_findings: int
     left: float
 
 
@@ -106,7 +106,7 @@ class Campaign:
             made = plan(self.interface, usual, approvals, self.slow, with_quirks=self.url is None)
             made = replace(made, faults=self.choose(made.faults))
             there = kept.begin(made)
-            todo = [one for one in made.faults if one.fault not in there]
+            todo = [planned for planned in made.faults if planned.fault not in there]
             text = f"{len(usual.calls)} calls of {len(usual.counts)} operations, {len(made.faults)} faults"
             self.note(text + (f", {len(there)} of them tried before" if there else ""))
             results = {**there, **self._try_all(sandboxes, learned, todo, kept, started)}
@@ -123,11 +123,11 @@ class Campaign:
     def _results(
         self, learned: Learned, made: Plan, results: Mapping[InjectedFault, FaultResult], started: float
     ) -> Results:
-        tried = [results[one.fault] for one in made.faults if one.fault in results]
+        tried = [results[planned.fault] for planned in made.faults if planned.fault in results]
         left_out = Counter(made.left_out)
-        left_out[UNREACHED] += sum(not one.is_reached for one in tried)
+        left_out[UNREACHED] += sum(not result.is_reached for result in tried)
         left_out[BUDGET] += len(made.faults) - len(tried)
-        reached = tuple(one for one in tried if one.is_reached)
+        reached = tuple(result for result in tried if result.is_reached)
         if not reached:
             raise UserMistake("the campaign has let nothing go wrong: " + _why_nothing(left_out))
         warnings = []
@@ -186,7 +186,9 @@ class Campaign:
                 left = (time.monotonic() - began) / len(results) * (len(todo) - len(results))
                 if self.budget is not None:
                     left = min(left, max(0.0, self.budget - (time.monotonic() - started)))
-                self.tell(Progress(len(results), len(todo), sum(bool(one.findings) for one in results.values()), left))
+                self.tell(
+                    Progress(len(results), len(todo), sum(bool(tried.findings) for tried in results.values()), left)
+                )
 
         executor = ThreadPoolExecutor(self.jobs)
         try:
@@ -208,11 +210,13 @@ class Campaign:
             run = session.run(fault, planned.order)
             if not run.hits:
                 return FaultResult(fault, planned.order, is_reached=False)
-            found = judge.findings(Case(learned, fault, run))
+            findings = judge.findings(Case(learned, fault, run))
             session.lift()
             after = session.run()
-            found += [one for one in judge.findings(Case(learned, fault, run, after)) if one not in found]
-        return _result(planned, found, run, after)
+            findings += [
+                finding for finding in judge.findings(Case(learned, fault, run, after)) if finding not in findings
+            ]
+        return _result(planned, findings, run, after)
 
     def _try_quirk(self, learned: Learned, planned: PlannedFault, number: int, limit: float) -> FaultResult:
         """Tries it at a bank that is like that all the time: there is no run after it without."""
@@ -222,8 +226,8 @@ class Campaign:
             RunSession(sandbox, _SESSION.format(number), self.command, limit, folder) as session,
         ):
             run = session.run(planned.fault)
-            found = judge.findings(Case(learned, planned.fault, run))
-        return _result(planned, found, run, None)
+            findings = judge.findings(Case(learned, planned.fault, run))
+        return _result(planned, findings, run, None)
 
     @contextmanager
     def _sandboxes(self) -> Iterator[list[bank.SandboxAddresses]]:
@@ -241,16 +245,16 @@ class Campaign:
 
 def _check(first: Observed) -> None:
     """Raises UserMistake for a fault-free run from which nothing can be learned."""
-    said = f"\n{first.ended.said.strip()}" if first.ended.said.strip() else ""
+    output = f"\n{first.ended.output.strip()}" if first.ended.output.strip() else ""
     if first.ended.hung:
         raise UserMistake(
-            f"where nothing goes wrong, the command does not end within {first.ended.seconds:.0f} s{said}"
+            f"where nothing goes wrong, the command does not end within {first.ended.seconds:.0f} s{output}"
         )
     if first.ended.status:
-        raise UserMistake(f"where nothing goes wrong, the command ends with status {first.ended.status}{said}")
+        raise UserMistake(f"where nothing goes wrong, the command ends with status {first.ended.status}{output}")
     if not first.seen.calls:
         text = "the command has called no bank: let it take the address of XS2A_SANDBOX_URL, or name a variable of"
-        raise UserMistake(f"{text} its own with --env NAME={{url}}{said}")
+        raise UserMistake(f"{text} its own with --env NAME={{url}}{output}")
     if first.seen.is_cut:
         raise UserMistake("the command makes more calls than the journal of the sandbox holds: let it run fewer tests")
 
@@ -262,10 +266,12 @@ def _frequency(session: RunSession, first: Observed) -> int | None:
     return min((int(consents[id].get("frequencyPerDay") or 4) for id in used & consents.keys()), default=None)
 
 
-def _result(planned: PlannedFault, found: Sequence[AppFinding], run: Observed, after: Observed | None) -> FaultResult:
+def _result(
+    planned: PlannedFault, findings: Sequence[AppFinding], run: Observed, after: Observed | None
+) -> FaultResult:
     statuses = (run.ended.status, after.ended.status if after else None)
     seconds = run.ended.seconds + (after.ended.seconds if after else 0.0)
-    return FaultResult(planned.fault, planned.order, tuple(found), statuses, seconds)
+    return FaultResult(planned.fault, planned.order, tuple(findings), statuses, seconds)
 
 
 def _place_in(learned: Learned) -> Callable[[FaultResult], tuple[int, int, str, bool]]:

@@ -28,13 +28,13 @@ class Command:
     def __str__(self) -> str:
         return shlex.join(self.words)
 
-    def run(self, told: Mapping[str, str], scratch: Path, seconds: float) -> "Ended":
+    def run(self, addresses: Mapping[str, str], scratch: Path, seconds: float) -> "Ended":
         """Runs it to its end, which comes after so many `seconds` at the latest. Raises UserMistake."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         # What hangs on the order of sets is the same again.
-        environ = {"PYTHONHASHSEED": "0", **environ, **told}
+        environ = {"PYTHONHASHSEED": "0", **environ, **addresses}
         for name, text in self.variables.items():
-            environ[name] = _filled(name, text, told)
+            environ[name] = _filled(name, text, addresses)
         output, started = scratch / "output.txt", time.monotonic()
         with output.open("wb") as file:
             try:
@@ -66,7 +66,7 @@ class Ended:
     status: int
     seconds: float
     hung: bool
-    said: str
+    output: str
 
     @property
     def signal(self) -> str | None:
@@ -78,14 +78,16 @@ class Ended:
         return f"signal {-self.status}"
 
 
-def _filled(name: str, text: str, told: Mapping[str, str]) -> str:
-    """The text with addresses in it. Raises UserMistake."""
-    addresses = {variable.removeprefix(PREFIX).lower(): value for variable, value in told.items()}
+def _filled(name: str, text: str, variables: Mapping[str, str]) -> str:
+    """The text with by_name in it. Raises UserMistake."""
+    by_name = {variable.removeprefix(PREFIX).lower(): value for variable, value in variables.items()}
     try:
-        return text.format_map(addresses)
+        return text.format_map(by_name)
     except (KeyError, ValueError, IndexError, AttributeError):
-        known = ", ".join(f"{{{one}}}" for one in ("url", "tls_url", "proxy", "ca_file", "session", "run_dir"))
-        raise UserMistake(f"--env {name}: {text!r} names no address that there is: {known}") from None
+        names = ", ".join(
+            f"{{{variable}}}" for variable in ("url", "tls_url", "proxy", "ca_file", "session", "run_dir")
+        )
+        raise UserMistake(f"--env {name}: {text!r} names no address that there is: {names}") from None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

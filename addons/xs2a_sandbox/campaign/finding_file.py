@@ -23,7 +23,7 @@ def name_of(result: FaultResult) -> str:
 
 def written(result: FaultResult, command: str) -> str:
     fault = result.fault
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "campaign": 1,
         "command": command[:_LONGEST],
         "name": fault.name,
@@ -32,10 +32,12 @@ def written(result: FaultResult, command: str) -> str:
         "phase": fault.phase,
         "status": fault.status,
         "code": fault.code,
-        "found": [f"{one.oracle}: {' '.join(one.text.split())[:_LONGEST]}" for one in result.findings[:_MOST]],
+        "found": [
+            f"{finding.oracle}: {' '.join(finding.text.split())[:_LONGEST]}" for finding in result.findings[:_MOST]
+        ],
         "fault": dict(result.order) if result.order else None,
     }
-    return yaml_text({name: value for name, value in told.items() if value is not None})
+    return yaml_text({name: value for name, value in members.items() if value is not None})
 
 
 def read(file: Path) -> tuple[InjectedFault, Mapping[str, Any] | None]:

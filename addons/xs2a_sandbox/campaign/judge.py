@@ -57,8 +57,8 @@ def findings(case: Case) -> list[AppFinding]:
 
 def _assertion(case: Case) -> Iterator[str]:
     """What a test that knows the fault says."""
-    for one in case.run.told:
-        yield f"{one['test']}: {one['text']}" if one["test"] else str(one["text"])
+    for assertion in case.run.assertions:
+        yield f"{assertion['test']}: {assertion['text']}" if assertion["test"] else str(assertion["text"])
 
 
 def _payments(case: Case) -> Iterator[str]:
@@ -111,8 +111,8 @@ def _retry_after(case: Case) -> Iterator[str]:
     for position, call in enumerate(calls):
         if (seconds := call.retry_after) is None:
             continue
-        later = (one for one in calls[position + 1 :] if one.operation == call.operation)
-        if (again := next(later, None)) and (waited := _seconds(call, again)) < seconds - _EARLY:
+        following = (later for later in calls[position + 1 :] if later.operation == call.operation)
+        if (again := next(following, None)) and (waited := _seconds(call, again)) < seconds - _EARLY:
             yield f"{call.operation} is called again after {waited:.1f} s: the bank asked to wait for {seconds:g} s"
 
 
@@ -133,11 +133,11 @@ def _frequency(case: Case) -> Iterator[str]:
 def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
     """What is read more often than that without the customer. Few are: only of those the headers are asked for."""
     reads = [call for call in seen.calls if call.method == "GET"]
-    often = {place for place, count in Counter((one.operation, one.path) for one in reads).items() if count > most}
+    often = {place for place, count in Counter((call.operation, call.path) for call in reads).items() if count > most}
     alone = Counter(
-        (one.operation, one.path)
-        for one in reads
-        if (one.operation, one.path) in often and one.header("consent-id") and one.is_without_customer
+        (call.operation, call.path)
+        for call in reads
+        if (call.operation, call.path) in often and call.header("consent-id") and call.is_without_customer
     )
     return {place: count for place, count in alone.items() if count > most}
 
@@ -155,11 +155,11 @@ def _accounts(case: Case) -> Iterator[str]:
     met = first[fault.call - 1].path
     stable = {path for operation, path in case.learned.second.seen.paths if operation == fault.operation}
     usual = Counter(call.path for call in first)
-    asked = Counter(call.path for call in case.run.seen.of(str(fault.operation)))
+    reads = Counter(call.path for call in case.run.seen.of(str(fault.operation)))
     others = dict.fromkeys(
         call.path for call in first if call.path != met and call.path in stable and call.status < 400
     )
-    if missing := [path for path in others if asked[path] < usual[path]]:
+    if missing := [path for path in others if reads[path] < usual[path]]:
         yield f"{', '.join(missing)} is read less often than usual, as {met} failed"
 
 

@@ -25,7 +25,7 @@ class ResultsFile:
 
     def begin(self, plan: Plan) -> dict[InjectedFault, FaultResult]:
         """Raises UserMistake where the file is of another campaign."""
-        faults = [str(one.fault) for one in plan.faults]
+        faults = [str(planned.fault) for planned in plan.faults]
         text = json.dumps([__version__, dict(self.of), faults], sort_keys=True)
         head = {"campaign": hashlib.sha256(text.encode()).hexdigest()}
         if not self.resumes:
@@ -55,7 +55,7 @@ def _read(line: str) -> FaultResult | None:
     return FaultResult(
         InjectedFault(**value["fault"]),
         value["order"],
-        tuple(AppFinding(**one) for one in value["findings"]),
+        tuple(AppFinding(**finding) for finding in value["findings"]),
         tuple(value["statuses"]),
         value["seconds"],
         value["is_reached"],

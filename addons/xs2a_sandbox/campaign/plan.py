@@ -62,16 +62,16 @@ def plan(interface: Interface, learned: Seen, approvals: int, slow: str, *, with
     if with_quirks:
         names = quirks(bundled("cassettes") / QUIRKS, Path.cwd() / "cassettes" / QUIRKS)
         made.faults += [PlannedFault(InjectedFault(name), None, 1) for name in sorted(names)]
-    made.faults.sort(key=lambda one: one.rank)
+    made.faults.sort(key=lambda planned: planned.rank)
     return made
 
 
 def _is_between(call: SeenCall, learned: Seen) -> bool:
     """Says whether it is neither the first nor the last of calls that are alike, as polling makes them."""
     alike = [
-        one.number
-        for one in learned.of(call.operation)
-        if (one.method, one.path, one.status) == (call.method, call.path, call.status)
+        other.number
+        for other in learned.of(call.operation)
+        if (other.method, other.path, other.status) == (call.method, call.path, call.status)
     ]
     return call.number not in (alike[0], alike[-1])
 
@@ -88,11 +88,11 @@ class _Point:
         return self.call.method not in _SAFE
 
     def fault(
-        self, name: str, wish: Mapping[str, Any], rank: int, phase: Phase = "before", **told: Any
+        self, name: str, wish: Mapping[str, Any], rank: int, phase: Phase = "before", **answer: Any
     ) -> PlannedFault:
-        """`told` are status and code of the answer."""
+        """`answer` are status and code of the answer."""
         order = {"operation": self.call.operation, "skip": self.number - 1, "next": 1, **wish}
-        return PlannedFault(InjectedFault(name, self.call.operation, self.number, phase, **told), order, rank)
+        return PlannedFault(InjectedFault(name, self.call.operation, self.number, phase, **answer), order, rank)
 
 
 def _faults_of(interface: Interface, point: _Point, slow: str, left_out: Counter[str]) -> Iterator[PlannedFault]:
@@ -130,18 +130,18 @@ def _errors(interface: Interface, point: _Point, left_out: Counter[str]) -> Iter
         ranks = (3, 5) if status < 500 else (2, 1)
         yield from _answered(point, name, {"error": name}, ranks, left_out, status=status, code=code)
     answer: dict[str, Any] = {"error": limit.name} if limit else {"status": _TOO_MANY}
-    told = {"status": _TOO_MANY, "code": limit.code(operation.id) if limit else None}
+    limit_answer = {"status": _TOO_MANY, "code": limit.code(operation.id) if limit else None}
     for name, seconds in (("429 with Retry-After", RETRY_AFTER), ("429 without Retry-After", NO_RETRY_AFTER)):
-        yield from _answered(point, name, {**answer, "retry_after": seconds}, (2, 6), left_out, **told)
+        yield from _answered(point, name, {**answer, "retry_after": seconds}, (2, 6), left_out, **limit_answer)
 
 
 def _answered(
-    point: _Point, name: str, wish: Mapping[str, Any], ranks: tuple[int, int], left_out: Counter[str], **told: Any
+    point: _Point, name: str, wish: Mapping[str, Any], ranks: tuple[int, int], left_out: Counter[str], **answer: Any
 ) -> Iterator[PlannedFault]:
     """The answer before the effect and after it, which is the same where there is none."""
-    yield point.fault(name, wish, ranks[0], **told)
+    yield point.fault(name, wish, ranks[0], **answer)
     if point.writes:
-        yield point.fault(name, {**wish, "after": True}, ranks[1], "after", **told)
+        yield point.fault(name, {**wish, "after": True}, ranks[1], "after", **answer)
     else:
         left_out[ALIKE] += 1
 
@@ -163,5 +163,5 @@ def _would_change(call: SeenCall, name: str) -> bool:
 
 
 def chosen(faults: Iterable[PlannedFault], keep: Sequence[str]) -> list[PlannedFault]:
-    """Those whose text, as the report has it, holds one of these words; all where there are none."""
-    return [one for one in faults if not keep or any(word in str(one.fault) for word in keep)]
+    """Those whose text, as the report has it, holds planned of these words; all where there are none."""
+    return [planned for planned in faults if not keep or any(word in str(planned.fault) for word in keep)]

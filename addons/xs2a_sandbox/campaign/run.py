@@ -23,13 +23,16 @@ _COUNTING: Mapping[str, Any] = {"sca": "decline", "skip": 1_000_000}
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A run, as it ended and as the bank saw it. `hits` of the fault were counted; `told` the app's own tests."""
+    """A run, as it ended and as the bank saw it.
+
+    `hits` of the fault were counted; `assertions` are those of the app's own tests that failed.
+    """
 
     ended: Ended
     seen: Seen
     hits: int = 0
     approvals: int = 0
-    told: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
+    assertions: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
 
 
 @dataclass(slots=True)
@@ -62,15 +65,15 @@ class RunSession:
 
     def run(self, fault: InjectedFault | None = None, order: Mapping[str, Any] | None = None) -> Observed:
         """Raises UserMistake."""
-        told = bank.variables(self.sandbox, self.name, self.folder / "kept")
+        variables = bank.variables(self.sandbox, self.name, self.folder / "kept")
         findings = self.folder / "findings.jsonl"
         findings.unlink(missing_ok=True)
         self.client.clear_faults()
         self.client.add_fault(cast(FaultOrder, dict(order or _COUNTING)))
         if fault:
-            told |= {CAMPAIGN_FAULT: fault.as_json(), CAMPAIGN_FINDINGS: str(findings)}
+            variables |= {CAMPAIGN_FAULT: fault.as_json(), CAMPAIGN_FINDINGS: str(findings)}
         since, payments = last_number(self.client), payment_ids(self.client)
-        ended = self.command.run(told, self.folder, self.seconds)
+        ended = self.command.run(variables, self.folder, self.seconds)
         counted = self.client.faults()["faults"]
         self.client.clear_faults()
         seen = look(self.client, self.name, since, payments)

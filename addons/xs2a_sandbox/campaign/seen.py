@@ -57,7 +57,7 @@ class SeenCall:
 
 
 def _header(headers: Sequence[Sequence[str]], name: str) -> str | None:
-    return next((value for one, value in headers if one.lower() == name), None)
+    return next((value for header, value in headers if header.lower() == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,18 @@ def last_number(client: Client) -> int:
     return exchanges[-1]["number"] if exchanges else 0
 
 
-def look(client: Client, session: str, since: int, known: frozenset[str]) -> Seen:
-    """What came after the exchange `since`; `known` are the payments that were there before. Raises UserMistake."""
+def look(client: Client, session: str, since: int, earlier_payments: frozenset[str]) -> Seen:
+    """What came after the exchange `since`, and the payments beside the `earlier_payments`. Raises UserMistake."""
     journal = client.journal(session=session, limit=MOST_CALLS)
-    calls = tuple(SeenCall(client, one, session) for one in journal["exchanges"] if one["number"] > since)
-    made = [payment for id, payment in client.collection("payments").items() if id not in known]
+    calls = tuple(
+        SeenCall(client, exchange, session) for exchange in journal["exchanges"] if exchange["number"] > since
+    )
+    made = [payment for id, payment in client.collection("payments").items() if id not in earlier_payments]
     is_cut = last_number(client) - since > journal["kept"]
-    rejected = _intents(one for one in made if one.get("transactionStatus") == _REJECTED)
-    return Seen(calls, _intents(one for one in made if one.get("transactionStatus") != _CANCELLED), rejected, is_cut)
+    rejected = _intents(payment for payment in made if payment.get("transactionStatus") == _REJECTED)
+    return Seen(
+        calls, _intents(payment for payment in made if payment.get("transactionStatus") != _CANCELLED), rejected, is_cut
+    )
 
 
 def payment_ids(client: Client) -> frozenset[str]:

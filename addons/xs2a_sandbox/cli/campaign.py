@@ -173,7 +173,7 @@ def _flags(flags: dict[str, Any]) -> tuple[str, ...]:
 def _tell(progress: "Progress") -> None:
     minutes, rest = divmod(round(progress.left), 60)
     left = f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-    line = f"{progress.done} of {progress.of}, {progress.found} with findings, {left} left"
+    line = f"{progress.done} of {progress.of}, {progress.with_findings} with findings, {left} left"
     if sys.stderr.isatty():
         click.echo(_CLEAR_LINE + (line if progress.done < progress.of else ""), nl=False, err=True)
     elif progress.done % 50 == 0 or progress.done == progress.of:

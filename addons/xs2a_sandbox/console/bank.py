@@ -109,8 +109,8 @@ async def document(visit: ConsoleVisit) -> Response:
         events=_happenings(collection, machine, status) if machine else (),
         user_page=pages[-1] if pages and machine and status not in machine.final else None,
         authorisations=[
-            _row("authorisations", one, document)
-            for one, document in authorisations.items()
+            _row("authorisations", authorisation_id, document)
+            for authorisation_id, document in authorisations.items()
             if document.get("resource") == id
         ],
         steps=steps,
@@ -135,14 +135,14 @@ async def _timeline(visit: ConsoleVisit, id: str) -> list[TimelineStep]:
     """The exchanges that name a document, oldest first."""
     listed = await visit.ask("GET", f"journal?{urlencode({'text': id, 'limit': _TIMELINE})}")
     steps = []
-    for one in listed["exchanges"]:
+    for entry in listed["exchanges"]:
         try:
-            answer = (await visit.ask("GET", f"journal/{one['number']}?plain=true"))["answer"]
+            answer = (await visit.ask("GET", f"journal/{entry['number']}?plain=true"))["answer"]
         except Refused:
             continue  # it has gone meanwhile
         body = answer.get("body")
-        told = body if isinstance(body, dict) else {}
-        steps.append(TimelineStep(one, tuple(_told_states(told)), tuple(_links(told))))
+        members = body if isinstance(body, dict) else {}
+        steps.append(TimelineStep(entry, tuple(_told_states(members)), tuple(_links(members))))
     return steps
 
 
@@ -162,8 +162,8 @@ def _links(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _tells(steps: list[TimelineStep], machine: Machine, status: str) -> bool:
     """Tells if the last answer that told a state of this kind told this one."""
     member = PAYMENT.name if machine is BASKET else machine.name
-    told = [state for step in steps for name, state in step.states if name == member]
-    return not told or told[-1] == status
+    states = [state for step in steps for name, state in step.states if name == member]
+    return not states or states[-1] == status
 
 
 def _status(document: Any) -> str:
@@ -204,5 +204,5 @@ def _happenings(collection: str, machine: Machine, status: str) -> list[tuple[st
     """The events that can happen to a document from here on: each, in a word, and the state that it leads to."""
     if collection == "authorisations":
         return [] if status in machine.final else [(event, event, to) for event, to in _DECISIONS]
-    there = [(t.event, VERBS.get(t.event, t.event), t.to) for t in machine.transitions if status in t.states]
-    return sorted(there, key=lambda one: (one[1] != "approve", one[2] == REMOVED))
+    events = [(t.event, VERBS.get(t.event, t.event), t.to) for t in machine.transitions if status in t.states]
+    return sorted(events, key=lambda event: (event[1] != "approve", event[2] == REMOVED))

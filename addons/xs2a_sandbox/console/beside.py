@@ -29,13 +29,13 @@ class Field:
     """A place of two messages with the value of each; None where it is not there. They may differ in what is hidden."""
 
     place: str
-    one: Value | None
-    other: Value | None
+    first: Value | None
+    second: Value | None
     differs: bool
 
     @property
     def differs_unseen(self) -> bool:
-        return self.differs and self.one == self.other
+        return self.differs and self.first == self.second
 
 
 async def beside(visit: ConsoleVisit) -> Response:
@@ -126,8 +126,8 @@ def _value(value: Any) -> Value | None:
     if value is _ABSENT:
         return None
     if isinstance(value, dict | list) and value:
-        one, many = ("member", "members") if isinstance(value, dict) else ("entry", "entries")
-        summary = f"{len(value)} {one if len(value) == 1 else many}"
+        singular, plural = ("member", "members") if isinstance(value, dict) else ("entry", "entries")
+        summary = f"{len(value)} {singular if len(value) == 1 else plural}"
         return Value(json.dumps(value, ensure_ascii=False, indent=2), summary)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Value(text, f"{len(text):,} characters" if len(text) > _LONG else "")

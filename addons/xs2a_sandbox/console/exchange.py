@@ -104,7 +104,7 @@ async def _alike(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[
     """The last others that the same rule or operation has answered, else those with the same method; newest first."""
     same = {"rule": exchange["rule"]} if exchange["rule"] else {"method": exchange["method"]}
     listed = await visit.ask("GET", f"journal?{urlencode({**same, 'limit': _ALIKE})}")
-    return [one for one in reversed(listed["exchanges"]) if one["number"] != exchange["number"]]
+    return [other for other in reversed(listed["exchanges"]) if other["number"] != exchange["number"]]
 
 
 def curl(exchange: Mapping[str, Any], base_url: str) -> str:

@@ -62,4 +62,4 @@ def _recorded_rules(visit: ConsoleVisit) -> list[tuple[str, int]]:
 def _runs(runs: list[WatchRun]) -> Iterator[tuple[WatchRun, history.Changes]]:
     """Each run with what it brought that those before it had not."""
     for number, run in enumerate(runs):
-        yield run, history.changes([one for one in runs[:number] if one.is_of_the_same(run)], run)
+        yield run, history.changes([earlier for earlier in runs[:number] if earlier.is_of_the_same(run)], run)

@@ -24,7 +24,7 @@ async def rules(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     listed = await visit.ask("GET", f"journal?limit={_ALL}")
-    hits = Counter(one["rule"] for one in listed["exchanges"])
+    hits = Counter(entry["rule"] for entry in listed["exchanges"])
     return visit.page(
         "rules.html",
         "Rules",

@@ -12,12 +12,12 @@ def as_junit(results: Results) -> str:
     root = ElementTree.Element("testsuites", name="xs2a-sandbox campaign")
     for row in rows(results.results):
         suite = ElementTree.SubElement(root, "testsuite", name=row.point, tests=str(len(row.results)))
-        suite.set("failures", str(row.found))
+        suite.set("failures", str(row.with_findings))
         for result in row.results:
             name, seconds = f"{result.fault.name}, {result.fault.phase}", f"{result.seconds:.3f}"
             case = ElementTree.SubElement(suite, "testcase", classname=row.point, name=name, time=seconds)
             for finding in result.findings[:1]:
-                text = "\n".join(printable(f"{one.oracle}: {one.text}") for one in result.findings)
+                text = "\n".join(printable(f"{each.oracle}: {each.text}") for each in result.findings)
                 failure = ElementTree.SubElement(case, "failure", message=printable(finding.text), type=finding.oracle)
                 failure.text = text
             ElementTree.SubElement(case, "system-out").text = exits(result)

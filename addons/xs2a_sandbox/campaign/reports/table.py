@@ -20,7 +20,7 @@ class PointRow:
         return [result for results in self.cells.values() for result in results]
 
     @property
-    def found(self) -> int:
+    def with_findings(self) -> int:
         return sum(bool(result.findings) for result in self.results)
 
 
@@ -55,8 +55,8 @@ def verdict(result: FaultResult) -> str:
 
 def summary(results: Results) -> str:
     left_out = ", ".join(f"{count} {why}" for why, count in sorted(results.left_out.items()))
-    found = len(results.findings)
-    text = f"{len(results.results)} faults tried in {results.seconds:.0f} s, {found} with findings"
+    with_findings = len(results.findings)
+    text = f"{len(results.results)} faults tried in {results.seconds:.0f} s, {with_findings} with findings"
     return text + (f"; left out: {left_out}" if left_out else "")
 
 

@@ -20,13 +20,13 @@ def _lines(results: Results, findings: Path) -> Iterator[str]:
     table = rows(results.results)
     width = max((len(row.point) for row in table), default=0)
     for row in table:
-        found = f"{row.found} found" if row.found else ""
-        yield f"{row.point:{width}}  {len(row.results):>3} tried  {found}".rstrip()
+        with_findings = f"{row.with_findings} found" if row.with_findings else ""
+        yield f"{row.point:{width}}  {len(row.results):>3} tried  {with_findings}".rstrip()
     for group in groups(results.results):
         first = group[0]
         yield ""
         yield f"{first.fault}  ({exits(first)})"
-        if others := [f"{one.fault.name} {one.fault.phase}" for one in group[1:]]:
+        if others := [f"{result.fault.name} {result.fault.phase}" for result in group[1:]]:
             more = f" and {len(others) - _MOST_ALIKE} more" if len(others) > _MOST_ALIKE else ""
             yield f"  and alike: {', '.join(others[:_MOST_ALIKE])}{more}"
         for finding in first.findings:
