@@ -88,6 +88,15 @@ def test_headers_that_have_to_be_signed(form: str, names: tuple[str, ...], reaso
     assert reason in mistake.reason
 
 
+@pytest.mark.parametrize("names", [[f"h{number}" for number in range(6000)], ["h" * 40_000]])
+def test_thousands_of_headers_are_not_repeated(names: list[str]) -> None:
+    headers = sealed(SENT, BODY)
+    listed = headers["Signature"].replace("tpp-redirect-uri", " ".join(["tpp-redirect-uri", *names]))
+    mistake = refused({**headers, "Signature": listed})
+    assert "listed as signed, and not sent" in mistake.reason
+    assert ("and 5990 more" in mistake.reason, len(mistake.reason) < 200) == (len(names) == 6000, True)
+
+
 def test_a_certificate_that_is_missing_or_bad() -> None:
     headers = sealed(SENT, BODY)
     name = "TPP-Signature-Certificate"

@@ -5,7 +5,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from xs2a_sandbox.tpp import issuing, qc_statements
 from xs2a_sandbox.tpp.issuing import Issued, Particulars
@@ -42,3 +46,12 @@ def issued(kind: Any = "QWAC", *, key: Any = "ec", by: Issued | None = None, **c
 
 def der(issued: Issued) -> bytes:
     return issued.certificate.public_bytes(Encoding.DER)
+
+
+def with_long_names(count: int) -> bytes:
+    """A certificate in DER of nobody who is known, whose subject and issuer have so many attributes of 64 bytes."""
+    name = x509.Name([x509.NameAttribute(NameOID.GIVEN_NAME, f"{number:064}") for number in range(count)])
+    now, key = datetime.now(UTC), ec.generate_private_key(ec.SECP256R1())
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    dated = builder.serial_number(1).not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
+    return dated.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)

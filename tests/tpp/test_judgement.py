@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.certificates import ca, der, issued
+from tests.support.certificates import ca, der, issued, with_long_names
 from xs2a_sandbox.tpp.judgement import mistake
 from xs2a_sandbox.tpp.trust_service import Trust
 
@@ -79,3 +79,10 @@ def test_certificates_that_have_issued_each_other_end_the_search(good: bytes) ->
     assert error
     assert "not trusted here" in error.values["expected"]
     assert process_time() - began < 10 * SECONDS
+
+
+def test_a_name_that_takes_up_the_whole_certificate_is_not_repeated() -> None:
+    error = mistake([with_long_names(90)], Trust(), NOW)
+    assert error
+    assert "not trusted here" in error.values["expected"]
+    assert len(error.values["expected"]) < 500

@@ -17,6 +17,8 @@ type Objection = Callable[[x509.Certificate], SignatureMistake | None]
 """Says what a bank has against a certificate that is good by itself."""
 
 HEADERS = ("signature", jws.HEADER)
+_FEW, _LONGEST = 10, 60
+"""How many names of headers a text lists, and how much of each: a client may list thousands."""
 
 
 def is_signed(message: SignedMessage) -> bool:
@@ -140,7 +142,10 @@ def _content_mistake(names: Collection[str], message: SignedMessage, rules: Sign
 
 
 def _named(names: Sequence[str]) -> str:
-    return f"the header {names[0]}" if len(names) == 1 else f"each of the headers {', '.join(names)}"
+    if len(names) == 1:
+        return f"the header {names[0][:_LONGEST]}"
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return f"each of the headers {', '.join(name[:_LONGEST] for name in names[:_FEW])}{more}"
 
 
 def _unfit(

@@ -17,6 +17,9 @@ from xs2a_sandbox.tpp.trust_service import Trust
 LONGEST_CHAIN = 10
 """Certificates that a client may show, its own included."""
 
+_LONGEST = 300
+"""What a text shows of a name, which may take up the whole certificate."""
+
 _LEAST_RSA, _LEAST_EC = 2048, 256
 _WEAK = (hashes.SHA1, hashes.MD5)
 _KNOWN_CRITICAL = frozenset(
@@ -73,7 +76,7 @@ def _distrust(shown: tuple[bytes, ...], authorities: tuple[x509.Certificate, ...
         same = any(above.parsed.issuer == authority.subject for authority in authorities)
         issuer, others = _issuer_of(above, others)
         if issuer is None:
-            text = f"the client certificate was issued by {above.issuer}"
+            text = f"the client certificate was issued by {above.issuer[:_LONGEST]}"
             return f"{text}, with another key than that has" if same else f"{text}, which is not trusted here"
         above = issuer
 
