@@ -1,0 +1,174 @@
+"""The token that a request presents: good for its scope and its certificate; more is in tests/contract."""
+
+import base64
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.contract import facts
+from tests.support.engine_client import Answer, Client, an_engine, speaking
+from xs2a_sandbox.config import RealBank
+
+ADMIN = {"Authorization": "Bearer admin"}
+TOKEN = {"Authorization": "Bearer t1"}
+
+
+def client(scope: str | None) -> Client:
+    """A session with a token of this scope."""
+    engine = an_engine(real=RealBank(checks=("token",)))
+    engine.admin_token = "admin"
+    one = Client(engine)
+    document = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "scope": scope}
+    assert one.request("PUT", "/_sandbox/state/tokens/t1", headers=ADMIN, json=document).status == 201
+    return one
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"),
+    [
+        (None, 200),
+        ("AIS", 200),
+        ("PIIS AIS", 200),
+        ("PIS PIS", 401),
+        (f"AIS:{facts.consent('valid')}", 200),
+        (f"AIS:{facts.consent('valid').upper()}", 200),
+        (f"PIIS:{facts.consent('expired')}", 401),
+        ("PIS:1", 401),
+    ],
+)
+def test_a_token_of_another_consent(scope: str | None, status: int) -> None:
+    one, consent = client(scope), facts.consent("valid")
+    answers = [
+        one.get("/v1/accounts", consent=consent, headers=TOKEN),
+        one.get(f"/v1/consents/{consent}", headers=TOKEN),
+    ]
+    assert [answer.status for answer in answers] == [status, status]
+    if status == 401:
+        assert {answer.error["code"] for answer in answers} == {"TOKEN_INVALID"}
+
+
+def test_who_comes_for_a_token_needs_none() -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    body = b"grant_type=client_credentials&client_id=demo-tpp&client_secret=kletterrose"
+    assert client(None).post("/as/token.oauth2", headers=form, body=body).status == 200
+
+
+def code(answer: Answer) -> str:
+    """As the Berlin Group's bodies have it."""
+    return str(answer.json()["tppMessages"][0]["code"])
+
+
+def test_a_token_that_was_revoked_is_unknown() -> None:
+    engine = speaking("berlin-group-1.3")
+    engine.admin_token = "admin"
+    one = Client(engine)
+    assert one.request("PUT", "/_sandbox/checks", headers=ADMIN, json={"checks": ["token"]}).status == 200
+    form = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
+    who = b"client_id=demo-tpp&client_secret=kletterrose&"
+    given = one.post("/as/token.oauth2", headers=form, body=who + b"grant_type=client_credentials&scope=AIS").json()
+    token = {"Authorization": f"Bearer {given['access_token']}"}
+
+    path = "/v1/consents/none/status"
+    assert code(one.get(path, headers=token)) == "CONSENT_UNKNOWN"
+    assert code(one.get("/v1/signing-baskets/none/status", headers=token)) == "TOKEN_INVALID"
+    ended = one.post("/as/revoke_token.oauth2", headers=form, body=who + f"token={given['access_token']}".encode())
+    assert ended.status == 200
+    assert code(one.get(path, headers=token)) == "TOKEN_UNKNOWN"
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
+WHO = "client_id=demo-tpp&client_secret=kletterrose&"
+OLD, NEW = (b"old certificate",), (b"new certificate",)
+
+
+@pytest.fixture
+def binding(tmp_path: Path) -> Client:
+    """A bank that binds tokens to the certificates of clients."""
+    (tmp_path / "bound.yaml").write_text(
+        "cassette: 1\nrules: [{id: bound, match: {operation: token}, handler: token.issue, with: "
+        "{expires_in: 599, grants: [client_credentials, refresh_token], certificate_bound: true}}]\n"
+    )
+    engine = speaking("berlin-group-1.3", tmp_path)
+    engine.admin_token = "admin"
+    one = Client(engine)
+    assert one.request("PUT", "/_sandbox/checks", headers=ADMIN, json={"checks": ["token"]}).status == 200
+    return one
+
+
+def ask_for_one(client: Client, certificates: tuple[bytes, ...] | None, form: str) -> Answer:
+    return client.post("/as/token.oauth2", headers=FORM, body=(WHO + form).encode(), certificates=certificates)
+
+
+def use(client: Client, token: str, certificates: tuple[bytes, ...] | None) -> tuple[str, str]:
+    """The code and the text of its answer, which is about a consent that there is not."""
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = client.get("/v1/consents/none/status", headers=headers, certificates=certificates)
+    return code(answer), answer.json()["tppMessages"][0]["text"]
+
+
+@pytest.mark.parametrize("form", ["grant_type=client_credentials", "grant_type=refresh_token&refresh_token=r1"])
+def test_a_bound_token_is_good_with_its_certificate_alone(binding: Client, form: str) -> None:
+    kept = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "scope": "AIS"}
+    binding.request("PUT", "/_sandbox/state/refreshTokens/r1", headers=ADMIN, json=kept)
+    token = ask_for_one(binding, OLD, form).json()["access_token"]
+    assert use(binding, token, OLD)[0] == "CONSENT_UNKNOWN"
+    assert use(binding, token, (*OLD, *NEW))[0] == "CONSENT_UNKNOWN", "the first is the client's"
+    thumbprint = base64.urlsafe_b64encode(hashlib.sha256(OLD[0]).digest()).decode().rstrip("=")
+    for shown, word in ((NEW, "that was shown has"), ((), "none was shown"), (None, "none was shown")):
+        refusal, text = use(binding, token, shown)
+        assert refusal == "TOKEN_INVALID"
+        assert (thumbprint in text, word in text) == (True, True), text
+
+    renewed = ask_for_one(binding, NEW, form).json()["access_token"]
+    assert use(binding, renewed, NEW)[0] == "CONSENT_UNKNOWN", "a certificate is changed with a new token"
+
+
+@pytest.mark.parametrize("shown", [None, ()])
+def test_without_a_certificate_there_is_no_bound_token(binding: Client, shown: tuple[bytes, ...] | None) -> None:
+    answer = ask_for_one(binding, shown, "grant_type=client_credentials")
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
+    assert "RFC 8705" in answer.json()["error_description"]
+
+
+def test_two_headers_are_no_token() -> None:
+    answer = client(None).get("/v1/accounts", headers={**TOKEN, "authorization": "Bearer t1"})
+    assert answer.error["code"] == "TOKEN_UNKNOWN"
+    assert "2 times" in answer.error["text"]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        (None, "is missing"),
+        ("", "of the scheme Bearer"),
+        ("Bearer", "no such token"),
+        ("Bearer ", "no such token"),
+        ("Bearer t2", "no such token"),
+        ("t1", "of the scheme Bearer"),
+        ("Basic dDE6", "of the scheme Bearer"),
+        ("DPoP t1", "bound to no key"),
+    ],
+)
+def test_what_is_no_token(header: str | None, words: str) -> None:
+    answer = client(None).get("/v1/accounts", headers={"Authorization": header})
+    assert answer.error["code"] in ("TOKEN_UNKNOWN", "TOKEN_INVALID")
+    assert words in answer.error["text"]
+
+
+UNBOUND = client(None)
+
+
+@given(st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=255), max_size=40))
+def test_whatever_is_presented_there_is_an_answer(text: str) -> None:
+    for scheme in ("Bearer", "bearer", "DPoP", text):
+        answer = UNBOUND.get("/v1/accounts", headers={"Authorization": f"{scheme} {text}", "DPoP": text})
+        assert answer.status == 401
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
+def test_a_scheme_has_no_case(scheme: str) -> None:
+    consent = facts.consent("valid")
+    assert client(None).get("/v1/accounts", consent=consent, headers={"Authorization": f"{scheme} t1"}).status == 200

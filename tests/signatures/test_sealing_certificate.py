@@ -1,0 +1,86 @@
+"""The certificate in the header: in the forms that clients send, and in none at all."""
+
+from base64 import b64decode, b64encode
+from datetime import timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.seals import NOW, seal
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.signatures.mistakes import SignatureMistake
+from xs2a_sandbox.signatures.sealing_certificate import (
+    date_mistake,
+    header_of,
+    key_id,
+    key_of,
+    organisation,
+    read,
+    written,
+)
+from xs2a_sandbox.signatures.signing_string import SignedMessage
+
+OWN = seal().certificate
+
+
+def test_what_is_written_is_read() -> None:
+    assert read(written(OWN), "the header") == OWN
+
+
+def test_pem_without_its_line_ends_is_read() -> None:
+    assert read(f"-----BEGIN CERTIFICATE-----{written(OWN)}-----END CERTIFICATE-----", "the header") == OWN
+
+
+@given(st.text(max_size=50) | st.binary(max_size=50).map(lambda data: b64encode(data).decode()))
+def test_whatever_else_it_is_there_is_a_sentence(text: str) -> None:
+    mistake = read(text, "the header X")
+    assert isinstance(mistake, SignatureMistake)
+    assert (mistake.error, mistake.reason[:12]) == ("certificate-invalid", "the header X")
+
+
+@given(st.integers(0, 2000), st.integers(0, 255))
+def test_a_byte_that_was_changed_harms_nobody(place: int, byte: int) -> None:
+    der = bytearray(b64decode(written(OWN)))
+    der[place % len(der)] = byte
+    certificate = read(b64encode(der).decode(), "the header")
+    if not isinstance(certificate, SignatureMistake):
+        assert isinstance(organisation(certificate), str | None)
+        assert date_mistake(certificate, NOW) is None or key_of(certificate)
+
+
+def test_requests_and_answers_have_headers_of_their_own() -> None:
+    headers = Headers()
+    assert header_of(SignedMessage(headers, method="GET", target="/")) == "TPP-Signature-Certificate"
+    assert header_of(SignedMessage(headers)) == "ASPSP-Signature-Certificate"
+
+
+def test_whose_it_is() -> None:
+    assert organisation(OWN) == "PSDAT-FMA-123456"
+    assert key_id(OWN) == f"SN=ABC123,CA={OWN.issuer.rfc4514_string()}"
+
+
+def test_it_is_good_from_its_first_to_its_last_second() -> None:
+    begins, ends, second = OWN.not_valid_before_utc, OWN.not_valid_after_utc, timedelta(seconds=1)
+    assert [date_mistake(OWN, time) for time in (begins, ends)] == [None, None]
+    early, late = date_mistake(OWN, begins - second), date_mistake(OWN, ends + second)
+    assert (early and early.error, late and late.error) == ("certificate-invalid", "certificate-expired")
+
+
+@pytest.mark.parametrize(("kind", "words"), [("weak", "RSA key of 1024 bits"), ("edwards", "neither RSA nor")])
+def test_a_key_that_banks_do_not_take(kind: str, words: str) -> None:
+    certificate = seal("weak").certificate if kind == "weak" else of_edwards()
+    mistake = key_of(certificate)
+    assert isinstance(mistake, SignatureMistake)
+    assert words in mistake.reason
+
+
+def of_edwards() -> x509.Certificate:
+    own, name = ed25519.Ed25519PrivateKey.generate(), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(own.public_key())
+    dated = builder.serial_number(1).not_valid_before(NOW).not_valid_after(NOW + timedelta(1))
+    return dated.sign(seal().key, hashes.SHA256())
