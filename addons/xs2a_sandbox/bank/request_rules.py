@@ -19,7 +19,7 @@ _WISHES = (
 )
 _NUMBER = r"[-+]?[0-9]+(\.[0-9]+)?"
 _FACTS: Mapping[str, tuple[Callable[[str], Any], str]] = {
-    "PSU-IP-Port": (re.compile(r"[1-9][0-9]{0,4}").fullmatch, "a port"),
+    "PSU-IP-Port": (lambda text: re.fullmatch(r"[1-9][0-9]{0,4}", text) and int(text) <= 65535, "a port"),
     "PSU-Http-Method": (re.compile("GET|POST|PUT|PATCH|DELETE").fullmatch, "GET, POST, PUT, PATCH or DELETE"),
     "PSU-Device-ID": (is_uuid, "a UUID"),
     "PSU-Geo-Location": (re.compile(f"GEO:{_NUMBER};{_NUMBER}").fullmatch, "such as GEO:52.506931;13.144558"),
@@ -42,7 +42,9 @@ def redirect_mistakes(call: Call) -> Iterator[BankError]:
 
 def _is_below(uri: str, registered: str) -> bool:
     rest = uri[len(registered) :]
-    return uri.startswith(registered) and (not rest or registered.endswith("/") or rest[0] in "/?")
+    # A browser takes `..` out, however it is written, before it goes there.
+    climbs = ".." in re.split(r"[/\\\\]", re.split("[?#]", rest)[0].lower().replace("%2e", "."))
+    return uri.startswith(registered) and not climbs and (not rest or registered.endswith("/") or rest[0] in "/?")
 
 
 def validity_mistakes(call: Call, operation: Operation) -> Iterator[BankError]:
