@@ -431,7 +431,7 @@ def flags_of(command: str) -> set[str]:
 
 
 def flags_in(text: str) -> set[str]:
-    return set(re.findall(r"(?<![\w<!-])--[a-z][a-z-]+", text))
+    return set(re.findall(r"(?<![\w<!-])--[a-z][a-z0-9-]+", text))
 
 
 OTHERS = {
@@ -446,6 +446,7 @@ OTHERS = {
     "--rm": "docker",
     "--user": "docker",
     "--user-data-dir": "chromium",
+    "--xs2a-record": "pytest",
 }
 """Flags of other programs that the documentation speaks of."""
 

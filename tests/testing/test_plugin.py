@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.testing import plugin
+from xs2a_sandbox.testing.server_process import Process
 
 pytest_plugins = ["pytester"]
 
@@ -367,13 +368,19 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", (DOCS / "pytest.md").read_text()
 
 @pytest.mark.slow
 def test_the_guide_does_as_it_says(pytester: pytest.Pytester) -> None:
+    bank = Process(pytester.path / "bank")
+    bank.start()
     count = 0
     for number, example in enumerate(EXAMPLES):
-        (pytester.path / f"test_example_{number}.py").write_text(example)
+        (pytester.path / f"test_example_{number}.py").write_text(example.replace("http://127.0.0.1:8081", bank.direct))
         count += len(re.findall(r"^(?:async )?def test_", example, re.MULTILINE))
     pytester.mkdir("cases")
     assert count >= 6
-    run_apart(pytester).assert_outcomes(passed=count)
+    try:
+        run_apart(pytester).assert_outcomes(passed=count)
+    finally:
+        bank.stop()
+    run_apart(pytester, "--xs2a-record=none", "-k", "of_the_bank").assert_outcomes(passed=1, deselected=count - 1)
 
 
 @pytest.mark.slow

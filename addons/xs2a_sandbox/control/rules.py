@@ -17,7 +17,7 @@ MOST = 100
 
 
 def listed(call: Call) -> dict[str, Any]:
-    return {"added": [_shown(one) for one in session_rules(call.state)]}
+    return {"added": [_shown(addition) for addition in session_rules(call.state)]}
 
 
 def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
@@ -26,21 +26,21 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     if len(there) >= MOST:
         raise Refused(409, "too-many-rules", f"rules are added to a session {MOST} times at most: forget some")
     written = body.get("rules")
-    if not isinstance(written, list) or not written or not all(isinstance(one, dict | str) for one in written):
+    if not isinstance(written, list) or not written or not all(isinstance(rule, dict | str) for rule in written):
         raise body_invalid("rules must be a list of rules, each as an object or as text in YAML")
-    number = 1 + max((int(one["id"].rpartition("-")[2]) for one in there), default=0)
-    one: dict[str, Any] = {"id": f"rules-{number}", "rules": [_text(rule) for rule in written]}
-    one["hits"] = dict.fromkeys(_checked(banks, one), 0)
-    if not one["hits"]:
+    number = 1 + max((int(addition["id"].rpartition("-")[2]) for addition in there), default=0)
+    new: dict[str, Any] = {"id": f"rules-{number}", "rules": [_text(rule) for rule in written]}
+    new["hits"] = dict.fromkeys(_checked(banks, new), 0)
+    if not new["hits"]:
         raise body_invalid("there is no rule in it")
-    keep_rules(call.state, [*there, one])
-    return _shown(one)
+    keep_rules(call.state, [*there, new])
+    return _shown(new)
 
 
 def deleted(call: Call, id: str) -> None:
     """Raises Refused where nothing was added by that id."""
     there = session_rules(call.state)
-    left = [one for one in there if one["id"] != id]
+    left = [addition for addition in there if addition["id"] != id]
     if len(left) == len(there):
         raise Refused(404, "rules-unknown", f"nothing was added to the session {call.session.id} as {id}")
     keep_rules(call.state, left)

@@ -100,7 +100,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         data,
         limits=USUAL,
         clock=settings.clock,
-        passage=_passage(settings, banks, redactor, redact),
+        passage=passage_of(settings, banks, redactor, redact),
         display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
@@ -131,7 +131,7 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
     for real, files in read_for.items():
         if files.interface and files.testdata:
             data = files.testdata
-            replayed = _replay(settings, files.interface, real)
+            replayed = replay_of(settings, files.interface, real)
             banks.append(
                 Bank(
                     files.interface,
@@ -299,7 +299,8 @@ def _journal(settings: Settings, store: Store | DistantStore) -> Journal:
     return Journal(count, size)
 
 
-def _passage(settings: Settings, banks: Banks, redactor: Redactor | None, redact: bool) -> Passage:
+def passage_of(settings: Settings, banks: Banks, redactor: Redactor | None, redact: bool) -> Passage:
+    """The way to the real banks, with a recording of what goes there. Raises ConfigError."""
     real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     records = any("record" in real.all_modes for real in real_banks)
     comparing = _comparing(settings, banks, redactor if redact else None)
@@ -403,7 +404,8 @@ def keeper(settings: Settings, redactor: Redactor) -> "Keeper":
         raise ConfigError(f"the vault in {settings.confdir} cannot be written: {error.strerror}") from None
 
 
-def _replay(settings: Settings, spoken: Interface, real: RealBank) -> Replay | None:
+def replay_of(settings: Settings, spoken: Interface, real: RealBank) -> Replay | None:
+    """What lets recorded rules answer; None where there are none. Raises ConfigError."""
     tapes = [rule.tape for rule in spoken.rules if rule.tape]
     if not tapes:
         return None

@@ -135,10 +135,10 @@ class DueFaults:
         hit = {rule.id for rule, _ in decision.amendments}
         hit |= {decision.rule.id} if decision.rule and decision.kind == "rule" else set()
         after: list[dict[str, Any]] = []
-        for one in reversed(there):  # of several with one id the last is the rule
-            own = hit & one["hits"].keys()
-            hits = {id: count + (id in own) for id, count in one["hits"].items()}
-            after.insert(0, {**one, "hits": hits})
+        for addition in reversed(there):  # of several rules with one id the last counts
+            own = hit & addition["hits"].keys()
+            hits = {id: count + (id in own) for id, count in addition["hits"].items()}
+            after.insert(0, {**addition, "hits": hits})
             hit -= own
         if after != there:
             keep_rules(call.state, after)

@@ -5,8 +5,10 @@ pytest imports this module in every run, so all that takes time is imported by t
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,14 +17,18 @@ from uuid import uuid4
 import pytest
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.config import Settings
+    from xs2a_sandbox.config import RealBank, Settings
+    from xs2a_sandbox.journal.journal import Journaled
+    from xs2a_sandbox.journal.log_line import LogEntry
     from xs2a_sandbox.testing.injected_fault import InjectedFault
     from xs2a_sandbox.testing.intercept import Interception
+    from xs2a_sandbox.testing.recorded_test import RecordedTest, RecordingRun, RecordMode
     from xs2a_sandbox.testing.sandbox import Sandbox
     from xs2a_sandbox.testing.server_process import Served
 
 MARKER = "xs2a"
 _MEMBERS = ("cassettes", "quirk", "testdata", "dialect", "frozen_at", "seed")
+_RECORD = "record"
 _SWITCHES = {
     "intercept": (False, "answer every HTTP client of the process, and let no HTTP to other hosts out"),
     "virtual_time": (False, "what rules delay moves the bank's clock, and nobody waits for it"),
@@ -37,19 +43,61 @@ class Expectation(NamedTuple):
 
     sandbox: "Sandbox | Served"
     switches: Mapping[str, bool]
-    interception: "Interception | None"
+    interception: "Interception | None" = None
+    is_replayed: bool = False
+    recording: "RecordingRun | None" = None
 
     def check(self) -> None:
         """Fails the test whose expectations have not come true."""
         if self.interception and self.interception.refused:
             hosts = ", ".join(dict.fromkeys(self.interception.refused))
             pytest.fail(f"xs2a has let no HTTP out to {hosts}: no client there that it can answer", pytrace=False)
+        missing = [exchange for exchange in self._asked if exchange.source in ("handler", "sandbox")]
+        if self.is_replayed and missing:
+            text = "--xs2a-record=all asks the bank again"
+            pytest.fail(f"the recording of this test has no answer for:{_listed(missing)}\n{text}", pytrace=False)
+        if self.recording:
+            return  # the bank answers, whatever rules there are
         if self.switches["assert_all_called"] and (unused := self.sandbox.unused_rules):
             text = "add it with optional=True, or say xs2a(assert_all_called=False), if that may be"
             pytest.fail(f"never hit: the added rule {', '.join(unused)}; {text}", pytrace=False)
         if self.switches["assert_all_matched"] and (unmatched := self.sandbox.unmatched):
-            requests = "".join(f"\n  {exchange.method} {exchange.path} → {exchange.status}" for exchange in unmatched)
-            pytest.fail(f"no rule and no operation is for:{requests}", pytrace=False)
+            pytest.fail(f"no rule and no operation is for:{_listed(unmatched)}", pytrace=False)
+
+    def keep(self) -> None:
+        """Keeps what was recorded of a test that has passed."""
+        from xs2a_sandbox.errors import UserMistake
+
+        if self.recording is None:
+            return
+        try:
+            left_out = self.recording.keep(self._asked)
+        except UserMistake as mistake:
+            raise pytest.fail.Exception(f"xs2a: {mistake}", pytrace=False) from None
+        for reason in left_out:
+            warnings.warn(pytest.PytestWarning(f"xs2a: left out of the recording: {reason}"), stacklevel=1)
+
+    @property
+    def _asked(self) -> "list[LogEntry]":
+        from xs2a_sandbox.testing.sandbox import Sandbox
+
+        return self.sandbox.asked if isinstance(self.sandbox, Sandbox) else []
+
+
+def _listed(exchanges: "Sequence[LogEntry | Journaled]") -> str:
+    return "".join(f"\n  {exchange.method} {exchange.path} → {exchange.status}" for exchange in exchanges)
+
+
+type MakeSandbox = Callable[..., tuple[Sandbox, RecordingRun | None]]
+
+
+class Record(NamedTuple):
+    """The bank that a test was or is to be recorded of, and when it is asked."""
+
+    test: "RecordedTest"
+    bank: "RealBank"
+    mode: "RecordMode"
+    confdir: Path | None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,74 +107,104 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
     parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
     parser.addini("xs2a_seed", "with xs2a_frozen_at: ids are the same in every test, and again")
+    parser.addini("xs2a_confdir", "the folder with the key of recordings' pseudonyms, instead of ~/.xs2a-sandbox")
     for name, (default, what) in _SWITCHES.items():
         parser.addini(f"xs2a_{name}", what, "bool", default=default)
+    parser.getgroup("xs2a").addoption(
+        "--xs2a-record",
+        choices=("once", "none", "all"),
+        default="once",
+        help="ask the bank of tests marked xs2a(record=URL) where there is no recording (once, the default), "
+        "never (none), or in every test, and record it anew (all)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     text = "more cassettes, quirks, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
     members = "cassettes=[…], quirk=[…], testdata=…, dialect=…, frozen_at=…, seed=…"
-    members = ", ".join([members, *(f"{name}={not default}" for name, (default, _) in _SWITCHES.items())])
+    members = ", ".join(
+        [members, f"{_RECORD}=URL", *(f"{name}={not default}" for name, (default, _) in _SWITCHES.items())]
+    )
     config.addinivalue_line("markers", f"{MARKER}({members}): {text}")
 
 
 @pytest.fixture(scope="session")
-def _xs2a_sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., "Sandbox"]]:
+def _xs2a_sandboxes(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator["MakeSandbox"]:
     """Makes sandboxes: files are read once for all tests with the same settings."""
     from xs2a_sandbox.errors import UserMistake
     from xs2a_sandbox.testing.in_process import LoopThread
+    from xs2a_sandbox.testing.recorded_test import RecordingRun
     from xs2a_sandbox.testing.sandbox import Blueprint, Sandbox
 
     blueprints: dict[object, Blueprint] = {}
     confdir = tmp_path_factory.getbasetemp() / "xs2a"
     loop = LoopThread()
 
-    def make(settings: dict[str, Any], directory: Path, *, virtual_time: bool) -> Sandbox:
+    def read(settings: dict[str, Any]) -> Blueprint:
         # Cassettes of the working directory are the bank's, too, as they are for `serve`.
         key = (Path.cwd(), *sorted(settings.items()))
         if key not in blueprints:
-            try:
-                blueprints[key] = Blueprint.read(_settings(settings, confdir))
-            except UserMistake as mistake:
-                raise pytest.fail.Exception(str(mistake), pytrace=False) from None
-        return Sandbox(blueprints[key], loop, directory, virtual_time=virtual_time)
+            blueprints[key] = Blueprint.read(_settings({"confdir": confdir, **settings}))
+        return blueprints[key]
+
+    def make(
+        settings: dict[str, Any], directory: Path, record: Record | None, *, virtual_time: bool
+    ) -> tuple[Sandbox, RecordingRun | None]:
+        recording = None
+        try:
+            if record is None:
+                blueprint = read(settings)
+            elif record.test.is_asked(record.mode):
+                blueprint = read({**settings, **_asking(record)})
+                recording = RecordingRun(record.test, blueprint, loop)
+            else:
+                blueprint = read({**settings, **_confdir(record)}).answering(record.test.cassettes)
+        except UserMistake as mistake:
+            raise pytest.fail.Exception(f"xs2a: {mistake}" if record else str(mistake), pytrace=False) from None
+        passage = recording.passage if recording else None
+        return Sandbox(blueprint, loop, directory, virtual_time=virtual_time, passage=passage), recording
 
     yield make
     loop.close()
 
 
 @pytest.fixture
-def xs2a(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+def xs2a(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     """A bank of the test's own, in its process, and gone with the test."""
     with _sandbox(_xs2a_sandboxes, request) as sandbox:
         yield sandbox
 
 
 @pytest.fixture(scope="module")
-def xs2a_module(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+def xs2a_module(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     """A bank that all tests of a module share, with what becomes of it."""
     with _sandbox(_xs2a_sandboxes, request) as sandbox:
         yield sandbox
 
 
 @pytest.fixture(scope="session")
-def xs2a_session(_xs2a_sandboxes: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+def xs2a_session(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     """A bank that all tests share, with what becomes of it."""
     with _sandbox(_xs2a_sandboxes, request) as sandbox:
         yield sandbox
 
 
 @contextmanager
-def _sandbox(make: Callable[..., "Sandbox"], request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+def _sandbox(make: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
     switches = _switches_of(request)
     directory = request.config.rootpath if request.scope == "session" else request.path.parent
-    sandbox = make(_settings_of(request), directory, virtual_time=switches["virtual_time"])
+    record = _record_of(request)
+    sandbox, recording = make(_settings_of(request), directory, record, virtual_time=switches["virtual_time"])
     with sandbox.intercept() if switches["intercept"] else nullcontext() as interception:
-        expectation = Expectation(sandbox, switches, interception)
+        expectation = Expectation(sandbox, switches, interception, bool(record and not recording), recording)
         with _expected(request, expectation):
             yield sandbox
             if request.scope != "function":  # a test's own is checked as a part of the test
                 expectation.check()
+    if recording:
+        recording.discard()
 
 
 @contextmanager
@@ -168,9 +246,10 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 @pytest.fixture
 def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureRequest) -> Iterator["Served"]:
     """A session of the test's own, of a sandbox that listens on the loopback address."""
+    _record_of(request)
     name = re.sub("[^A-Za-z0-9._-]+", "-", request.node.name)[:48]
     served = _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
-    with _expected(request, Expectation(served, _switches_of(request), None)):
+    with _expected(request, Expectation(served, _switches_of(request))):
         yield served
     served.clear_rules()
 
@@ -189,6 +268,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     for expectation in item.stash.get(_EXPECTATIONS, ()):
         expectation.check()
+        expectation.keep()
     return result
 
 
@@ -219,9 +299,10 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
     settings: dict[str, Any] = {name: tuple(config.getini(f"xs2a_{name}")) for name in _MEMBERS[:2]}
     settings |= {name: value for name in _MEMBERS[2:] if (value := config.getini(f"xs2a_{name}"))}
     for marker in reversed(list(request.node.iter_markers(MARKER))):
-        if marker.args or (unknown := sorted(marker.kwargs.keys() - {*_MEMBERS, *_SWITCHES})):
+        known = (*_MEMBERS, _RECORD, *_SWITCHES)
+        if marker.args or (unknown := sorted(marker.kwargs.keys() - {*known})):
             what = "no positional arguments" if marker.args else f"no {unknown[0]}"
-            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join((*_MEMBERS, *_SWITCHES))}", pytrace=False)
+            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(known)}", pytrace=False)
         lists = {name: settings[name] for name in _MEMBERS[:2]}
         for name in lists:
             members = marker.kwargs.get(name, ())
@@ -237,6 +318,57 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
     if "seed" in settings:
         settings["seed"] = str(settings["seed"])
     return settings
+
+
+def _record_of(request: pytest.FixtureRequest) -> Record | None:
+    """What the nearest marker that names a bank says of recording it; fails the test where that cannot be."""
+    markers = request.node.iter_markers(MARKER)
+    banks = [marker.kwargs[_RECORD] for marker in markers if marker.kwargs.get(_RECORD) is not None]
+    if not banks:
+        return None
+    if request.fixturename != "xs2a":
+        pytest.fail(f"xs2a: record is for the fixture xs2a; {request.fixturename} records nothing", pytrace=False)
+    from xs2a_sandbox.testing.recorded_test import RecordedTest
+
+    config = request.config
+    root = config.inipath.parent if config.inipath else config.rootpath
+    bank = _bank(banks[0] if isinstance(banks[0], dict) else {"url": banks[0]}, root)
+    test = RecordedTest.of(request.path, request.node.nodeid.partition("::")[2])
+    confdir = config.getini("xs2a_confdir")
+    return Record(test, bank, config.getoption("xs2a_record"), root / Path(confdir).expanduser() if confdir else None)
+
+
+def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
+    """The bank as the config file names one; fails the test where there can be none."""
+    from xs2a_sandbox.config.real_bank import BANKS, RealBank
+    from xs2a_sandbox.documents.schema_errors import did_you_mean
+
+    known = [field.name for field in fields(RealBank)]
+    if unknown := [name for name in written if name not in known]:
+        text = f"there is no {unknown[0]!r}{did_you_mean(unknown[0], known)}"
+    elif "url" not in written:
+        text = "it names no bank: give its URL, such as https://api.bank.example/psd2"
+    else:
+        try:
+            (bank,) = BANKS.read([written], directory)
+        except ValueError as error:
+            text = str(error).removeprefix("banks[0].")
+        else:
+            return bank
+    raise pytest.fail.Exception(f"xs2a: record: {text}", pytrace=False)
+
+
+def _asking(record: Record) -> dict[str, Any]:
+    """The settings by which the bank answers all requests."""
+    bank = replace(record.bank, mode="record", modes=())
+    return {"banks": (bank,), "bank": bank.url, **_confdir(record)}
+
+
+def _confdir(record: Record) -> dict[str, Any]:
+    """The folder with the key of pseudonyms: they are to be the same in the next run."""
+    from xs2a_sandbox.config.table import BY_NAME
+
+    return {"confdir": record.confdir or Path(BY_NAME["confdir"].default)}
 
 
 def _switches_of(request: pytest.FixtureRequest) -> dict[str, bool]:
@@ -263,10 +395,10 @@ def _read(name: str, written: Any, directory: Path) -> Any:
         raise pytest.fail.Exception(text, pytrace=False) from None
 
 
-def _settings(settings: dict[str, Any], confdir: Path) -> "Settings":
+def _settings(settings: dict[str, Any]) -> "Settings":
     from xs2a_sandbox.config import Settings
     from xs2a_sandbox.testing.sandbox import BASE_URL
 
     for name in settings.keys() & {"frozen_at", "quirk"}:
         settings = {**settings, name: _read(name, settings[name], Path.cwd())}
-    return Settings(state="memory:", confdir=confdir, public_url=BASE_URL, **settings)
+    return Settings(state="memory:", public_url=BASE_URL, **settings)

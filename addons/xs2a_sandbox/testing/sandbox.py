@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -18,14 +18,14 @@ from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.cassette.rule_text import read_rules
-from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.limits import USUAL
-from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.doors.door import Answer
 from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.http import Headers, Request, Response, own_path, to_json
 from xs2a_sandbox.journal.assertions import messages
 from xs2a_sandbox.journal.journal import Journal, read_json
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -58,13 +58,27 @@ class Blueprint:
         """The interface with more layers over those of the files. Raises Unreadable."""
         return layers.read([*self.layers, *more], self.schemas, NAMED)
 
+    def answering(self, recorded: Path) -> "Blueprint":
+        """The same with the rules of a recording over all others. Raises Unreadable."""
+        layer = layers.cassettes([[recorded]], self.schemas)
+        return replace(self, layers=[*self.layers, *layer], interface=self.extended(layer))
+
+    def passage(self, to: Path) -> Passage:
+        """A way to the bank of the settings, with a new recording of what goes there. Raises ConfigError."""
+        settings, banks = replace(self.settings, to=to), self._banks(self.interface)
+        return build.passage_of(settings, banks, build.redactor_of(settings, banks), redact=True)
+
+    def _banks(self, interface: Interface) -> Banks:
+        settings = self.settings
+        real = settings.real_banks()[-1]
+        replay = build.replay_of(settings, interface, real)
+        return Banks(Bank(interface, self.schemas, real, base_path=settings.base_path, replay=replay))
+
     def engine(self, interface: Interface, store: Store, journal: Journal, **options: Any) -> Engine:
         """An engine of these files; `options` are those of Engine."""
         settings = self.settings
-        real = RealBank(hosts=tuple(map(BankHost, settings.hosts)), profile=settings.profile, checks=settings.checks)
-        bank = Bank(interface, self.schemas, real, base_path=settings.base_path)
         return Engine(
-            Banks(bank),
+            self._banks(interface),
             store,
             self.testdata,
             limits=USUAL,
@@ -114,11 +128,18 @@ class Sandbox(Controls):
     """A bank of its own: no other sandbox sees its state, its clock, its rules or its journal.
 
     Files that added rules name are looked for in `directory`. With `virtual_time` nobody waits for what a rule delays:
-    the bank's clock moves instead, and a client whose time limit is shorter has its timeout at once.
+    the bank's clock moves instead, and a client whose time limit is shorter has its timeout at once. A real bank is
+    asked over the `passage`.
     """
 
     def __init__(
-        self, blueprint: Blueprint, loop: LoopThread, directory: Path | None = None, *, virtual_time: bool = False
+        self,
+        blueprint: Blueprint,
+        loop: LoopThread,
+        directory: Path | None = None,
+        *,
+        virtual_time: bool = False,
+        passage: Passage | None = None,
     ) -> None:
         super().__init__(self._control, self._start_authorisation)
         self._blueprint = blueprint
@@ -131,6 +152,7 @@ class Sandbox(Controls):
         self._told: list[LogEntry] = []
         self._token = secrets.token_urlsafe(16)
         self._options: dict[str, Any] = {"pass_time": self._pass_time} if virtual_time else {}
+        self._options |= {"passage": passage}
         self._owed = 0.0
         """The part of a second by which the clock has yet to be moved."""
         self._engine = self._engine_of(blueprint.interface)
@@ -251,6 +273,11 @@ class Sandbox(Controls):
     def unmatched(self) -> list[LogEntry]:
         """The requests that no rule and no operation is for, oldest first."""
         return list(filter(is_unmatched, self._told))
+
+    @property
+    def asked(self) -> list[LogEntry]:
+        """All that its bank was asked, oldest first, whatever was cleared from the journal."""
+        return [exchange for exchange in self._told if not own_path.is_own(exchange.path)]
 
     def __repr__(self) -> str:
         return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"

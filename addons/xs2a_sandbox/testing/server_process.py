@@ -147,7 +147,7 @@ class Served(Controls):
     def unused_rules(self) -> list[str]:
         """The ids of added rules that have answered nothing and changed no answer, the optional ones left out."""
         added = self._client.rules()["added"]
-        hits = [(id, count) for one in added for id, count in one["hits"].items() if id not in self._optional]
+        hits = [pair for addition in added for pair in addition["hits"].items() if pair[0] not in self._optional]
         hit = {id for id, count in hits if count}
         return [id for id in dict.fromkeys(id for id, _ in hits) if id not in hit]
 
