@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tools.breakers import accounts, consents, further, payments, readings, requests
+from tools.breakers import accounts, consents, further, payments, readings, requests, strict
 from tools.breakers.breaker import Breaker
 
 CATALOGUE: Mapping[str, Sequence[Breaker]] = {
@@ -12,6 +12,7 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     **requests.CATALOGUE,
     **further.CATALOGUE,
     **readings.CATALOGUE,
+    **strict.CATALOGUE,
 }
 """By the id of the statement."""
 
