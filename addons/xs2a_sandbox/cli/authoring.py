@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import near, setting_flags
+from xs2a_sandbox.cli.flags import near, running_sandbox_flags
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.errors import Problem, Unreadable
 
@@ -30,20 +30,30 @@ def coverage(paths: tuple[Path, ...], form: str) -> None:
 @click.command()
 @click.argument("method", required=False)
 @click.argument("path", required=False)
+@click.option("--status", type=click.IntRange(200, 599), help="Status of the answer. [that of the operation]")
 @click.option(
-    "--status", type=click.IntRange(200, 599), help="What is answered; without it what the operation answers."
+    "--from-journal",
+    "number",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Make the case of this exchange of the journal.",
 )
-@click.option("--from-journal", "number", metavar="N", type=click.IntRange(1), help="Of this exchange instead.")
-@click.option("--to", "file", metavar="FILE", type=click.Path(path_type=Path), help="Another file to write.")
-@setting_flags("host", "port", "confdir")
+@click.option(
+    "--to",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write this file. [named after operation and status]",
+)
+@running_sandbox_flags
 def new_case(
     method: str | None, path: str | None, status: int | None, number: int | None, file: Path | None, **flags: Any
 ) -> None:
-    """Write a commented case for requests like METHOD PATH, to be edited.
+    """Write a commented case for requests like METHOD PATH, for you to edit.
 
     {parameters} of the path may stay open: GET /v1/accounts/{account-id}/balances
 
-    With --from-journal it is a case of exchange N of a running sandbox, as it was asked and answered.
+    With --from-journal it writes the request and answer of exchange N of a running sandbox as a case.
     """
     from xs2a_sandbox.authoring import new_case
 
@@ -114,10 +124,10 @@ _BASE = "berlin-group-1.3"
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--scenario", metavar="NAME", help="A case to start from, such as outage: docs/scenarios lists them.")
-@click.option("--dialect", metavar="NAME", help="Instead a dialect of one's own, which extends another.")
+@click.option("--dialect", metavar="NAME", help="Begin a dialect of your own, which extends another.")
 @click.option("--from", "base", metavar="DIALECT", help=f"The dialect that it extends. [{_BASE}]")
 def init(directory: Path, scenario: str | None, dialect: str | None, base: str | None) -> None:
-    """Write the cassettes, schemas and settings into DIR, to be edited."""
+    """Write the cassettes, schemas and settings into DIR, for you to edit."""
     from xs2a_sandbox.authoring import init_files
 
     if dialect is not None:

@@ -51,15 +51,15 @@ def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Pa
 @click.command(context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
-    "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Runs at a time, each in a session."
+    "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Runs at the same time, each in a session."
 )
 @click.option("--budget", metavar="SPAN", callback=_span, help="Begin no run after this time, such as 10m.")
-@click.option("--resume", is_flag=True, help="Go on with the campaign that --to has, where it stopped.")
+@click.option("--resume", is_flag=True, help="Continue the campaign in --to where it stopped.")
 @click.option(
-    "--timeout", metavar="SPAN", callback=_span, help="A run that takes longer hangs. [10 times the first, 30s]"
+    "--timeout", metavar="SPAN", callback=_span, help="Count a longer run as hanging. [10 times the first, 30s]"
 )
 @click.option(
-    "--slow", metavar="TIME", default="2s", show_default=True, callback=_delay, help="How late a slow answer is."
+    "--slow", metavar="TIME", default="2s", show_default=True, callback=_delay, help="Delay of a slow answer."
 )
 @click.option(
     "--choose", metavar="TEXT", multiple=True, help="Only faults with this in their name or point. May be repeated."
@@ -68,7 +68,7 @@ def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Pa
     "--only",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Play one finding again.",
+    help="Replay one finding, from the file that was written for it.",
 )
 @click.option(
     "--env",
@@ -76,9 +76,9 @@ def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Pa
     metavar="NAME=TEXT",
     multiple=True,
     callback=_variables,
-    help="A variable of the command; {url}, {tls_url}, {proxy}, {ca_file}, {session} in it are filled in.",
+    help="Set a variable for the command; {url}, {tls_url}, {proxy}, {ca_file}, {session} are filled in.",
 )
-@click.option("--url", metavar="URL", help="The base URL of a sandbox that runs, in place of one of its own.")
+@click.option("--url", metavar="URL", help="Use the running sandbox at this base URL, in place of starting one.")
 @click.option(
     "--to",
     "folder",
@@ -86,7 +86,7 @@ def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Pa
     default="campaign",
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where results and findings are written.",
+    help="Folder for results and findings.",
 )
 @click.option(
     "--report",
@@ -115,8 +115,8 @@ def campaign(
 ) -> None:
     """Run an app's tests with one thing going wrong at one point, for each point and fault.
 
-    COMMAND runs the tests, such as `pytest tests/bank`; what is its own stands after `--`. It is told where the bank is
-    in XS2A_SANDBOX_URL, and what goes wrong in XS2A_SANDBOX_FAULT. The status is 1 where anything is found.
+    COMMAND runs the tests, such as `pytest tests/bank`; write it after `--`. It finds the bank's address in
+    XS2A_SANDBOX_URL, and the fault in XS2A_SANDBOX_FAULT. Exit status: 0 nothing found, 1 there are findings.
     """
     from xs2a_sandbox.campaign import Command, finding_file
     from xs2a_sandbox.campaign.campaign import Campaign

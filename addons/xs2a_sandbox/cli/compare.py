@@ -75,18 +75,18 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
             type=click.Choice(["sandbox", "recording"]),
             default=against,
             show_default=True,
-            help="Who answers as the bank should: is the sandbox wrong, or has the bank moved since the recording?",
+            help="Compare the bank with the sandbox (is it wrong?), or with the recording (has the bank moved?).",
         ),
         header_flag,
         vault_flag,
-        click.option("--allow-writes", is_flag=True, help="Also send what changes something at the bank."),
+        click.option("--allow-writes", is_flag=True, help="Also send writes to the bank."),
         click.option(
             "--noise-reads",
             metavar="N|off",
             default="1",
             show_default=True,
             callback=_as(NOISE_READS),
-            help="How often more each read is sent to the bank, to see what it changes by itself.",
+            help="How often to repeat each read at the bank, to find values that change by themselves.",
         ),
         click.option(
             "--sca-timeout",
@@ -94,9 +94,9 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
             type=click.IntRange(min=0),
             default=300,
             show_default=True,
-            help="How long to wait for the payment user where they had acted in the recording; 0: not at all.",
+            help="How long to wait for the payment user to decide as in the recording; 0: not at all.",
         ),
-        click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="Ignore rules."),
+        click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="A file of ignore rules."),
         click.option(
             "--fail-on",
             type=click.Choice(list(_FLOORS)),
@@ -128,14 +128,16 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
 @click.command()
 @click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
 @click.option("--bank", metavar="URL", callback=_as(BANK_URL), help="The real bank.")
-@click.option("--offline", metavar="RECORDING", type=_existing, help="A recording instead of the bank.")
+@click.option("--offline", metavar="RECORDING", type=_existing, help="Compare with a recording in place of the bank.")
 @click.option("--suggest-ignores", is_flag=True, help="Print ignore rules for the values that drift.")
-@click.option("--patch", metavar="DIR", type=_path, help="Write amendments with which the sandbox would agree.")
+@click.option(
+    "--patch", metavar="DIR", type=_path, help="Write amendments with which the sandbox would agree with the bank."
+)
 @click.option(
     "--behaviour",
     metavar="RECORDING",
     type=_existing,
-    help="A recording whose chains of states are held against those of now: a bank's, or another recording's.",
+    help="Also compare the chains of states with those in this recording.",
 )
 @_shared_flags("sandbox")
 def compare(
@@ -151,9 +153,9 @@ def compare(
 ) -> None:
     """Say where the sandbox and a real bank differ, and whether it matters.
 
-    The examples of all cassettes are played to both; of a CASSETTE (a file or a folder) only its own, of a RECORDING
-    (its folder, or one of its files) or a FILE.har its requests. Exit status: 0 they agree, 1 they differ, 2 something
-    could not be compared.
+    It sends both the same requests: the examples of all cassettes; or those of a CASSETTE (a file or a folder); or the
+    requests of a RECORDING (its folder, or one of its files) or a FILE.har. Exit status: 0 they agree, 1 they differ,
+    2 something could not be compared.
     """
     if bank and offline:
         raise click.UsageError("--bank and --offline exclude each other: the recording stands for the bank")
@@ -183,7 +185,7 @@ def compare(
     type=_path,
     default=history.FOLDER,
     show_default=True,
-    help="The folder that what each run has found is kept in.",
+    help="Folder that keeps the differences of each run.",
 )
 @_shared_flags("recording")
 def watch(
@@ -194,9 +196,9 @@ def watch(
     reports: tuple[Path, ...],
     **flags: Any,
 ) -> None:
-    """Say what a bank answers differently since the last time.
+    """Say which of a bank's answers have changed since the last run.
 
-    The requests of the RECORDING are sent to the bank, and its answers compared with the recorded ones, or with the
+    It sends the requests of the RECORDING to the bank, and compares the answers with the recorded ones, or with the
     sandbox's. Exit status: 0 no new difference, 1 there is one, 2 something could not be compared.
     """
     from rich.console import Console

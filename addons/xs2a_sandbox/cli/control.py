@@ -7,13 +7,11 @@ from typing import Any
 
 import click
 
-from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.cli.flags import running_sandbox_flags
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import ClockShape
 from xs2a_sandbox.state.session import is_session_name
-
-where = setting_flags("host", "port", "confdir")
 
 
 def session_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -31,8 +29,8 @@ _session_option = session_option("The session; `default` when it is not named.")
 
 @click.command()
 @_session_option
-@click.option("--all", "everything", is_flag=True, help="All sessions.")
-@where
+@click.option("--all", "everything", is_flag=True, help="Forget all sessions.")
+@running_sandbox_flags
 def reset(session: str | None, everything: bool, **flags: Any) -> None:
     """Forget the state and the clock of a running sandbox's session."""
     if everything and session is not None:
@@ -46,10 +44,10 @@ def reset(session: str | None, everything: bool, **flags: Any) -> None:
 @click.argument("collection", required=False)
 @click.argument("id", required=False)
 @_session_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@where
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@running_sandbox_flags
 def state(collection: str | None, id: str | None, session: str | None, as_json: bool, **flags: Any) -> None:
-    """Show what a running sandbox holds: the test data, and what has changed since."""
+    """Show the documents of a running sandbox: the test data, with their changes."""
     client = client_of(flags, session)
     if collection is None:
         value: Mapping[str, Any] = client.collections()
@@ -73,10 +71,10 @@ def state(collection: str | None, id: str | None, session: str | None, as_json: 
 @click.command()
 @click.option("--move", metavar="SPAN", help="Let time pass: 90d, 12h, 1d6h, PT15M, 90 (seconds); -1d goes back.")
 @click.option("--freeze", metavar="TIME", help="Stop the clock at this time: 2026-11-21T09:00.")
-@click.option("--seed", metavar="TEXT", help="With --freeze: ids are the same again whenever the same is done.")
-@click.option("--real", is_flag=True, help="Back to the real time.")
+@click.option("--seed", metavar="TEXT", help="With --freeze: make the same ids whenever the same requests come.")
+@click.option("--real", is_flag=True, help="Go back to the real time.")
 @_session_option
-@where
+@running_sandbox_flags
 def clock(
     move: str | None, freeze: str | None, seed: str | None, real: bool, session: str | None, **flags: Any
 ) -> None:
@@ -110,7 +108,7 @@ def client_of(flags: dict[str, Any], session: str | None) -> Client:
 
 
 @click.command()
-@where
+@running_sandbox_flags
 def console(**flags: Any) -> None:
     """Print a link to the console of a running sandbox; it signs in once, within ten minutes."""
     from xs2a_sandbox.console.sign_in import link

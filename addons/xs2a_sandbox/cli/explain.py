@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from xs2a_sandbox.cli.control import session_option, where
+from xs2a_sandbox.cli.control import session_option
 from xs2a_sandbox.cli.described import by_name, read_headers
+from xs2a_sandbox.cli.flags import running_sandbox_flags
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import DescribedRequest
@@ -119,7 +120,7 @@ def _wrapped(line: str, indent: str = "  ") -> list[str]:
     "headers",
     metavar="'NAME: VALUE'",
     multiple=True,
-    help="As the app sends it; @FILE has one on each line.",
+    help="A header of the request; @FILE reads one from each line. May be repeated.",
 )
 @click.option("-d", "--data", "body", metavar="BODY", help="The body, as the app sends it.")
 @click.option(
@@ -127,12 +128,12 @@ def _wrapped(line: str, indent: str = "  ") -> list[str]:
     "certificate",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The client certificate that the app shows, in PEM; a key in the file is not looked at.",
+    help="The client certificate of the app, in PEM; a key in the file is ignored.",
 )
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--offline", is_flag=True, help="With the configured files, whether a sandbox runs or not.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--offline", is_flag=True, help="Go by the configured files, even if a sandbox runs.")
 @session_option("The session; `default` when it is not named.")
-@where
+@running_sandbox_flags
 def explain(
     method: str,
     url: str,
@@ -144,9 +145,9 @@ def explain(
     session: str | None,
     **flags: Any,
 ) -> None:
-    """Say why a request is answered as it is, without sending it.
+    """Say why a request gets its answer, without sending it.
 
-    A running sandbox is asked; where none runs, the configured cassettes and fresh test data say it.
+    It asks the running sandbox; if none runs, it goes by the configured cassettes and fresh test data.
     """
     request: DescribedRequest = {
         "method": method.upper(),

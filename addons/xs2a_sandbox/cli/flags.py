@@ -1,6 +1,6 @@
 """The flags of the commands, one for each setting that has one; and how they show a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -8,15 +8,26 @@ import click
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.http.messages import TOKEN
 
+_RUNNING = {
+    "host": "Address of the running sandbox, as `serve` was told.",
+    "port": "Port of its base URL in plain HTTP, as `serve` was told.",
+    "confdir": "Its folder, with the admin token.",
+}
 
-def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds the flags named, or all. They arrive as text: `config.load` knows where a wrong value came from."""
+
+def setting_flags(
+    *names: str, docs: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the flags named, or all. They arrive as text: `config.load` knows where a wrong value came from.
+
+    `docs` are other words for some of them.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for setting in reversed(SETTINGS):
             if setting.flag is None or (names and setting.name not in names):
                 continue
-            doc, kind = setting.doc, setting.kind
+            doc, kind = (docs or {}).get(setting.name, setting.doc), setting.kind
             if kind.metavar is None:
                 value = not setting.default
                 doc = doc if value else f"No {doc[0].lower()}{doc[1:]}"
@@ -28,6 +39,10 @@ def setting_flags(*names: str) -> Callable[[Callable[..., None]], Callable[..., 
         return command
 
     return decorate
+
+
+running_sandbox_flags = setting_flags(*_RUNNING, docs=_RUNNING)
+"""By which a running sandbox is found."""
 
 
 def _headers(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -47,13 +62,13 @@ header_flag = click.option(
     metavar="'NAME: VALUE'",
     multiple=True,
     callback=_headers,
-    help="A header field of every request, in place of its own: what opens doors is in no recording. May be repeated.",
+    help="A header for every request, such as a token; it replaces the recorded one. May be repeated.",
 )
 vault_flag = click.option(
     "--vault",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An exported vault, with what the recording's pseudonyms stand for. [vault in --confdir]",
+    help="An exported vault, with the real values of the recording's pseudonyms. [vault in --confdir]",
 )
 
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from xs2a_sandbox.cli.control import session_option
-from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.cli.flags import running_sandbox_flags
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.http import to_json
@@ -42,11 +42,13 @@ def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
 @click.command()
 @click.argument("number", required=False, type=click.IntRange(1))
 @_filters
-@click.option("--limit", metavar="N", type=click.IntRange(0), help="The last N. [50]")
-@click.option("--no-redact", "plain", is_flag=True, help="Everything as it was sent, tokens and personal data too.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--limit", metavar="N", type=click.IntRange(0), help="Show the last N. [50]")
+@click.option(
+    "--no-redact", "plain", is_flag=True, help="Show everything as it was sent, tokens and personal data too."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_option("Only of this session; all when none is named.")
-@setting_flags("host", "port", "confdir")
+@running_sandbox_flags
 def journal(number: int | None, session: str | None, plain: bool, as_json: bool, **flags: Any) -> None:
     """Show the last exchanges of a running sandbox, or all of the one with NUMBER."""
     names = (*(journal_filter.name for journal_filter in _OPTIONS), "limit")

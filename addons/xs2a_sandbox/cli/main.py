@@ -92,9 +92,9 @@ def main() -> None:
 
 
 @cli.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def testdata(as_json: bool) -> None:
-    """The preconfigured consents, accounts, payments and customers."""
+    """List the preconfigured consents, accounts, payments and customers."""
     from xs2a_sandbox.engine.build import load_testdata
 
     settings = load_settings()

@@ -27,8 +27,10 @@ _where = setting_flags("confdir", "dialect")
 
 @click.command("import")
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, path_type=Path))
-@click.option("--to", "directory", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The recording.")
-@click.option("--no-redact", is_flag=True, help="Write down what is there, secrets and persons included.")
+@click.option(
+    "--to", "directory", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Folder of the recording."
+)
+@click.option("--no-redact", is_flag=True, help="Keep secrets and personal data as they are.")
 @_where
 def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> None:
     """Make a recording of a HAR file, a dump of mitmproxy, a Postman collection, or WireMock's mappings."""
@@ -57,14 +59,14 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
 
 @click.command("derive")
 @click.argument("tape", metavar="TAPE", type=click.Path(exists=True, path_type=Path))
-@click.option("--dialect", "name", metavar="NAME", help="Write a dialect of that name, and no rules.")
-@click.option("--by", metavar="DIALECT", help="The dialect that rules are derived by. [that of the settings]")
+@click.option("--dialect", "name", metavar="NAME", help="Write a dialect with this name in place of rules.")
+@click.option("--by", metavar="DIALECT", help="The dialect by which to derive rules. [that of the settings]")
 @setting_flags("confdir")
 def derive_(tape: Path, name: str | None, by: str | None, **flags: Any) -> None:
-    """Make cassettes of the recording in the folder TAPE, anew: rules that were edited by hand are kept.
+    """Derive the cassettes of the recording in the folder TAPE again, and keep rules that were edited by hand.
 
-    With --dialect the folder cassettes/NAME is written: a dialect that answers as the recorded bank, and goes on where
-    the recording ends. TAPE may be a file of a recording, or a HAR document, too.
+    With --dialect it writes the folder cassettes/NAME: a dialect that answers as the recorded bank, also to requests
+    that were not recorded. TAPE may also be a file of a recording, or a HAR document.
     """
     settings = load_settings({**flags, "dialect": by})
     if name is not None:

@@ -16,17 +16,29 @@ _FILE = click.Path(path_type=Path)
 @click.command()
 @click.argument("method")
 @click.argument("url")
-@click.option("-H", "--header", "headers", metavar="'NAME: VALUE'", multiple=True, help="As the app sends it.")
-@click.option("-d", "--data", "body", metavar="BODY", help="The body, byte for byte; @FILE for that of a file.")
+@click.option(
+    "-H",
+    "--header",
+    "headers",
+    metavar="'NAME: VALUE'",
+    multiple=True,
+    help="A header of the request. May be repeated.",
+)
+@click.option("-d", "--data", "body", metavar="BODY", help="The body, byte for byte; @FILE reads a file.")
 @click.option(
     "--with", "seal", metavar="FILE", type=_FILE, required=True, help="The seal (QSEAL) with its key, as PEM."
 )
-@click.option("--key", metavar="FILE", type=_FILE, help="The key, where it is in a file of its own.")
+@click.option("--key", metavar="FILE", type=_FILE, help="The key, if it is in a file of its own.")
 @click.option("--key-password", metavar="TEXT", envvar="XS2A_SANDBOX_KEY_PASSWORD", help="The key's password.")
 @click.option(
-    "--form", type=click.Choice(["signature", "jws"]), default="signature", help="Signature or x-jws-signature."
+    "--form",
+    type=click.Choice(["signature", "jws"]),
+    default="signature",
+    help="Header to sign with: Signature or x-jws-signature.",
 )
-@click.option("--digest", type=click.Choice(["SHA-256", "SHA-512"]), default="SHA-256", help="Of body and signature.")
+@click.option(
+    "--digest", type=click.Choice(["SHA-256", "SHA-512"]), default="SHA-256", help="Hash for body and signature."
+)
 @click.option(
     "--sign", "names", metavar="NAME", multiple=True, help="Sign these headers, in this order, and no others."
 )

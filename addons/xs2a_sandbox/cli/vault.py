@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import ConfigError
 
 @click.group()
 def vault() -> None:
-    """Take along what the pseudonyms of redacted recordings stand for, which is kept on this machine."""
+    """Export the real values behind the pseudonyms of redacted recordings, which this machine keeps."""
 
 
 @vault.command("export")

@@ -15,11 +15,11 @@ _HEAD = re.compile(rb"(HTTP/[\d.]+ \d{3}[^\n]*\n(?:[^\r\n]+\r?\n)*)\r?\n")
 
 @click.command()
 @click.argument("file", metavar="[FILE]", default="-")
-@click.option("--ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA that has to have issued the seal.")
+@click.option("--ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA that must have issued the seal.")
 def verify(file: str, ca: Path | None) -> None:
-    """Say whether the bank has signed an answer, as `curl -i` writes it; without FILE that of standard input.
+    """Check the bank's signature of an answer, as `curl -i` writes it to FILE, or to standard input.
 
-    Where the signature is wrong the exit status is 1, and the reason is printed with the signing string.
+    If the signature is wrong, it prints the reason and the signing string. Exit status: 0 right, 1 wrong.
     """
     from xs2a_sandbox.signatures import answers
 

@@ -41,17 +41,15 @@ class Settings:
     proxy_engine: Literal["auto", "mitmproxy"] = setting(
         choice("auto", "mitmproxy"),
         "auto",
-        "Who reads what comes to the proxy and the TLS port: auto takes mitmproxy for what is not HTTP/1.1 alone.",
+        "Engine of the proxy and the TLS port; auto uses mitmproxy only for connections that are not HTTP/1.1.",
     )
-    workers: int = setting(
-        kinds.WORKERS, 1, "How many processes serve the same ports: one sandbox, as quick as that many processors."
-    )
+    workers: int = setting(kinds.WORKERS, 1, "How many processes serve the same ports, as one sandbox.")
     dialect: str = setting(kinds.DIALECT, "xs2a-1.84", "The folder of cassettes that says how the bank speaks.")
     cassettes: tuple[Path, ...] = setting(
         kinds.CASSETTES, (), "More folders of cassettes, or scenarios/NAME; later ones win. May be repeated."
     )
     quirk: tuple[Path, ...] = setting(
-        kinds.QUIRKS, (), "What the bank does otherwise, by name, such as pending-ids-change. May be repeated."
+        kinds.QUIRKS, (), "An undocumented habit of banks to imitate, such as pending-ids-change. May be repeated."
     )
     testdata: Path | None = setting(
         kinds.FILE,
@@ -68,7 +66,7 @@ class Settings:
         is_secret=True,
     )
     session_ttl: timedelta | None = setting(
-        kinds.AGE, None, "With state in Redis: how long a session is kept that nobody uses.", written="off"
+        kinds.AGE, None, "With state in Redis: forget a session that nobody has used for this long.", written="off"
     )
     reset: bool = setting(kinds.SWITCH, False, "Forget the kept state at the start.")
     frozen_at: datetime | None = setting(
@@ -80,7 +78,7 @@ class Settings:
     seed: str | None = setting(
         text("a text of 1 to 200 characters", r".{1,200}", "TEXT"),
         None,
-        "With a clock that stands (frozen_at): the ids of what an app makes are the same in every session, and again.",
+        "With frozen_at: make the same ids in every session and every run.",
         example="spring",
     )
     confdir: Path = setting(
@@ -92,7 +90,7 @@ class Settings:
     public_url: str | None = setting(
         url("https://sandbox.example.org"),
         None,
-        "Where a payment user's browser reaches the sandbox; begins the scaRedirect links.",
+        "The sandbox's address for a payment user's browser; scaRedirect links begin with it.",
         example="http://localhost:8081",
         unset="the base URL",
     )
@@ -107,7 +105,7 @@ class Settings:
         kinds.SWITCH, True, "Headers X-Sandbox-Source and X-Sandbox-Rule in answers, and the nearest rules in a 404."
     )
     prefer: bool = setting(
-        kinds.SWITCH, True, "Wishes of requests for what is to go wrong with them, in the header X-Sandbox-Prefer."
+        kinds.SWITCH, True, "Faults that a request asks for by itself, in the header X-Sandbox-Prefer."
     )
     journal: int = setting(
         kinds.KEPT_EXCHANGES, JOURNALED, "How many of the last exchanges the journal keeps, with 25 KiB for each."
@@ -116,12 +114,12 @@ class Settings:
     mode: Mode = setting(
         kinds.MODE,
         "simulate",
-        "simulate: answer; spy: what nothing here answers goes to the bank; record: everything; compare: it too.",
+        "simulate: never ask a bank; spy: ask it what nothing here answers; record: everything; compare: ask it, too.",
     )
     bank: str | None = setting(
         kinds.BANK_URL,
         None,
-        "The real bank, as the URL that its paths begin with.",
+        "The real bank: the URL that its paths begin with.",
         example="https://api.bank.example/psd2",
     )
     forward_host: tuple[str, ...] = setting(
@@ -132,7 +130,7 @@ class Settings:
     allow_origin: tuple[Origin, ...] = setting(
         kinds.ORIGINS,
         (),
-        "Origin of one's own web app, whose pages may use the way to a real bank. May be repeated.",
+        "Origin of your own web app, whose pages may send requests to a real bank. May be repeated.",
     )
     to: Path | None = setting(
         kinds.FOLDER, None, "Folder that recordings are written into.", example="recordings", unset="`recordings`"
@@ -140,11 +138,11 @@ class Settings:
     answer_from: Literal["sandbox", "bank"] = setting(
         choice("sandbox", "bank"), "sandbox", "Who answers the app in mode compare."
     )
-    allow_writes: bool = setting(kinds.SWITCH, False, "In mode compare, also send the bank what changes something.")
+    allow_writes: bool = setting(kinds.SWITCH, False, "In mode compare, also send writes to the bank.")
     noise_reads: int = setting(
         kinds.NOISE_READS,
         1,
-        "In mode compare, how often more each read is sent to the bank, to see what it changes by itself.",
+        "In mode compare, how often to repeat each read at the bank, to find values that change by themselves.",
     )
     ignore: tuple[Path, ...] = setting(kinds.FILES, (), "A file of ignore rules for comparing. May be repeated.")
     report: tuple[Path, ...] = setting(
@@ -158,7 +156,7 @@ class Settings:
     hosts: tuple[str, ...] = setting(
         kinds.NAMED_HOSTS,
         (),
-        "The only host names that are the bank; every host when empty.",
+        "The host names of the bank at the proxy; every host when empty.",
         unset="all",
         in_file_only=True,
     )
@@ -172,24 +170,24 @@ class Settings:
     profile: Profile = setting(
         kinds.PROFILE,
         "documented",
-        "documented: what the documented interface refuses is refused; strict: all that checks can refuse, too.",
+        "documented: refuse what the documented interface refuses; strict: also what any check refuses.",
     )
     checks: tuple[str, ...] = setting(
         kinds.CHECKS,
         (),
-        "What is refused beyond the documented interface, one by one; warn: what is not named is told in a header.",
+        "Checks that refuse beyond the documented interface; warn: the others only tell in a header.",
         unset="none",
     )
     client_cert_header: str | None = setting(
         kinds.HEADER,
         None,
-        "The header in which a proxy before the base URL says the client certificate; nobody else may.",
+        "Header in which a proxy in front of the base URL passes on the client certificate.",
         example="X-SSL-Client-Cert",
     )
     client_cert_from: tuple[Network, ...] = setting(
         kinds.NETWORKS,
         (),
-        "The addresses of the proxies that may say it; the header is taken away from all others. May be repeated.",
+        "Address of a proxy that may send this header; it is removed from all others. May be repeated.",
         example="[127.0.0.1]",
     )
     static_data: bool = setting(
@@ -204,7 +202,7 @@ class Settings:
     redaction: Path | None = setting(
         kinds.FILE,
         None,
-        "A YAML file of what recordings keep, replace and drop besides the usual.",
+        "A YAML file with your own rules of what recordings keep, replace and drop.",
         example="my-redaction.yaml",
         in_file_only=True,
     )
@@ -220,7 +218,7 @@ class Settings:
     shift_dates: bool = setting(
         kinds.SWITCH,
         False,
-        "Move the dates in recorded answers by the days that have passed since.",
+        "Move the dates in recorded answers by the days since the recording.",
         in_file_only=True,
     )
 
