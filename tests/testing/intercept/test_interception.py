@@ -3,86 +3,20 @@
 import asyncio
 import http.client
 import socket
-import threading
 import urllib.request
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import aiohttp
+import httpcore
 import httpx
 import pytest
 import requests
 import urllib3
 
+from tests.support.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, RULE, CountingBank
 from tests.support.sandboxes import LOOP, a_sandbox, blueprint
 from xs2a_sandbox.testing.sandbox import Sandbox
-
-HOST = "bank.test"
-ENDS = (".test", ".example")
-RULE: dict[str, dict[str, Any]] = {
-    "match": {"path": "/mine"},
-    "respond": {"status": 200, "body": {"from": "the sandbox"}},
-}
-FROM_BANK, FROM_SANDBOX = {"from": "the bank"}, {"from": "the sandbox"}
-
-
-class CountingBank:
-    """Counts connections, and answers what comes as HTTP."""
-
-    def __init__(self) -> None:
-        self.connections = 0
-        bank = self
-
-        class Server(ThreadingHTTPServer):
-            def get_request(self) -> Any:
-                bank.connections += 1
-                return super().get_request()
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", "20")
-                self.end_headers()
-                self.wfile.write(b'{"from": "the bank"}')
-
-            def log_message(self, *_: object) -> None:
-                """Says nothing."""
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.port = self.server.server_address[1]
-
-
-@pytest.fixture
-def bank(monkeypatch: pytest.MonkeyPatch) -> Iterator[CountingBank]:
-    """Every host of a test's network is this bank, so that whatever gets out reaches it."""
-    resolve = socket.getaddrinfo
-
-    def resolved(host: Any, *more: Any, **options: Any) -> Any:
-        name = host.decode() if isinstance(host, bytes) else host
-        return resolve("127.0.0.1" if name and name.endswith(ENDS) else host, *more, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolved)
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    counting = CountingBank()
-    thread = threading.Thread(target=counting.server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield counting
-    counting.server.shutdown()
-    thread.join()
-    counting.server.server_close()
-
-
-@pytest.fixture
-def xs2a() -> Sandbox:
-    sandbox = a_sandbox()
-    sandbox.add_rule(RULE)
-    return sandbox
 
 
 async def _aiohttp(url: str) -> Any:
@@ -221,7 +155,7 @@ def test_all_is_as_it_was_when_it_ends(xs2a: Sandbox) -> None:
         (http.client.HTTPConnection, "connect"),
         (http.client.HTTPConnection, "putrequest"),
         (urllib3.connection.HTTPSConnection, "connect"),
-        (httpx.HTTPTransport, "handle_request"),
+        (httpcore.ConnectionPool, "handle_request"),
         (aiohttp.TCPConnector, "_create_connection"),
     )
     before = [getattr(*place) for place in places]
@@ -243,3 +177,24 @@ def test_delays_of_aiohttp_in_virtual_time() -> None:
     sandbox.add_rule({**RULE, "respond": {**RULE["respond"], "delay": "300s"}})
     with sandbox.intercept():
         asyncio.run(_late(f"https://{HOST}/mine"))
+
+
+async def _limited(sandbox: Sandbox) -> None:
+    url = f"https://{HOST}/mine"
+    async with aiohttp.ClientSession() as session, httpx.AsyncClient(timeout=None) as client:
+        # The loop's time is the real one: the answer is there at once, and the limit is never reached.
+        before = sandbox.clock.now
+        assert (await asyncio.wait_for(client.get(url), 60)).json() == FROM_SANDBOX
+        async with asyncio.timeout(60), session.get(url, timeout=aiohttp.ClientTimeout()) as response:
+            assert await response.json() == FROM_SANDBOX
+        assert (sandbox.clock.now - before).total_seconds() >= 600
+        # A limit of the client's own is one of the bank's time.
+        with pytest.raises(httpx.ReadTimeout):
+            await asyncio.wait_for(client.get(url, timeout=60), 3600)
+
+
+def test_limits_of_the_loop_in_virtual_time() -> None:
+    sandbox = Sandbox(blueprint(), LOOP, virtual_time=True)
+    sandbox.add_rule({**RULE, "respond": {**RULE["respond"], "delay": "300s"}})
+    with sandbox.intercept():
+        asyncio.run(_limited(sandbox))

@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.http.origin import PORTS, Origin
+from xs2a_sandbox.testing.intercept import way_out
 from xs2a_sandbox.testing.intercept.lines import Caller, Find
 
 
@@ -41,6 +43,9 @@ def hook(find: Find) -> Iterator[None]:
             hooks.enter_context(patch.object(connection_class, "connect", _connect(connection_class.connect, find)))
         put = http.client.HTTPConnection.putrequest
         hooks.enter_context(patch.object(http.client.HTTPConnection, "putrequest", _putrequest(put, find)))
+        if pool := sys.modules.get("urllib3.connectionpool"):
+            validate = pool.HTTPConnectionPool._validate_conn
+            hooks.enter_context(patch.object(pool.HTTPConnectionPool, "_validate_conn", _validated(validate, find)))
         yield
 
 
@@ -55,7 +60,8 @@ def _connect(original: Callable[[Any], None], find: Find) -> Callable[[Any], Non
         port = (self._tunnel_port if self._tunnel_host else self.port) or PORTS[scheme]
         ends: list[ClientEnd] = []
         caller = Caller(lambda: ends[0].gettimeout(), lambda: ends[0].give_up())
-        ends.append(ClientEnd(fileno=lines.open(Origin(scheme, host, port), caller).detach()))
+        with way_out.closed(but=True):
+            ends.append(ClientEnd(fileno=lines.open(Origin(scheme, host, port), caller).detach()))
         (self.sock,) = ends
         timeout = self.timeout
         self.sock.settimeout(timeout if isinstance(timeout, int | float) or timeout is None else None)
@@ -75,9 +81,35 @@ def _putrequest(original: Callable[..., None], find: Find) -> Callable[..., None
             if is_ours != (find(_bank(self)) is not None):
                 # Kept alive from before the interception, or from within it. urllib3's own close forgets the request.
                 http.client.HTTPConnection.close(self)
+        _take(self, find)
         original(self, method, url, *more, **options)
 
     return putrequest
+
+
+def _validated(original: Callable[[Any, Any], None], find: Find) -> Callable[[Any, Any], None]:
+    def validate(self: Any, connection: Any) -> None:
+        _take(connection, find)  # before urllib3 connects
+        original(self, connection)
+
+    return validate
+
+
+def _take(connection: Any, find: Find) -> None:
+    """Lets a connection of a class of its own be answered, also where that connects by itself."""
+    own: Callable[[Any], None] = type(connection).connect
+    if find(_bank(connection)) is None or "connect" in vars(connection) or own.__module__ == __name__:
+        return
+    answered = _connect(own, find)
+
+    def connect() -> None:
+        try:
+            with way_out.closed():
+                own(connection)
+        except way_out.Closed:
+            answered(connection)
+
+    connection.connect = connect
 
 
 def _bank(connection: Any) -> str | None:

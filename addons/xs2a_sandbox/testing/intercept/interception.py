@@ -8,7 +8,7 @@ from typing import Self
 from xs2a_sandbox.doors.door import Answer, Tell
 from xs2a_sandbox.http.origin import is_local
 from xs2a_sandbox.testing.in_process import LoopThread
-from xs2a_sandbox.testing.intercept import aiohttp_connector, http_client, httpx_transports, way_out
+from xs2a_sandbox.testing.intercept import aiohttp_connector, http_client, httpcore_pools, way_out
 from xs2a_sandbox.testing.intercept.lines import Lines
 
 _lock = RLock()
@@ -21,8 +21,8 @@ _hooks = ExitStack()
 class Interception:
     """Answers every host but this machine while its `with` lasts.
 
-    http.client, and with it urllib, urllib3 and requests, httpx and aiohttp are answered. What else connects to a port
-    of the web at another host is refused, and listed in `refused`.
+    http.client, and with it urllib, urllib3 and requests, httpcore and with it httpx, and aiohttp are answered. What
+    else connects to a port of the web at another host is refused, and listed in `refused`.
     """
 
     def __init__(self, answer: Answer, tell: Tell, loop: LoopThread) -> None:
@@ -33,7 +33,7 @@ class Interception:
     def __enter__(self) -> Self:
         with _lock:
             if not _begun:
-                for hook in (http_client.hook, httpx_transports.hook, aiohttp_connector.hook):
+                for hook in (http_client.hook, httpcore_pools.hook, aiohttp_connector.hook):
                     _hooks.enter_context(hook(_lines_to))
                 _hooks.enter_context(way_out.hook(_refuse))
             _begun.append(self)

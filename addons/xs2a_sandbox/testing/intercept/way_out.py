@@ -2,12 +2,30 @@
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 from unittest.mock import patch
 
 WEB_PORTS = frozenset({80, 443, 3128, 8000, 8008, 8080, 8443, 8888})
 """The ports where HTTP is spoken; a database has others."""
+
+
+_is_closed = ContextVar("is_closed", default=False)
+
+
+class Closed(BaseException):
+    """Nobody is to connect here. No error of a connection, so that no client takes it for one and tries again."""
+
+
+@contextmanager
+def closed(*, but: bool = False) -> Iterator[None]:
+    """Lets this thread or task make no connection, `but` those within. Raises Closed where it would."""
+    before = _is_closed.set(not but)
+    try:
+        yield
+    finally:
+        _is_closed.reset(before)
 
 
 @contextmanager
@@ -23,12 +41,34 @@ def hook(refuse: Callable[[str, int], None]) -> Iterator[None]:
         _look(self, address, refuse)
         return connect_ex(self, address)
 
-    with patch.object(socket.socket, "connect", hooked), patch.object(socket.socket, "connect_ex", hooked_ex):
+    with ExitStack() as hooks:
+        hooks.enter_context(patch.object(socket.socket, "connect", hooked))
+        hooks.enter_context(patch.object(socket.socket, "connect_ex", hooked_ex))
+        with suppress(ImportError):
+            import uvloop
+
+            hooks.enter_context(patch.object(uvloop.Loop, "create_connection", _of_uvloop(uvloop, refuse)))
         yield
+
+
+def _of_uvloop(uvloop: Any, refuse: Callable[[str, int], None]) -> Callable[..., Any]:
+    """The connections of uvloop are none of Python's sockets."""
+    create = uvloop.Loop.create_connection
+
+    async def create_connection(
+        self: Any, factory: Any, host: str | None = None, port: int | None = None, **options: Any
+    ) -> Any:
+        if host is not None and port is not None and int(port) in WEB_PORTS:
+            refuse(host, int(port))
+        return await create(self, factory, host, port, **options)
+
+    return create_connection
 
 
 def _look(connection: socket.socket, address: Any, refuse: Callable[[str, int], None]) -> None:
     if connection.family in (socket.AF_INET, socket.AF_INET6) and connection.type == socket.SOCK_STREAM:
+        if _is_closed.get():
+            raise Closed
         host, port, *_ = address
         if port in WEB_PORTS:
             refuse(host, port)

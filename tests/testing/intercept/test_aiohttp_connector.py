@@ -1,0 +1,44 @@
+"""aiohttp, with connectors that are there before anything is answered."""
+
+import asyncio
+from collections.abc import Callable
+
+import aiohttp
+import pytest
+import uvloop
+
+from tests.support.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, CountingBank
+from xs2a_sandbox.testing.sandbox import Sandbox
+
+
+async def read(session: aiohttp.ClientSession, url: str) -> object:
+    async with session.get(url) as response:
+        return await response.json()
+
+
+def test_a_connector_that_is_kept_asks_who_answers_now(bank: CountingBank, xs2a: Sandbox) -> None:
+    url = f"http://{HOST}:{bank.port}/mine"
+
+    async def ask() -> None:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
+            assert await read(session, url) == FROM_BANK
+            with xs2a.intercept():
+                assert await read(session, url) == FROM_SANDBOX
+                assert await read(session, url) == FROM_SANDBOX
+                assert bank.connections == 1
+            assert await read(session, url) == FROM_BANK
+
+    asyncio.run(ask())
+    assert bank.connections == 2
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_every_loop_is_answered_at_every_port(run: Callable[..., None], bank: CountingBank, xs2a: Sandbox) -> None:
+    async def ask() -> None:
+        async with aiohttp.ClientSession() as session:
+            for place in (f"http://{HOST}:{bank.port}", f"https://{HOST}", f"https://{HOST}:9443"):
+                assert await read(session, f"{place}/mine") == FROM_SANDBOX
+
+    with xs2a.intercept():
+        run(ask())
+    assert bank.connections == 0

@@ -1,0 +1,83 @@
+"""Connections to a bank in this process, as a client without any library sees them."""
+
+import socket
+
+import pytest
+
+from tests.support.doors import DEADLINE
+from tests.support.sandboxes import LOOP
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.testing.intercept.lines import Caller, Lines
+
+
+class Told:
+    """A bank that says what it was asked, and a client that is told when it has waited too long."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.requests: list[Request] = []
+        self.gave_up = 0
+        self.seconds = seconds
+        self.lines = Lines(self.answer, lambda _, response, *__: response, LOOP)
+
+    async def answer(self, request: Request) -> Response:
+        self.requests.append(request)
+        if request.target == "/late":
+            raise TimeoutError
+        return Response(200, (), request.body or b"nothing")
+
+    def give_up(self) -> None:
+        self.gave_up += 1
+
+    def open(self, origin: Origin) -> socket.socket:
+        near = self.lines.open(origin, Caller(lambda: self.seconds, self.give_up))
+        near.settimeout(DEADLINE)
+        return near
+
+
+def ask(near: socket.socket, head: bytes) -> bytes:
+    near.sendall(head + b"\r\n\r\n")
+    return near.recv(65536)
+
+
+@pytest.mark.parametrize(
+    ("head", "place"),
+    [
+        (b"GET /a?b=1 HTTP/1.1\r\nHost: bank.test", ("https", "bank.test", "/a?b=1")),
+        (b"GET /a HTTP/1.0", ("https", "named.test", "/a")),
+        (b"GET http://other.test:81/a HTTP/1.1\r\nHost: other.test:81", ("http", "other.test", "/a")),
+    ],
+)
+def test_a_request_is_for_whom_it_names_else_for_whom_was_connected_to(
+    head: bytes, place: tuple[str, str, str]
+) -> None:
+    told = Told()
+    with told.open(Origin("https", "named.test", 443)) as near:
+        assert ask(near, head).endswith(b"nothing")
+    told.lines.close()
+    (request,) = told.requests
+    assert (request.scheme, request.host, request.target) == place
+
+
+def test_several_requests_share_a_line() -> None:
+    told = Told()
+    with told.open(Origin("https", "bank.test", 443)) as near:
+        for number in range(3):
+            assert ask(near, b"GET /%d HTTP/1.1\r\nHost: bank.test" % number).endswith(b"nothing")
+    told.lines.close()
+    assert [request.target for request in told.requests] == ["/0", "/1", "/2"]
+
+
+def test_a_client_that_has_waited_too_long_is_told_and_hung_up_on() -> None:
+    told = Told(seconds=1)
+    with told.open(Origin("https", "bank.test", 443)) as near:
+        assert ask(near, b"GET /late HTTP/1.1\r\nHost: bank.test") == b""
+    told.lines.close()
+    assert told.gave_up == 1
+
+
+def test_lines_that_are_closed_end() -> None:
+    told = Told()
+    with told.open(Origin("https", "bank.test", 443)) as near:
+        told.lines.close()
+        assert near.recv(1) == b""
