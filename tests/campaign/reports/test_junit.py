@@ -1,0 +1,48 @@
+"""Results for CI, in JUnit's form."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from tests.campaign.results_made_up import FOUND, RESULTS
+from xs2a_sandbox.campaign.judge import AppFinding
+from xs2a_sandbox.campaign.reports.junit import as_junit
+
+
+def suites(text: str) -> dict[str, ElementTree.Element]:
+    return {suite.get("name", ""): suite for suite in ElementTree.fromstring(text).iter("testsuite")}
+
+
+def test_a_suite_for_each_point_counts_its_faults() -> None:
+    made = suites(as_junit(RESULTS))
+
+    counts = {name: (suite.get("tests"), suite.get("failures")) for name, suite in made.items()}
+    assert counts == {
+        "account-list 1": ("1", "0"),
+        "initiate-payment 1": ("2", "2"),
+        "campaign": ("1", None),
+    }
+
+
+def test_all_findings_of_a_fault_stand_in_one_failure() -> None:
+    more = replace(FOUND, findings=(*FOUND.findings, AppFinding("recovery", "the next run fails")))
+
+    (failure,) = suites(as_junit(replace(RESULTS, results=(more,))))["initiate-payment 1"].iter("failure")
+    assert (failure.get("type"), failure.text) == (
+        "payments",
+        "payments: 2 payments of the intent <E-1>\nrecovery: the next run fails",
+    )
+
+
+def test_what_no_xml_can_hold_is_written_all_the_same() -> None:
+    odd = replace(FOUND, findings=(AppFinding("assertion", "\x00\x1b[31mred"),))
+
+    (failure,) = suites(as_junit(replace(RESULTS, results=(odd,))))["initiate-payment 1"].iter("failure")
+    assert "red" in str(failure.get("message"))
+
+
+def test_the_exit_statuses_and_the_warnings_are_there_to_be_read() -> None:
+    made = suites(as_junit(RESULTS))
+
+    assert [one.text for one in made["account-list 1"].iter("system-out")] == ["exit 1, then 0"]
+    (about,) = (one.text or "" for one in made["campaign"].iter("system-out"))
+    assert about.splitlines()[-1] == "mind the gap"
