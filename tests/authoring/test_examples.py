@@ -28,6 +28,18 @@ rules:
     examples:
 """
 
+CLIENTS = """\
+cassette: 1
+rules:
+  - id: of-a-pisp
+    match: {path: /tpp, tls: {role: PISP, kind: QWAC}}
+    respond: {body: {name: "{{ request.client.name }}", organisation: "{{ request.client.organisation }}"}}
+  - id: of-others
+    match: {path: /tpp}
+    respond: {body: {roles: "{{ request.client.roles if request.client else 'nobody' }}"}}
+    examples:
+"""
+
 COUNT = """\
 cassette: 1
 rules:
@@ -146,3 +158,20 @@ def test_the_answer_and_the_reason_are_said_once() -> None:
     assert compare({"status": 201, "headers": {"X-One": "2"}}, ANSWER, ", as it is") == [
         "the header X-One is '1', not '2', as it is"
     ]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "expected"),
+    [
+        ("certificate: {}", "{name: My TPP, organisation: PSDAT-FMA-123456}"),
+        ("certificate: {name: Other, organisation: PSDDE-BAFIN-1}", "{name: Other, organisation: PSDDE-BAFIN-1}"),
+        ("certificate: {kind: QSEAL, roles: [PISP]}", "{roles: [PISP]}"),
+        ("certificate: {roles: [AISP, PIISP]}", "{roles: [AISP, PIISP]}"),
+        ("headers: {}", "{roles: nobody}"),
+    ],
+)
+def test_a_client_certificate_is_shown(tmp_path: Path, certificate: str, expected: str) -> None:
+    example = f"      - {{request: {{{certificate}}}, expect: {{status: 200, body: {expected}}}}}\n"
+    sandbox = engine(tmp_path, CLIENTS + example)
+    (entry,) = own(sandbox, tmp_path)
+    assert run(sandbox, entry) == []

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.certificates import der, issued
 from tests.support.linting import said
 from xs2a_sandbox.authoring.lint import check
+from xs2a_sandbox.authoring.lint_members import CLIENT
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.tpp.certificate import read
 
 GONE = "respond: {status: 204}"
 
@@ -196,3 +199,15 @@ def test_examples_of_a_dialect_are_held_against_its_own_test_data(dialect: Path)
     assert problems(dialect) == []
     (dialect.parent / "testdata.yaml").write_text("testdata: 1\nreplace: true\n")
     assert problems(dialect) == []
+
+
+def test_all_that_is_known_of_a_client_certificate_may_be_asked_for() -> None:
+    assert set(CLIENT) == set(read(der(issued())).members())
+
+
+def test_a_member_that_a_client_certificate_does_not_have(dialect: Path) -> None:
+    case = "cassette: 1\nrules: [{id: x, match: {path: /x}, respond: {body: {a: '{{ request.client.%s }}'}}}]\n"
+    (dialect / "case.yaml").write_text(case % "name")
+    assert problems(dialect) == []
+    (dialect / "case.yaml").write_text(case % "nmae")
+    assert problems(dialect) == ["case.yaml member: request.client has no nmae; did you mean name?"]

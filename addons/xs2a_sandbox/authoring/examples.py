@@ -5,7 +5,9 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -27,6 +29,9 @@ from xs2a_sandbox.journal.journal import read_json
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import MemoryStore
 from xs2a_sandbox.state.session import HEADER
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.tpp.certificate import Kind
 
 _SHOWN = 400
 
@@ -93,7 +98,45 @@ def compose(entry: Example) -> Request:
         headers=Headers((name, to_text(value)) for name, value in headers.items() if value is not None),
         body=to_json(spec["body"]) if "body" in spec else spec.get("text", "").encode(),
         host="bank.example",
+        certificates=_shown(**_plain(spec["certificate"])) if "certificate" in spec else None,
     )
+
+
+def _plain(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with a tuple for a list, by which it can be kept."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in certificate.items()}
+
+
+@lru_cache(64)
+def _shown(
+    name: str = "My TPP",
+    organisation: str = "PSDAT-FMA-123456",
+    kind: "Kind" = "QWAC",
+    roles: tuple[str, ...] = ("AISP", "PISP", "PIISP"),
+) -> tuple[bytes]:
+    """A client certificate with that content, in DER, from a CA that nobody knows."""
+    # Imported by who needs one: it takes its time.
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    from xs2a_sandbox.tpp import issuing, organisation_identifier
+    from xs2a_sandbox.tpp.qc_statements import ROLES
+
+    identifier, now = organisation_identifier.parse(organisation), REAL.now()
+    if identifier is None:
+        raise ValueError(f"{organisation} is no organisation identifier such as PSDAT-FMA-123456")
+    particulars = issuing.Particulars(
+        name=name,
+        organisation_identifier=organisation,
+        roles=tuple(ROLES[role] for role in roles),
+        authority=identifier.authority_id,
+        authority_name=identifier.authority,
+        country=identifier.country,
+        kind=kind,
+        not_before=now - timedelta(days=1),
+        not_after=now + timedelta(days=47),
+    )
+    issued = issuing.issue(particulars, issuing.new_key("ec"), issuing.issue_ca(now))
+    return (issued.public_bytes(Encoding.DER),)
 
 
 def compare(expect: Mapping[str, Any], response: Response, why: str = "") -> list[str]:

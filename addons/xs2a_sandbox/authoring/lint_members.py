@@ -20,8 +20,13 @@ type Shape = Mapping[str, "Shape | None"]
 _ANY = "*"
 _COMPUTED = ("status", "headers", "body", "text", "values")
 """Keys of an answer whose texts may hold expressions."""
+CLIENT: Shape = dict.fromkeys(
+    "name organisation roles kind country authority issuer serial fingerprint validFrom validUntil".split()
+)
+"""What there is of a client certificate."""
+
 _ROOTS: Mapping[str, Shape] = {
-    "request": dict.fromkeys(("method", "path", "url", "host", "text", "door")),
+    "request": {**dict.fromkeys(("method", "path", "url", "host", "text", "door")), "client": CLIENT},
     "session": dict.fromkeys(("id", "url")),
     "clock": dict.fromkeys(("now", "today")),
     "error": dict.fromkeys(("name", "status", "code", "number", "text", "path")),
