@@ -100,7 +100,10 @@ def test_one_finding_is_played_again(make: Make) -> None:
     ("code", "text"),
     [
         ("", "the command has called no bank"),
-        ("import sys; sys.exit('no luck')", "where nothing goes wrong, the command ends with status 1\nno luck"),
+        (
+            "import sys; sys.exit('no luck')",
+            "without any fault the command ends with status 1; mend that first\nno luck",
+        ),
     ],
 )
 def test_a_command_of_which_nothing_is_learned_is_red(make: Make, code: str, text: str) -> None:

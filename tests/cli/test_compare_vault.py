@@ -121,7 +121,7 @@ def test_with_the_vault_of_another_machine_nothing_is_sent(bank: FarBank) -> Non
 def test_with_a_vault_that_does_not_know_the_recording_nothing_is_sent(bank: FarBank) -> None:
     recorded(bank)
     redacted_tape(Path("other"), taped("/v1/x"), key=b"o" * 32)
-    refused(bank, "knows nothing of what was: nothing was sent", confdir="other")
+    refused(bank, "does not have its real values: nothing was sent", confdir="other")
 
 
 def test_with_a_damaged_vault_nothing_is_sent(bank: FarBank) -> None:

@@ -113,7 +113,7 @@ def test_a_vault_that_does_not_know_the_recording_says_so(tmp_path: Path) -> Non
     tape = redacted_tape(tmp_path / "one", taped(f"/v1/accounts/{IBAN}"))
     redacted_tape(tmp_path / "other", taped("/v1/x"), key=b"o" * 32)
     opened = vault.read(tmp_path / "other" / vault.FILE, tmp_path / "other")
-    with pytest.raises(ConfigError, match=r"redacted with the key .* knows nothing of what was: nothing was sent"):
+    with pytest.raises(ConfigError, match=r"redacted with the key .* does not have its real values: nothing was sent"):
         as_sent(tape, opened, Restorer(b"-"))
 
 

@@ -143,7 +143,7 @@ def _save(
     """Only what goes with all the rest, else there is no file afterwards; with `judge` its own example counts too."""
     file = file or Path.cwd() / build.OWN / build.CASES / f"{id}.yaml"
     if file.suffix != ".yaml":
-        raise ConfigError(f"{file}: cassettes end in .yaml")
+        raise ConfigError(f"{file} must end in .yaml, as all cassettes do")
     schema = Path.cwd() / "schemas" / "cassette.schema.json"
     shown = relpath(schema, file.parent) if schema.is_file() else None
     before = lint.check(settings)
@@ -159,7 +159,9 @@ def _save(
     paths = [] if layered else [file]
     if problems := build.check(settings, paths):
         file.unlink()
-        raise UserMistake("nothing written, because it would not go with the rest:\n" + "\n".join(map(str, problems)))
+        raise UserMistake(
+            "nothing written, because it does not go with the other cassettes:\n" + "\n".join(map(str, problems))
+        )
     after = lint.new_problems(before, lint.check(settings, paths))
     if problems := [problem for problem in after if judge or problem.file.resolve() != file.resolve()]:
         file.unlink()

@@ -41,7 +41,7 @@ def that_runs(url: str, confdir: Path) -> SandboxAddresses:
     modes = {bank["mode"] for bank in Client(sandbox.direct, confdir=confdir).status()["banks"]}
     if modes != {"simulate"}:
         other = sorted(str(mode) for mode in modes - {"simulate"})[0]
-        raise UserMistake(f"the sandbox at {url} is in mode {other}: a campaign is for one that answers itself")
+        raise UserMistake(f"the sandbox at {url} is in mode {other}: start it in mode simulate for a campaign")
     return sandbox
 
 

@@ -248,12 +248,14 @@ def _check(first: Observed) -> None:
     output = f"\n{first.ended.output.strip()}" if first.ended.output.strip() else ""
     if first.ended.hung:
         raise UserMistake(
-            f"where nothing goes wrong, the command does not end within {first.ended.seconds:.0f} s{output}"
+            f"without any fault the command does not end within {first.ended.seconds:.0f} s; see --timeout{output}"
         )
     if first.ended.status:
-        raise UserMistake(f"where nothing goes wrong, the command ends with status {first.ended.status}{output}")
+        raise UserMistake(
+            f"without any fault the command ends with status {first.ended.status}; mend that first{output}"
+        )
     if not first.seen.calls:
-        text = "the command has called no bank: let it take the address of XS2A_SANDBOX_URL, or name a variable of"
+        text = "the command has called no bank: let it read the address in XS2A_SANDBOX_URL, or set a variable of"
         raise UserMistake(f"{text} its own with --env NAME={{url}}{output}")
     if first.seen.is_cut:
         raise UserMistake("the command makes more calls than the journal of the sandbox holds: let it run fewer tests")

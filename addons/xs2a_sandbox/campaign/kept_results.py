@@ -34,7 +34,7 @@ class ResultsFile:
         try:
             first, *lines = self.file.read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError):
-            raise UserMistake(f"there is nothing to resume in {self.file}") from None
+            raise UserMistake(f"there is nothing to resume in {self.file}: begin anew without --resume") from None
         if first != json.dumps(head):
             text = "of another campaign: another command, other settings, or an app that calls otherwise"
             raise UserMistake(f"{self.file} is {text}; begin anew without --resume")

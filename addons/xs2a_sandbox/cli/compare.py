@@ -329,7 +329,7 @@ def _compared(
     # A live bank's answers are never redacted yet; a recording says whether it is.
     redacted = bank is None and all(tape.is_redacted for tape in tapes)
     if not steps:
-        raise ConfigError("there is nothing to compare: no example and no recorded exchange")
+        raise ConfigError("there is nothing to compare: name a cassette with examples, a recording, or a HAR file")
     steps = [replace(step, request=recorded_steps.with_fields(step.request, headers)) for step in steps]
     # With the recording's own key a report has its pseudonyms.
     keys = {opened.keys[key] for tape in tapes for key in tape.keys if key} if opened else set()

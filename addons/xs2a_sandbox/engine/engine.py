@@ -453,7 +453,9 @@ class Engine:
         )
         to_bank = self._destination(request, outcome)
         if isinstance(to_bank, OwnDestination):
-            raise Refused(409, "bank-not-asked", f"exchange {exchange.number} is no bank's to answer")
+            raise Refused(
+                409, "bank-not-asked", f"exchange {exchange.number} went to a page of the sandbox, which no bank has"
+            )
         compared = await self.passage.compare_once(
             to_bank,
             exchange.response,

@@ -135,7 +135,7 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
     """
     raw = raw_files(directory)
     if not raw:
-        raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
+        raise ConfigError(f"there is no recording in {directory}: name a folder that has {RAW}/*.har.jsonl")
     cassettes = directory / CASSETTES
     left_out: list[LeftOut] = []
     taped, tokens = read(directory, Routes(interface), left_out)

@@ -260,7 +260,7 @@ def export(directory: Path, file: Path) -> int:
     """
     files = raw_files(directory)
     if not files:
-        raise ConfigError(f"there is no recording in {directory}: no {RAW}/*.har.jsonl")
+        raise ConfigError(f"there is no recording in {directory}: name a folder that has {RAW}/*.har.jsonl")
     entries = sorted((entry for raw in files for entry in read_raw(raw)), key=lambda entry: entry.time)
     document = log(entries)
     keys = {str(read_head(raw).get("redacted") or "") for raw in files}

@@ -80,8 +80,8 @@ def as_sent(tape: Tape, vault: "OpenVault", restorer: "Restorer") -> RealTape:
 
     if unknown := sorted({key for key in tape.keys if key and key not in vault.keys}):
         raise ConfigError(
-            f"{tape.path} was redacted with the key {', '.join(unknown)}, and the vault {vault.file} knows nothing of "
-            f"what was: nothing was sent. {_WAYS}"
+            f"{tape.path} was redacted with the key {', '.join(unknown)}, and the vault {vault.file} does not have "
+            f"its real values: nothing was sent. {_WAYS}"
         )
     names = [key and digest(entry) for entry, key in zip(tape.entries, tape.keys, strict=True)]
     missing = [name for name in names if name and name not in vault.requests]

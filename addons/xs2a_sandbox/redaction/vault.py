@@ -151,7 +151,7 @@ def read(file: Path, confdir: Path) -> OpenVault:
                 values.setdefault(record["of"], {}).update(record["values"])
         except (InvalidToken, ValueError, KeyError, TypeError):
             raise ConfigError(
-                f"{file}:{number}: this line of the vault is damaged, so what stands behind pseudonyms is not sure. "
+                f"{file}:{number}: this line of the vault is damaged, so the values behind pseudonyms are not certain. "
                 "Put back a copy of the file, or remove it and record again"
             ) from None
     return OpenVault(file, keys, requests, values)

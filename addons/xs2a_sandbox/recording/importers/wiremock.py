@@ -99,7 +99,7 @@ def read_directory(directory: Path) -> Mappings:
     files = (directory if folder != directory else directory.parent) / FILES
     names = sorted(file for file in folder.rglob("*.json") if FILES not in file.relative_to(directory).parts)
     if not names:
-        raise ConfigError(f"{directory}: there are no mappings: no *.json")
+        raise ConfigError(f"{directory} has no mappings (*.json): name the folder that has mappings/")
     _check_number(names, directory)
     listed: list[tuple[str, Mapping[str, Any]]] = []
     for file in names:
