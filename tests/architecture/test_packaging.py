@@ -28,7 +28,7 @@ from xs2a_sandbox.config import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {n: v for n, v in os.environ.items() if not n.startswith("XS2A_SANDBOX_") and n != "PYTHONPATH"}
-OF_TESTS = {"httpx", "pytest", "requests", "urllib3"}
+OF_TESTS = {"httpcore", "httpx", "pytest", "requests", "urllib3"}
 """What the pytest plugin imports only where it is used with them: whoever does has them."""
 
 JUNK = ignore_patterns("__pycache__", "*.py[cod]")
