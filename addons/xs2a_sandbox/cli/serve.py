@@ -262,6 +262,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
 
     from xs2a_sandbox.authoring.coverage import CoverageTally
     from xs2a_sandbox.cli.authoring import show_coverage
+    from xs2a_sandbox.cli.log_lines import LogLines
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.console import sign_in
     from xs2a_sandbox.console.console import Console
@@ -317,13 +318,15 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         click.echo(announcement(settings, addresses, state, consent, console, serving.loop_name()))
 
     # What click does for terminals takes three times as long as to write the line.
-    write = click.echo if sys.stdout is None or sys.stdout.isatty() else _write_line
+    lines = None if sys.stdout is None or sys.stdout.isatty() else LogLines(sys.stdout)
+    write = lines.write if lines else click.echo
+    shows_progress = sys.stderr.isatty()
 
     def log(exchange: LogEntry) -> None:
         nonlocal clear
         run.add(exchange)
         tally.add(exchange)
-        progress = run.progress() if sys.stderr.isatty() else None
+        progress = run.progress() if shows_progress else None
         clear = _CLEAR_LINE if progress else ""
         with suppress(OSError):
             if progress:
@@ -333,20 +336,24 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
                 click.echo(progress, nl=False, err=True)
 
     def serve_alone() -> None:
-        asyncio.run(
-            serving.serve(
-                # What one worker has forgotten at the start, the others, and who comes later, are to keep.
-                settings if worker is None or worker.is_teller else replace(settings, reset=False),
-                redact=redact,
-                again=lambda: load_settings(flags),
-                say=standing_log.note,
-                built=built,
-                ready=ready,
-                on_exchange=log,
-                worker=worker,
-            ),
-            loop_factory=serving.new_loop,
-        )
+        try:
+            asyncio.run(
+                serving.serve(
+                    # What one worker has forgotten at the start, the others, and who comes later, are to keep.
+                    settings if worker is None or worker.is_teller else replace(settings, reset=False),
+                    redact=redact,
+                    again=lambda: load_settings(flags),
+                    say=standing_log.note,
+                    built=built,
+                    ready=ready,
+                    on_exchange=log,
+                    worker=worker,
+                ),
+                loop_factory=serving.new_loop,
+            )
+        finally:
+            if lines:
+                lines.close()
 
     def work(begun: "Worker") -> tuple[Used, CoverageTally]:
         nonlocal worker
@@ -374,11 +381,6 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             standing_log.note(line)
         if settings.coverage:
             show_coverage(settings, (), tally, settings.log_format, err=True)
-
-
-def _write_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from xs2a_sandbox.http.target import outline
@@ -68,17 +69,26 @@ def line(exchange: LogEntry, form: Literal["text", "json"], now: datetime) -> st
         if exchange.amended:
             entry["amended"] = list(exchange.amended)
         return json.dumps(entry)
-    words = [now.isoformat(sep=" ", timespec="milliseconds"), *map(_word, (exchange.session, exchange.method, path))]
-    words += [str(exchange.status), f"{milliseconds}ms", exchange.source, _word(exchange.rule or "-")]
-    words += [f"amended={_word(','.join(exchange.amended))}"] if exchange.amended else []
-    warnings = "".join(f" warning={json.dumps(_cut(warning))}" for warning in exchange.warnings)
-    reason = f" reason={json.dumps(_cut(exchange.reason), ensure_ascii=False)}" if exchange.reason else ""
-    return printable(" ".join(words) + warnings + reason)
+    request = _words(exchange.session, exchange.method, path)
+    answer = f"{exchange.status} {milliseconds}ms {exchange.source} {_words(exchange.rule or '-')}"
+    written = f"{now.isoformat(sep=' ', timespec='milliseconds')} {request} {answer}"
+    if exchange.amended:
+        written += f" amended={_words(','.join(exchange.amended))}"
+    for warning in exchange.warnings:
+        written += f" warning={json.dumps(_cut(warning))}"
+    if exchange.reason:
+        written += f" reason={json.dumps(_cut(exchange.reason), ensure_ascii=False)}"
+    return printable(written)
 
 
 def printable(text: str) -> str:
     """One line, without control characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+@lru_cache(1024)  # an app asks for the same again and again
+def _words(*texts: str) -> str:
+    return " ".join(map(_word, texts))
 
 
 def _word(text: str) -> str:

@@ -42,7 +42,7 @@ def _within(talk: Connection) -> tuple[Any, ...]:
 @asynccontextmanager
 async def played() -> AsyncIterator[Played]:
     one = Played()
-    one.worker.told["consent"] = "c"
+    one.worker.report["consent"] = "c"
     one.worker.begin((Echo,))
     assert await one.hears() == ("ready", {"consent": "c"})
     try:
