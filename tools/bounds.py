@@ -19,7 +19,7 @@ def complaints(dependencies: Iterable[str], installed: Callable[[str], str]) -> 
     """Returns what to mend, a line for each dependency whose lowest version nothing tests."""
     lines = []
     for dependency in map(Requirement, dependencies):
-        lowest = [one.version for one in dependency.specifier if one.operator == ">="]
+        lowest = [bound.version for bound in dependency.specifier if bound.operator == ">="]
         tested = installed(dependency.name)
         if not lowest or Version(lowest[0]) != Version(tested):
             lines.append(f"pyproject.toml: {dependency} is tested from {tested} on: let it begin there")

@@ -30,7 +30,7 @@ type Proofs = Mapping[str, Mapping[str, str]]
 
 
 def statements_of(item: pytest.Item, mark: str = "spec") -> set[str]:
-    return {statement for one in item.iter_markers(mark) for statement in one.args}
+    return {statement for marker in item.iter_markers(mark) for statement in marker.args}
 
 
 def test_name(item: pytest.Item) -> str:
@@ -94,7 +94,7 @@ def unproven(proofs: Proofs) -> list[str]:
 
 
 def page(proofs: Proofs) -> str:
-    known = index()
+    spec = index()
     products = sum(map(len, CATALOGUE.values()))
     lines = [
         "# Conformance",
@@ -108,9 +108,9 @@ def page(proofs: Proofs) -> str:
         "This page is written by `python -m tools.conformance_page`; the statements are in",
         "[spec-index.yaml](spec-index.yaml), the tests in `tests/contract/`.",
         "",
-        f"{len(known['statements'])} statements and {len(known['readings'])} readings of ours, broken by {products}"
+        f"{len(spec['statements'])} statements and {len(spec['readings'])} readings of ours, broken by {products}"
         f" products; {len(unproven(proofs)) or 'none'} without a test that always runs; {len(unbroken()) or 'none'}"
-        f" without a product that breaks it; {len(known['told'])} that no request can check.",
+        f" without a product that breaks it; {len(spec['told'])} that no request can check.",
     ]
     if missing := unproven(proofs):
         lines += ["", "## Without a test that always runs", "", *(f"- `{id}`" for id in missing)]
@@ -120,9 +120,9 @@ def page(proofs: Proofs) -> str:
     titles = {"statements": "The interface document", "readings": "Our readings, where it is silent"}
     for part, title in titles.items():
         lines += ["", f"## {title}", "", "| Id | Statement | Proven by | Broken by |", "|---|---|---|---:|"]
-        lines += [_row(statement, text, proofs) for statement, text in known[part].items()]
+        lines += [_row(statement, text, proofs) for statement, text in spec[part].items()]
     lines += ["", "## What no request can check", "", "| Id | Statement |", "|---|---|"]
-    lines += [f"| `{statement}` | {cell(text)} |" for statement, text in known["told"].items()]
+    lines += [f"| `{statement}` | {cell(text)} |" for statement, text in spec["told"].items()]
     return "\n".join(lines) + "\n"
 
 

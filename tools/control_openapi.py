@@ -47,8 +47,10 @@ def document() -> Json:
 
 
 def _operation(route: ControlRoute[Any], written: Json) -> Json:
-    open_names = [one.strip("{}") for one in route.segments if one.startswith("{")]
-    named = [{"name": one, "in": "path", "required": True, "schema": {"type": "string"}} for one in open_names]
+    open_names = [segment.strip("{}") for segment in route.segments if segment.startswith("{")]
+    named = [
+        {"name": open_name, "in": "path", "required": True, "schema": {"type": "string"}} for open_name in open_names
+    ]
     query = [{"name": name, "in": "query", "schema": _TYPES[kind]} for name, kind in route.query.items()]
     return {
         "operationId": route.id,

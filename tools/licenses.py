@@ -57,8 +57,12 @@ def license(metadata: PackageMetadata) -> str:
     short = metadata.get("License", "").strip()
     if short not in ("", "UNKNOWN") and len(short) < 40:
         return short
-    classifiers = [one.split(" :: ")[-1] for one in metadata.get_all("Classifier", []) if one.startswith("License :: ")]
-    return " and ".join(one for one in classifiers if one != "OSI Approved")
+    classifiers = [
+        classifier.split(" :: ")[-1]
+        for classifier in metadata.get_all("Classifier", [])
+        if classifier.startswith("License :: ")
+    ]
+    return " and ".join(classifier for classifier in classifiers if classifier != "OSI Approved")
 
 
 def read(package: Locked) -> PackageMetadata:
@@ -72,7 +76,7 @@ def read(package: Locked) -> PackageMetadata:
             way = ["--only-binary=:all:", f"--platform={platform}", f"--dest={place}", "==".join(package)]
             done = subprocess.run([*pip, *way], capture_output=True, text=True, check=False)
             for wheel in Path(place).glob("*.whl"):
-                (about,) = [one for one in zipfile.Path(wheel).iterdir() if one.name.endswith(".dist-info")]
+                (about,) = [entry for entry in zipfile.Path(wheel).iterdir() if entry.name.endswith(".dist-info")]
                 return PathDistribution(about).metadata
     sys.exit(f"{package.name} {package.version} is nowhere to read: {done.stderr.strip()}")
 

@@ -111,7 +111,7 @@ class Changes:
         self.change("text", (*at, "text"), error["text"] + "~")
         self.content(at, error)
         for operation, number in numbers.items():
-            other = re.sub(r"\d{3}(?=E)", lambda found: f"{(int(found[0]) + 50) % 1000:03}", number)
+            other = re.sub(r"\d{3}(?=E)", lambda digits: f"{(int(digits[0]) + 50) % 1000:03}", number)
             self.change("number", (*at, "number", operation) if operation else (*at, "number"), other)
 
     def operation(self, at: Pointer, operation: Mapping[str, Any]) -> None:
@@ -141,8 +141,8 @@ class Changes:
             return
         for operator, operand in matcher.items():
             if operator == "any":
-                for i, one in enumerate(operand):
-                    self.matcher((*at, "any", i), one)
+                for i, alternative in enumerate(operand):
+                    self.matcher((*at, "any", i), alternative)
             elif operator == "in":
                 self.leaves("require", (*at, "in"), operand)
             else:
@@ -170,12 +170,12 @@ class Changes:
             self.schema((*at, "schema"), answer["schema"])
         self.content(at, answer)
 
-    def content(self, at: Pointer, said: Mapping[str, Any]) -> None:
+    def content(self, at: Pointer, message: Mapping[str, Any]) -> None:
         """Headers and body, which an error may have of its own too."""
-        for name, value in said.get("headers", {}).items():
+        for name, value in message.get("headers", {}).items():
             self.change("header", (*at, "headers", name), value + "~")
             self.change("header", (*at, "headers", name), REMOVED)
-        self.leaves("body", (*at, "body"), said.get("body", {}))
+        self.leaves("body", (*at, "body"), message.get("body", {}))
 
     def schema(self, at: Pointer, name: str) -> None:
         self.change("schema", at, "balances" if name != "balances" else "account-list")
@@ -234,12 +234,12 @@ def _short(value: Any) -> str:
 
 
 def mutants() -> list[Mutant]:
-    found: list[Mutant] = []
+    changed: list[Mutant] = []
     for file in sorted(SOURCE.glob("*.yaml")):
         # Through JSON, so that what an anchor repeats is changed in one place at a time.
         value = json.loads(json.dumps(yaml_reader.read(file).value, default=str))
-        found += Changes(file.name, value).find()
-    return found
+        changed += Changes(file.name, value).find()
+    return changed
 
 
 # The tests
@@ -267,17 +267,17 @@ class Known:
 class Hunt:
     """A pytest plugin: collects once, then runs the tests of each mutant in a process forked from there."""
 
-    def __init__(self, found: Sequence[Mutant]) -> None:
-        self.mutants = found
+    def __init__(self, mutants_to_try: Sequence[Mutant]) -> None:
+        self.mutants = mutants_to_try
         self.known = Known()
         self.results: dict[Mutant, str] = {}
         self.failed = False
         self.patience = LONGEST
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if self.wanted(item)]
+        items[:] = [item for item in items if self.is_tried(item)]
 
-    def wanted(self, item: pytest.Item) -> bool:
+    def is_tried(self, item: pytest.Item) -> bool:
         return needs_no_door(item) and item.path.name != "test_index.py"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -450,13 +450,13 @@ def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
 
 
 def main(only: str = "") -> int:
-    found = [mutant for mutant in mutants() if only in mutant.id]
+    chosen = [mutant for mutant in mutants() if only in mutant.id]
     leave_doors_out()
     os.chdir(ROOT)
-    hunt = Hunt(found)
+    hunt = Hunt(chosen)
     started = monotonic()
     pytest.main(["-q", "-p", "no:schemathesis", "-p", "no:xdist", str(TESTS)], plugins=[hunt])
-    if len(hunt.results) < len(found):
+    if len(hunt.results) < len(chosen):
         return 2
     reasons = explained()
     survivors = {mutant.id for mutant, result in hunt.results.items() if not result}
@@ -464,7 +464,7 @@ def main(only: str = "") -> int:
     stale = [] if only else sorted(reasons.keys() - survivors)
     if not only:
         PAGE.write_text(page(hunt.results, reasons))
-    print(f"{len(found)} mutants in {monotonic() - started:.0f} s, {len(survivors)} survived")
+    print(f"{len(chosen)} mutants in {monotonic() - started:.0f} s, {len(survivors)} survived")
     print(*(f"not explained: {id}" for id in unexplained), *(f"explained, but noticed: {id}" for id in stale), sep="\n")
     return 1 if unexplained or stale else 0
 

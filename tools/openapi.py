@@ -164,7 +164,7 @@ def text_schema(matcher: Any) -> Json:
             case "format":
                 described |= {"format": "uri" if operand == "redirect-uri" else operand}
             case "any":
-                first, *others = [text_schema(one) for one in operand if "absent" not in long_form(one)]
+                first, *others = [text_schema(matcher) for matcher in operand if "absent" not in long_form(matcher)]
                 described = {"anyOf": [first, *others]} if others else first
         schema |= described
     return schema

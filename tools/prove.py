@@ -173,8 +173,8 @@ def main(arguments: Sequence[str]) -> int:
     problems = [line for result in proof.results for line in judge(result)]
     if options.write:
         kept = {key: test for key, test in listed(PAGE.read_text()).items() if key[0] not in chosen}
-        found = {(result.statement, name): test for result in proof.results for name, test in result.noticed.items()}
-        PAGE.write_text(page(kept | found))
+        noticed = {(result.statement, name): test for result in proof.results for name, test in result.noticed.items()}
+        PAGE.write_text(page(kept | noticed))
     print(*problems, sep="\n")
     print(*(reason for result in proof.results for reason in result.reasons), sep="\n\n")
     count = sum(len(CATALOGUE.get(id, ())) for id in chosen)

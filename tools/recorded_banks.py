@@ -181,11 +181,11 @@ def replay(
         for step in backwards(steps):
             again = answer(app, base, step.request)
             place = f"{step.request.method} {step.request.target}"
-            before, after = (dict(leaves(one)) for one in (step.answer, again))
+            before, after = (dict(leaves(response)) for response in (step.answer, again))
             for difference in differences(step.answer, again, origins, base, exact=exact):
                 yield f"{place}: {difference}"
             for link in (link for link in before if is_link(before[link]) and link in after):
-                if other := next((one for one in steps if led_to(one, before[link], origins)), None):
+                if other := next((candidate for candidate in steps if led_to(candidate, before[link], origins)), None):
                     followed = answer(app, "", replace(other.request, target=urljoin(base, after[link])))
                     if followed.status_code != other.answer.status_code:
                         yield f"{place}: {link} leads to a {followed.status_code}"
@@ -213,21 +213,21 @@ def differences(
         return
     if (source := replayed.headers.get("x-sandbox-source")) != "rule":
         yield f"answered by {source}"
-    kind, other_kind = (media_type(one.headers.get("content-type")) for one in (recorded, replayed))
+    kind, other_kind = (media_type(response.headers.get("content-type")) for response in (recorded, replayed))
     if kind != other_kind:
         yield f"{other_kind} instead of {kind}"
-    before, after = (dict(leaves(one)) for one in (recorded, replayed))
+    before, after = (dict(leaves(response)) for response in (recorded, replayed))
     yield from (f"{place} is missing" for place in sorted(before.keys() - after.keys()))
     yield from (f"{place} is new" for place in sorted(after.keys() - before.keys()))
     for place in sorted(before.keys() & after.keys()):
-        one, other = before[place], after[place]
-        if is_link(one) and is_link(other):
-            one, other = below(one, origins), below(other, (base,))
-            if (one != other) if exact else (shape(one) != shape(other)):
+        value, other_value = before[place], after[place]
+        if is_link(value) and is_link(other_value):
+            value, other_value = below(value, origins), below(other_value, (base,))
+            if (value != other_value) if exact else (shape(value) != shape(other_value)):
                 yield f"{place} leads elsewhere"
-        elif is_link(one):
+        elif is_link(value):
             yield f"{place} is no link any more"
-        elif (one != other) if exact else type(one) is not type(other):
+        elif (value != other_value) if exact else type(value) is not type(other_value):
             yield f"{place} is another"
 
 
@@ -251,14 +251,14 @@ def members(value: Any, place: str) -> Iterator[tuple[str, Any]]:
         inner = dict(enumerate(value))
     if not inner:
         yield place, value
-    for name, one in inner.items():
-        yield from members(one, f"{place}/{name}")
+    for name, member in inner.items():
+        yield from members(member, f"{place}/{name}")
 
 
 def elements(element: etree._Element, place: str) -> Iterator[tuple[str, Any]]:
     yield place, (element.text or "").strip()
-    for number, one in enumerate(element):
-        yield from elements(one, f"{place}/{one.tag}[{number}]")
+    for number, child in enumerate(element):
+        yield from elements(child, f"{place}/{child.tag}[{number}]")
 
 
 def is_link(value: Any) -> bool:
@@ -314,10 +314,10 @@ def as_dialect(bank: str, directory: Path) -> AsDialect:
                 headers = tuple(
                     (n, consent if consent and n.lower() == "consent-id" else v) for n, v in request.headers
                 )
-                given = answer(app, at(sandbox, DOORS[1], mock.tls_url), replace(request, headers=headers))
+                response = answer(app, at(sandbox, DOORS[1], mock.tls_url), replace(request, headers=headers))
                 made = (
-                    given.json()
-                    if media_type(given.headers.get("content-type")).endswith("json") and given.content
+                    response.json()
+                    if media_type(response.headers.get("content-type")).endswith("json") and response.content
                     else {}
                 )
                 consent = made.get("consentId") or consent
@@ -343,9 +343,9 @@ def journey(requests: Sequence[BankRequest]) -> list[BankRequest]:
 
 def page(outcomes: Sequence[Outcome], dialects: Sequence[AsDialect]) -> str:
     """docs/recorded-banks.md."""
-    number = ("No", "One", "Two", "Three", "Four", "Five")[len({one.bank for one in outcomes})]
-    rows = "".join(f"{one.row}\n" for one in outcomes)
-    return _TEXT.format(banks=number) + rows + _DIALECTS + "".join(f"{one.row}\n" for one in dialects)
+    number = ("No", "One", "Two", "Three", "Four", "Five")[len({outcome.bank for outcome in outcomes})]
+    rows = "".join(f"{outcome.row}\n" for outcome in outcomes)
+    return _TEXT.format(banks=number) + rows + _DIALECTS + "".join(f"{dialect.row}\n" for dialect in dialects)
 
 
 def main() -> int:
@@ -364,15 +364,15 @@ def main() -> int:
     dialects: list[AsDialect] = []
     for bank in arguments.banks or BANKS:
         with TemporaryDirectory() as directory:
-            for one in walk(bank, Path(directory)):
-                outcomes.append(one)
-                print(one.row, *(f"  {loss}" for loss in one.losses), sep="\n", flush=True)
+            for outcome in walk(bank, Path(directory)):
+                outcomes.append(outcome)
+                print(outcome.row, *(f"  {loss}" for loss in outcome.losses), sep="\n", flush=True)
         with TemporaryDirectory() as directory:
             dialects.append(derived := as_dialect(bank, Path(directory)))
-            print(derived.row, *(f"  not learned: {one}" for one in derived.unknown), sep="\n", flush=True)
+            print(derived.row, *(f"  not learned: {unlearned}" for unlearned in derived.unknown), sep="\n", flush=True)
     if arguments.write:
         PAGE.write_text(page(outcomes, dialects))
-    return int(any(one.losses or one.recorded < one.requests for one in outcomes))
+    return int(any(outcome.losses or outcome.recorded < outcome.requests for outcome in outcomes))
 
 
 if __name__ == "__main__":

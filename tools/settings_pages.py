@@ -24,12 +24,12 @@ _BANK = "A real bank. One without hosts is the bank of all other requests."
 def schema_of(settings: Sequence[Setting], **more: Any) -> dict[str, Any]:
     """The JSON Schema of a mapping of settings."""
     properties = {
-        one.name: {
-            "description": one.doc,
-            **one.kind.reference,
-            **({} if one.default is None else {"default": one.default}),
+        setting.name: {
+            "description": setting.doc,
+            **setting.kind.reference,
+            **({} if setting.default is None else {"default": setting.default}),
         }
-        for one in settings
+        for setting in settings
     }
     return {"type": "object", "additionalProperties": False, **more, "properties": properties}
 

@@ -69,10 +69,10 @@ def _free_ports() -> dict[str, int]:
     """A free port for each of the sandbox's, since its own may be in use."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in PORTS]
     try:
-        return dict(zip(PORTS, (one.getsockname()[1] for one in sockets), strict=True))
+        return dict(zip(PORTS, (server.getsockname()[1] for server in sockets), strict=True))
     finally:
-        for one in sockets:
-            one.close()
+        for server in sockets:
+            server.close()
 
 
 def record() -> list[Step]:
