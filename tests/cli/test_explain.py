@@ -54,6 +54,16 @@ def test_the_request_is_the_one_given(port: int) -> None:
     ]
 
 
+def test_the_body_may_be_in_a_file(port: int, tmp_path: Path) -> None:
+    file = tmp_path / "body.json"
+    file.write_text("\n\n{a\n")
+    words = ("explain", "POST", "/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d")
+    assert "at line 3 column 2" in said(*words, f"@{file}", port=port)
+    file.write_bytes(b"\xff")
+    assert "is no text in UTF-8" in run(*words, f"@{file}", port=port).stderr
+    assert "No such file" in run(*words, f"@{tmp_path / 'none.json'}", port=port).stderr
+
+
 def test_a_session(port: int) -> None:
     headers = ["-H", f"X-Request-ID: {UUID}", "-H", f"Consent-ID: {UUID}"]
     found = explained("GET", "/v1/accounts", *headers, "--session", "ci", port=port)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox.cli.control import session_option
-from xs2a_sandbox.cli.described import by_name, read_headers
+from xs2a_sandbox.cli.described import by_name, read_body, read_headers
 from xs2a_sandbox.cli.flags import running_sandbox_flags
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.client import Client
@@ -122,7 +122,7 @@ def _wrapped(line: str, indent: str = "  ") -> list[str]:
     multiple=True,
     help="A header of the request; @FILE reads one from each line. May be repeated.",
 )
-@click.option("-d", "--data", "body", metavar="BODY", help="The body, as the app sends it.")
+@click.option("-d", "--data", "body", metavar="BODY", help="The body, as the app sends it; @FILE reads a file.")
 @click.option(
     "--cert",
     "certificate",
@@ -153,7 +153,7 @@ def explain(
         "method": method.upper(),
         "url": url,
         "headers": by_name(read_headers(headers)),
-        "body": body,
+        "body": None if body is None else _text(body),
     }
     if session is not None:
         request["session"] = session
@@ -169,6 +169,13 @@ def explain(
         click.echo(json.dumps(explained, ensure_ascii=False, indent=2))
     else:
         click.echo(f"{note}{text(explained)}", nl=False)
+
+
+def _text(argument: str) -> str:
+    try:
+        return read_body(argument).decode()
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{argument} is no text in UTF-8", param_hint="-d") from None
 
 
 def _asked(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
