@@ -125,7 +125,10 @@ except urllib.error.HTTPError:
 
 @pytest.mark.parametrize(
     ("words", "budget", "text"),
-    [(["nothing-like-it"], None, "the campaign has let nothing go wrong: "), (["busy"], 0.0, "no time left")],
+    [
+        (["nothing-like-it"], None, "--choose leaves none of the 17 faults, which are: consent-status 1: "),
+        (["busy"], 0.0, "no time left"),
+    ],
 )
 def test_one_that_lets_nothing_go_wrong_is_red(make: Make, words: list[str], budget: float | None, text: str) -> None:
     with pytest.raises(UserMistake, match=text):

@@ -51,6 +51,30 @@ def test_what_has_an_effect_goes_wrong_before_and_after_it() -> None:
     assert {"initiate-payment 1: busy, before", "initiate-payment 1: busy, after"} <= set(texts(made))
 
 
+def test_what_banks_check_of_the_app_is_refused_where_the_call_shows_it() -> None:
+    def names(**headers: str) -> set[str]:
+        return {planned.fault.name for planned in planned_for(headers).faults}
+
+    def planned_for(headers: dict[str, str]) -> Plan:
+        return planned(call("account-list", headers=headers, answer=LIST))
+
+    plain = names()
+    assert names(Authorization="Bearer t") - plain == {
+        "token-unknown",
+        "token-invalid",
+        "token-expired",
+        "token expires",
+    }
+    assert names(Authorization="Basic c") - plain == {"token expires"}
+    assert names(Signature="s") - plain == {"signature-missing", "signature-invalid"}
+    shown = call("account-list", headers={}, answer=LIST)
+    shown.whole["client"] = {"name": "TPP", "organisation": "PSDAT-FMA-1", "roles": ["PSP_AI"]}
+    refused = {one.fault.name for one in planned(shown).faults} - plain
+    assert {"certificate-expired", "certificate-revoked", "role-invalid"} <= refused
+    made = planned(call("initiate-payment", method="POST", headers={"Authorization": "Bearer t"}, answer={}))
+    assert {one.fault.phase for one in made.faults if one.fault.name == "token-expired"} == {"before"}
+
+
 def test_the_how_many_th_call_it_is() -> None:
     made = planned(call("account-list", number=1, answer=LIST), call("account-list", number=2, status=401))
 

@@ -19,6 +19,7 @@ from xs2a_sandbox.campaign.run import Observed, RunSession
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.config.readers import seconds as read_seconds
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.recording.derive import counted
 from xs2a_sandbox.testing.injected_fault import InjectedFault
 
 _LEAST_SECONDS, _MOST_SECONDS = 30.0, 600.0
@@ -104,10 +105,11 @@ class Campaign:
             learned, approvals = self._learn(sandboxes[0])
             usual = learned.first.seen
             made = plan(self.interface, usual, approvals, self.slow, with_quirks=self.url is None)
-            made = replace(made, faults=self.choose(made.faults))
+            made = replace(made, faults=_chosen(made.faults, self.choose))
             there = kept.begin(made)
             todo = [planned for planned in made.faults if planned.fault not in there]
-            text = f"{len(usual.calls)} calls of {len(usual.counts)} operations, {len(made.faults)} faults"
+            calls, operations = counted(len(usual.calls), "call"), counted(len(usual.counts), "operation")
+            text = f"{calls} of {operations}, {counted(len(made.faults), 'fault')}"
             self.note(text + (f", {len(there)} of them tried before" if there else ""))
             results = {**there, **self._try_all(sandboxes, learned, todo, kept, started)}
         return self._results(learned, made, results, started)
@@ -241,6 +243,17 @@ class Campaign:
                 confdir = self.scratch / f"bank-of-job-{number}"
                 sandboxes.append(begun.enter_context(bank.of_its_own(confdir, self.flags)))
             yield sandboxes
+
+
+def _chosen(
+    faults: list[PlannedFault], choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]]
+) -> list[PlannedFault]:
+    """Those that are chosen. Raises UserMistake where there are faults, and none of them is."""
+    chosen = choose(faults)
+    if faults and not chosen:
+        names = "; ".join(str(planned.fault) for planned in faults if planned.fault.operation is not None)[:200]
+        raise UserMistake(f"--choose leaves none of the {len(faults)} faults, which are: {names} …")
+    return chosen
 
 
 def _check(first: Observed) -> None:

@@ -10,6 +10,7 @@ from xs2a_sandbox.bank.endings import errors_of
 from xs2a_sandbox.bundled import QUIRKS, bundled, quirks
 from xs2a_sandbox.campaign.seen import Seen, SeenCall
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.dialect.layers import CHECK_ERRORS
 from xs2a_sandbox.cassette.fault import NO_RETRY_AFTER
 from xs2a_sandbox.cassette.spoil import spoiled
 from xs2a_sandbox.http import Response, to_json
@@ -117,22 +118,38 @@ def _errors(interface: Interface, point: _Point, left_out: Counter[str]) -> Iter
     operation = interface.operations[point.call.operation]
     errors = errors_of(interface, operation)
     limit, seen = None, set()
+    refusals = tuple(_refusals(point.call))
     for name, error in interface.errors.items():
         status, code = error.status(operation.id), error.code(operation.id)
         if status == _TOO_MANY:
             limit = limit or error
-        if name not in errors or status == _TOO_MANY:
+        is_refusal = name in CHECK_ERRORS and name.startswith(refusals)
+        if (name not in errors and not is_refusal) or status == _TOO_MANY:
             continue
         if (status, code) in seen:
-            left_out[ALIKE] += 2
+            left_out[ALIKE] += 1 if is_refusal else 2
             continue
         seen.add((status, code))
+        if is_refusal:  # before anything is done
+            yield point.fault(name, {"error": name}, 3, status=status, code=code)
+            continue
         ranks = (3, 5) if status < 500 else (2, 1)
         yield from _answered(point, name, {"error": name}, ranks, left_out, status=status, code=code)
     answer: dict[str, Any] = {"error": limit.name} if limit else {"status": _TOO_MANY}
     limit_answer = {"status": _TOO_MANY, "code": limit.code(operation.id) if limit else None}
     for name, seconds in (("429 with Retry-After", RETRY_AFTER), ("429 without Retry-After", NO_RETRY_AFTER)):
         yield from _answered(point, name, {**answer, "retry_after": seconds}, (2, 6), left_out, **limit_answer)
+
+
+def _refusals(call: SeenCall) -> Iterator[str]:
+    """How the names of errors begin with which banks refuse what the call shows of the app, whatever it asks for."""
+    scheme = (call.header("authorization") or "").partition(" ")[0].lower()
+    if scheme in ("bearer", "dpop"):
+        yield "token-"
+    if call.header("signature") is not None:
+        yield "signature-"
+    if call.whole.get("client"):
+        yield from ("certificate-", "role-")
 
 
 def _answered(

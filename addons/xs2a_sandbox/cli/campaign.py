@@ -45,10 +45,26 @@ def _delay(context: click.Context, parameter: click.Parameter, value: str) -> st
 def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
     if any(file.suffix not in (".html", ".xml") for file in value):
         raise click.BadParameter("its name ends in .html or .xml (JUnit)")
+    for file in value:  # now, not when all has been tried
+        if not file.parent.is_dir():
+            raise click.BadParameter(f"there is no folder {file.parent} for {file.name}")
     return value
 
 
-@click.command(context_settings={"ignore_unknown_options": False})
+class CampaignCommand(click.Command):
+    """Says where the app's own command begins, to whoever has left the `--` out."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, list(args))
+        except (click.NoSuchOption, click.MissingParameter) as error:
+            if "--" in args and args[-1] != "--":
+                raise
+            text = f"{error.format_message()} The command that runs your tests comes after --"
+            raise click.UsageError(f"{text}: xs2a-sandbox campaign -- pytest tests/bank", context) from None
+
+
+@click.command(cls=CampaignCommand, context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Runs at the same time, each in a session."
@@ -150,7 +166,11 @@ def campaign(
         else:
             folder.mkdir(parents=True, exist_ok=True)
             of = {"command": command.words, "env": variables, "flags": bank_flags, "slow": slow, "choose": list(choose)}
-            results = made.run(ResultsFile(folder / "results.jsonl", of, resume))
+            try:
+                results = made.run(ResultsFile(folder / "results.jsonl", of, resume))
+            except KeyboardInterrupt:
+                click.echo("stopped: the same command with --resume continues", err=True)
+                raise
             files.write_findings(folder / "findings", results)
     for file in reports:
         files.write(file, results)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xs2a_sandbox.campaign.campaign import FaultResult, Results
+from xs2a_sandbox.recording.derive import counted
 
 GOOD, FOUND = "ok", "found"
 
@@ -56,7 +57,7 @@ def verdict(result: FaultResult) -> str:
 def summary(results: Results) -> str:
     left_out = ", ".join(f"{count} {why}" for why, count in sorted(results.left_out.items()))
     with_findings = len(results.findings)
-    text = f"{len(results.results)} faults tried in {results.seconds:.0f} s, {with_findings} with findings"
+    text = f"{counted(len(results.results), 'fault')} tried in {results.seconds:.0f} s, {with_findings} with findings"
     return text + (f"; left out: {left_out}" if left_out else "")
 
 

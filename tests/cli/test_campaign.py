@@ -1,0 +1,89 @@
+"""The command `campaign`: what it says to who uses it for the first time."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.admin import STATUS
+from tests.support.doors import DEADLINE
+from xs2a_sandbox.cli.main import cli
+
+APP = f"""
+import os, pathlib, time, urllib.error, urllib.request
+headers = {{"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}}
+try:
+    urllib.request.urlopen(urllib.request.Request(os.environ["XS2A_SANDBOX_URL"] + "{STATUS}", headers=headers)).read()
+except Exception:
+    pass
+if "XS2A_SANDBOX_FAULT" in os.environ and pathlib.Path("waits").exists():
+    print("waiting", file=open("waits", "w"))
+    time.sleep({10 * DEADLINE})
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            [],
+            "Missing argument 'COMMAND...'. The command that runs your tests comes after --: xs2a-sandbox campaign --",
+        ),
+        (["python", "app.py", "--fast"], "The command that runs your tests comes after --:"),
+        (["--job", "2", "--", "python", "app.py"], "No such option '--job'."),
+        (["--report", "none/r.xml", "--", "python", "app.py"], "there is no folder none for r.xml"),
+        (["--report", "r.txt", "--", "python", "app.py"], "its name ends in .html or .xml"),
+        (["--budget", "soon", "--", "python", "app.py"], "is not a duration"),
+        (["--env", "BANK", "--", "python", "app.py"], "write it as NAME=TEXT"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_run(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["campaign", *words])
+
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def run(directory: Path, *words: str) -> subprocess.Popen[str]:
+    (directory / "app.py").write_text(APP)
+    return subprocess.Popen(
+        [sys.executable, "-m", "xs2a_sandbox", "campaign", *words, "--", sys.executable, "app.py"],
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.slow
+def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
+    (tmp_path / "waits").touch()
+    campaign = run(tmp_path, "--choose", "reset")
+    assert campaign.stdout
+    assert campaign.stdout.readline() == "1 call of 1 operation, 1 fault\n"
+    campaign.send_signal(signal.SIGINT)
+    said = campaign.communicate(timeout=10 * DEADLINE)[0]
+    assert (campaign.returncode, said.splitlines()[0]) == (130, "stopped: the same command with --resume continues")
+    (tmp_path / "waits").unlink()
+
+    again = run(tmp_path, "--choose", "reset", "--resume")
+    assert "1 fault tried" in again.communicate(timeout=10 * DEADLINE)[0]
+    assert again.returncode == 0
+
+
+@pytest.mark.slow
+def test_a_choice_that_leaves_nothing_names_what_there_is(tmp_path: Path) -> None:
+    campaign = run(tmp_path, "--choose", "nothing-like-it")
+    said = campaign.communicate(timeout=10 * DEADLINE)[0]
+    assert campaign.returncode == 2
+    assert "--choose leaves none of the " in said
+    assert "faults, which are: consent-status 1: " in said
