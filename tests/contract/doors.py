@@ -118,6 +118,13 @@ class Bank:
         return self.send("GET", target, [("Accept", "text/html")], b"")
 
 
+def place(bank: Bank, path: str) -> str:
+    """Where a request through the bank's door is for, as its client writes it."""
+    door = bank.door.removeprefix(MITMPROXY)
+    own = {"direct": bank.addresses.direct, "tls": bank.addresses.tls, "proxy": f"http://{BANK}"}
+    return own.get(door, f"https://{BANK}") + path
+
+
 class Wire:
     """A keep-alive client for one door; httpcore, because httpx tidies a path before it sends it."""
 

@@ -9,8 +9,10 @@ import pytest
 from tests.contract import facts
 from tests.contract.answers import validator
 from tests.contract.conftest import Sandbox
-from tests.contract.doors import Answer, Bank
+from tests.contract.control import Control
+from tests.contract.doors import Answer, Bank, place
 from tests.contract.test_survivors import shapes
+from tests.support.proofs import Prover
 
 ((CLIENT, KEPT),) = facts.testdata()["clients"].items()
 FORM = "application/x-www-form-urlencoded"
@@ -19,13 +21,20 @@ spec = pytest.mark.spec
 
 
 def token(
-    bank: Bank, path: str = "/as/token.oauth2", secret: str = KEPT["secret"], media_type: str = FORM, **form: str
+    bank: Bank,
+    path: str = "/as/token.oauth2",
+    secret: str = KEPT["secret"],
+    media_type: str = FORM,
+    proof: str | None = None,
+    check: bool = True,
+    **form: str,
 ) -> Answer:
     basic = base64.b64encode(f"{CLIENT}:{secret}".encode()).decode()
     return bank.post(
         path,
         content=urlencode({"grant_type": "client_credentials", **form}).encode(),
-        headers={"Content-Type": media_type, "Authorization": f"Basic {basic}", "X-Request-ID": None},
+        headers={"Content-Type": media_type, "Authorization": f"Basic {basic}", "X-Request-ID": None, "DPoP": proof},
+        check=check,
     )
 
 
@@ -79,3 +88,18 @@ def test_the_endpoint_names_the_schema_of_its_answers(bank: Bank, sandbox: Sandb
     for answer in (token(bank), *(refuse(bank, kind) for kind in REFUSED)):
         name = shapes(sandbox)["token", str(answer.status)]
         assert [error.message for error in validator(name).iter_errors(answer.json())] == [], name
+
+
+def test_a_token_that_is_bound_to_a_key_needs_a_proof(bank: Bank, control: Control) -> None:
+    bound = {"match": {"operation": "token"}, "handler": "token.issue", "with": {"expires_in": 60, "dpop_bound": True}}
+    control.ask("POST", "rules", {"rules": [{"id": "bound", **bound}]})
+    here = place(bank, "/as/token.oauth2")
+    given = token(bank, proof=Prover().proof("POST", here), check=False)
+    assert (given.status, given.json()["token_type"], given.json()["expires_in"]) == (200, "DPoP", 60)
+    missing = "the header DPoP is missing; it must have one proof, made for this request (RFC 9449)"
+    another = "the htm of the DPoP proof is 'GET', the request is a POST"
+    for proof, words in ((None, missing), (Prover().proof("GET", here), another)):
+        refused = token(bank, proof=proof, check=False)
+        assert refused.status == 400
+        assert refused.json() == {"error": "invalid_dpop_proof", "error_description": words}
+        assert (refused.headers["Cache-Control"], refused.headers["Pragma"]) == ("no-store", "no-cache")
