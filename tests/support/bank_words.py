@@ -33,7 +33,7 @@ class Said(NamedTuple):
 
 
 def words_of_banks() -> set[Said]:
-    return {said for file in FOLDER.rglob("*.json") for said in _of_document(json.loads(file.read_text()))}
+    return {word for file in FOLDER.rglob("*.json") for word in _of_document(json.loads(file.read_text()))}
 
 
 def _of_document(value: Any) -> Iterator[Said]:
@@ -69,11 +69,11 @@ def _of_url(url: str) -> Iterator[Said]:
 
 def _of_json(name: str, value: Any) -> Iterator[Said]:
     if isinstance(value, dict):
-        for inner, one in value.items():
-            yield from _of_json(inner, one)
+        for inner, inner_value in value.items():
+            yield from _of_json(inner, inner_value)
     elif isinstance(value, list):
-        for one in value:
-            yield from _of_json(name, one)
+        for inner_value in value:
+            yield from _of_json(name, inner_value)
     elif isinstance(value, str):
         yield from _of_member(name, value)
 
@@ -82,7 +82,7 @@ def _of_member(name: str, text: str) -> Iterator[Said]:
     if text.startswith(("/", "http://", "https://")):
         yield from _of_url(text)
     elif name == "scope":
-        yield from (Said("scope", name, one) for one in text.split())
+        yield from (Said("scope", name, scope) for scope in text.split())
     elif name in ENUMERATIONS and not _ID.fullmatch(text) and text:
         yield Said("enumeration", name, text)
     elif name in ERROR_TEXTS and text:

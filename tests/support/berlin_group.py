@@ -56,8 +56,8 @@ def _check(path: str, method: str, status: int, body: Any) -> None:
 
 def _template(path: str) -> str:
     """The path as the file writes it; one with fewer parameters in it comes first."""
-    templates = sorted(openapi()["paths"], key=lambda one: one.count("{"))
-    fitting = (one for one in templates if re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", one), path))
+    templates = sorted(openapi()["paths"], key=lambda template: template.count("{"))
+    fitting = (template for template in templates if re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", template), path))
     template = next(fitting, None)
     assert template, f"{path} is no path of the file"
     return template

@@ -56,7 +56,7 @@ def engine(folder: Path, *quirks: str) -> Engine:
     schemas = Schemas([bundled("schemas")])
     data = folder / "testdata.yaml"
     return Engine(
-        Banks(Bank(layers.read([[folder], *([bundled_quirks()[one]] for one in quirks)], schemas, NAMED), schemas)),
+        Banks(Bank(layers.read([[folder], *([bundled_quirks()[quirk]] for quirk in quirks)], schemas, NAMED), schemas)),
         MemoryStore(),
         testdata.load([data if data.exists() else bundled("cassettes") / "testdata.yaml"]),
         limits=limits(),
@@ -201,10 +201,10 @@ def _as_of_a_bank(response: Response) -> Response:
 
 def states(entries: list[Exchange]) -> Mapping[str, list[str]]:
     """The states that answers tell, one after the other, by the member that tells them."""
-    told: dict[str, list[str]] = {}
+    by_member: dict[str, list[str]] = {}
     for entry in entries:
         value = json.loads(entry.answer_body) if entry.answer_body else None
         for name in ("consentStatus", "transactionStatus", "scaStatus"):
             if isinstance(value, dict) and name in value:
-                told.setdefault(name, []).append(value[name])
-    return told
+                by_member.setdefault(name, []).append(value[name])
+    return by_member

@@ -124,13 +124,13 @@ def an_engine(
     **options: Any,
 ) -> Engine:
     """The bundled bank, with a store of its own; `layers` come over the dialect."""
-    known = bundled_engine()
-    schemas = schemas or known.schemas
-    said = interface.read([[DIALECT], *layers], schemas, NAMED) if layers else known.interface
+    shared = bundled_engine()
+    schemas = schemas or shared.schemas
+    read = interface.read([[DIALECT], *layers], schemas, NAMED) if layers else shared.interface
     shown = options.get("debug_headers", True)
-    banks = Banks(Bank(said, schemas, real, base_path=base_path, diagnose=shown))
+    banks = Banks(Bank(read, schemas, real, base_path=base_path, diagnose=shown))
     return Engine(
-        banks, MemoryStore() if store is None else store, testdata or known.testdata, limits=limits(), **options
+        banks, MemoryStore() if store is None else store, testdata or shared.testdata, limits=limits(), **options
     )
 
 

@@ -29,7 +29,7 @@ def name(candidate: Mapping[str, Any]) -> str:
 
 
 def names(explanation: Mapping[str, Any]) -> list[str]:
-    return [name(one) for one in explanation["nearest"]]
+    return [name(candidate) for candidate in explanation["nearest"]]
 
 
 def codes(explanation: Mapping[str, Any]) -> set[str]:

@@ -23,8 +23,8 @@ def findings(issued: Issued, kind: str = QWAC) -> set[str]:
     filters = etsi.create_etsi_finding_filters(of_kind)
     results, _ = finding_filter.filter_results(filters, judge.validate(loaded.root))
     return {
-        one.finding.code
+        description.finding.code
         for result in results
-        for one in result.finding_descriptions
-        if one.finding.severity <= ValidationFindingSeverity.NOTICE
+        for description in result.finding_descriptions
+        if description.finding.severity <= ValidationFindingSeverity.NOTICE
     }

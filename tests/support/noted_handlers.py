@@ -34,14 +34,14 @@ class Notes:
         reads = {text for text in call.read if not text.startswith("with.")}
         options = {text.removeprefix("with.") for text in call.read if text.startswith("with.")}
         raises = {error.name} if error else set()
-        for kind, noted, said in (
+        for kind, noted, declared_names in (
             (self.reads, reads, set(map(str, declared.reads))),
             (self.raises, raises, {*declared.raises, "internal"}),
             (self.returns, set(_members(handler, result)), set(handler.returns)),
             (self.options, options, set(handler.options)),
         ):
             kind.setdefault(handler.name, set()).update(noted)
-            self.undeclared += [f"{handler.name}: {one}" for one in sorted(noted - said)]
+            self.undeclared += [f"{handler.name}: {name}" for name in sorted(noted - declared_names)]
 
 
 def _members(handler: Handler, result: Mapping[str, Any]) -> Iterator[str]:

@@ -23,9 +23,9 @@ needs_redis = pytest.mark.skipif(PROGRAM is None, reason=WHY_SKIPPED)
 def free_port() -> int:
     """Below 55,536: a cluster has another one 10,000 above."""
     while True:
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            if (port := int(one.getsockname()[1])) < 55_536:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            if (port := int(probe.getsockname()[1])) < 55_536:
                 return port
 
 
@@ -71,9 +71,9 @@ class RedisServer:
         until = monotonic() + 20
         while True:
             try:
-                with socket.create_connection(("127.0.0.1", self.port), 1) as one:
-                    one.sendall(b"PING\r\n")
-                    if one.recv(100)[:5] in (b"+PONG", b"-NOAU"):
+                with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+                    connection.sendall(b"PING\r\n")
+                    if connection.recv(100)[:5] in (b"+PONG", b"-NOAU"):
                         return
             except OSError:
                 pass

@@ -30,7 +30,10 @@ NONE, ONE, SEVERAL, OTHER = "felix", "anna", "zuzana", "lukas"
 ((JOINT, SIGNATORIES),) = (
     (iban, account["signatories"]) for iban, account in facts.accounts().items() if "signatories" in account
 )
-OWN = {psu: [iban for iban, one in facts.accounts().items() if one["psuId"] == psu and iban != JOINT] for psu in PSUS}
+OWN = {
+    psu: [iban for iban, account in facts.accounts().items() if account["psuId"] == psu and iban != JOINT]
+    for psu in PSUS
+}
 
 
 @dataclass(frozen=True)
@@ -179,16 +182,16 @@ class Stage:
     def sign(self, thing: Thing, psu: str | None = None) -> str:
         """Embedded, or in the app where the customer has nothing else; by both signatories unless one is named."""
         own = ""
-        for one in [psu] if psu else self.signatories(thing):
-            if one == APP_ONLY:
-                own = self.begin(thing, one)
+        for signatory in [psu] if psu else self.signatories(thing):
+            if signatory == APP_ONLY:
+                own = self.begin(thing, signatory)
                 self.decide(own, "approve")
-            elif one == NONE:
-                own = self.begin(thing, one, EMBEDDED)
-                assert self.log_in(own, one).json()["scaStatus"] == "exempted"
+            elif signatory == NONE:
+                own = self.begin(thing, signatory, EMBEDDED)
+                assert self.log_in(own, signatory).json()["scaStatus"] == "exempted"
             else:
-                own = self.awaiting_otp(thing, one)
-                answer = self.put(own, scaAuthenticationData=PSUS[one]["otp"])
+                own = self.awaiting_otp(thing, signatory)
+                answer = self.put(own, scaAuthenticationData=PSUS[signatory]["otp"])
                 assert (answer.status, answer.json()["scaStatus"]) == (200, "finalised")
         return own
 
@@ -238,11 +241,11 @@ def a_stage(store: Store | None = None, **options: Any) -> Stage:
 
 def with_options(directory: Any, operations: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
     """A layer that repeats operations of the dialect, with other options under `with`."""
-    said = {}
+    plain = {}
     for file in sorted((bundled("cassettes") / "xs2a-1.84").glob("*.yaml")):
         for operation in document.read(file).value.get("operations", []):
-            said[operation["id"]] = operation
-    changed = [{**said[id], "with": {**said[id].get("with", {}), **options}} for id, options in operations.items()]
+            plain[operation["id"]] = operation
+    changed = [{**plain[id], "with": {**plain[id].get("with", {}), **options}} for id, options in operations.items()]
     file = directory / "options.yaml"
     file.write_text(jsonlib.dumps({"cassette": 1, "title": "Other options", "operations": changed}, default=str))
     return [[file]]

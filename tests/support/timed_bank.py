@@ -212,8 +212,8 @@ class TimedBank:
         return str(self.balances(iban)[kind]["balanceAmount"]["amount"])
 
     def entries(self, iban: str, kind: str = "booked", **query: str) -> list[Mapping[str, Any]]:
-        asked = "".join(f"&{name}={value}" for name, value in query.items())
-        path = f"/v1/accounts/{iban}/transactions?bookingStatus={kind}{asked}"
+        filters = "".join(f"&{name}={value}" for name, value in query.items())
+        path = f"/v1/accounts/{iban}/transactions?bookingStatus={kind}{filters}"
         return list(self.get(path, consent=self.watcher)["transactions"][kind] or [])
 
     @property

@@ -18,7 +18,7 @@ OK, NOK = "https://tpp.example/ok?state=1&x=%C3%BC#top", "https://tpp.example/no
 BACK = {"TPP-Redirect-URI": OK, "TPP-Nok-Redirect-URI": NOK}
 ANNAS = ("AT459880000010204711", "AT449880000010204729")
 OTPS = {id: psu["otp"] for id, psu in facts.testdata()["psus"].items()}
-OWN = {psu: next(iban for iban, one in facts.accounts().items() if one["psuId"] == psu) for psu in OTPS}
+OWN = {psu: next(iban for iban, account in facts.accounts().items() if account["psuId"] == psu) for psu in OTPS}
 
 
 @dataclass
@@ -66,8 +66,8 @@ class Visitor:
 
     @property
     def step(self) -> str:
-        (one,) = set(re.findall(r'name="step" value="(\w+)"', self.page))
-        return one
+        (step,) = set(re.findall(r'name="step" value="(\w+)"', self.page))
+        return step
 
     @property
     def status(self) -> str:
@@ -76,7 +76,7 @@ class Visitor:
 
     @property
     def sca_status(self) -> list[str]:
-        return [one["scaStatus"] for one in authorisations(self.client).values()]
+        return [authorisation["scaStatus"] for authorisation in authorisations(self.client).values()]
 
     def log_in(self, psu: str = "anna") -> Answer:
         self.open()

@@ -65,9 +65,9 @@ def rules(*specs: Mapping[str, Any]) -> Layer:
 
 
 def engine(directory: Path, *layers: Layer, bank: Any = BANK) -> Engine:
-    read, found = check(directory, *layers, bank=bank)
-    assert read is not None, "\n".join(map(str, found))
-    assert not found, "\n".join(map(str, found))
+    read, problems = check(directory, *layers, bank=bank)
+    assert read is not None, "\n".join(map(str, problems))
+    assert not problems, "\n".join(map(str, problems))
     return Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits())
 
 
