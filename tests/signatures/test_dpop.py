@@ -113,8 +113,8 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "an iat without end": (PROVER.proof("GET", URL, claims={"iat": float("inf")}), "must have iat"),
     "a huge iat": (PROVER.proof("GET", URL, claims={"iat": 10**4000}), "must have iat"),
     "milliseconds": (PROVER.proof("GET", URL, claims={"iat": int(time.time() * 1000)}), "must have iat"),
-    "an old one": (PROVER.proof("GET", URL, claims={"iat": int(time.time()) - 400}), "more than 5 minutes"),
-    "one of tomorrow": (PROVER.proof("GET", URL, claims={"iat": int(time.time()) + 400}), "more than 5 minutes"),
+    "an old one": (PROVER.proof("GET", URL, claims={"iat": int(time.time()) - 86_400}), "more than 5 minutes"),
+    "one of tomorrow": (PROVER.proof("GET", URL, claims={"iat": int(time.time()) + 86_400}), "more than 5 minutes"),
 }
 
 
