@@ -103,6 +103,18 @@ def test_sequences_clocks_faults_and_checks_are_those_of_all(replicas: tuple[Ser
     assert ask(one, "GET", "/in-turn").text == "one"
 
 
+def test_rules_that_are_added_to_one_answer_at_all_and_are_counted_together(replicas: tuple[Serving, Serving]) -> None:
+    one, other = replicas
+    rule = {"id": "mine", "match": {"path": "/mine/{id}"}, "respond": {"status": 418, "body": "{{ path.id }}"}}
+    control(one, "POST", "rules", json={"rules": [rule]})
+    answers = [ask(serving, "GET", "/mine/7") for serving in (other, one, other)]
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(418, "7")] * 3
+    assert control(one, "GET", "rules") == {"added": [{"id": "rules-1", "hits": {"mine": 3}}]}
+
+    control(other, "DELETE", "rules")
+    assert ask(one, "GET", "/mine/7").status_code == 404
+
+
 def test_calls_are_counted_against_one_frequency(replicas: tuple[Serving, Serving]) -> None:
     one, other = replicas
     control(one, "PUT", "checks", json={"checks": ["frequency"]})
