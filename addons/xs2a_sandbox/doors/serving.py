@@ -6,7 +6,9 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.access import ensure_token
@@ -18,11 +20,13 @@ from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.engine.notices import Notices
 from xs2a_sandbox.engine.reload import Reload
 from xs2a_sandbox.http.origin import url
 from xs2a_sandbox.journal import tracing
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.serving_log import Say
+from xs2a_sandbox.state.snapshot import DistantStore
 
 if TYPE_CHECKING:
     from xs2a_sandbox.doors.workers.supervisor import Supervisor, Work
@@ -70,7 +74,8 @@ async def serve(
     if worker:
         engine.share(worker)
     # Before anything takes its time: what is saved from here on is not missed.
-    reload = Reload(engine, settings, again or (lambda: settings), say, worker)
+    notices = Notices(engine.store, say) if isinstance(engine.store, DistantStore) else None
+    reload = Reload(engine, settings, again or (lambda: settings), notices.own if notices else say, worker)
     engine.on_exchange = on_exchange
     engine.tracing = tracing.from_environment()
     if built:
@@ -116,12 +121,16 @@ async def serve(
             ready(addresses)
         if worker:
             worker.begin((direct.way_in, proxy.proxy_way_in, proxy.tls_way_in))
-        watching = asyncio.create_task(reload.watch())
+        watching = [asyncio.create_task(reload.watch())]
+        if notices:
+            name = f"{gethostname()}:{urlsplit(addresses.direct).port}"
+            watching.append(asyncio.create_task(notices.follow(name, reads=worker is None or worker.number == 1)))
         try:
             await _told_to_stop(stop or (worker.stop if worker else asyncio.Event()), alone=worker is None)
         finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
     finally:
         if worker:
             worker.end()
