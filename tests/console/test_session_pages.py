@@ -51,6 +51,13 @@ def test_a_name_that_no_session_can_have_is_said_beside_its_field(browser: Brows
     assert 'id="wrong-open" role="alert"' in browser.page(f"{SESSIONS}?open={name}", status=400)
 
 
+def test_what_a_session_has_changed_is_counted(browser: Browser) -> None:
+    browser.app_asks("DELETE", "/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911")
+    assert "<td>1 consent</td>" in browser.page(SESSIONS)
+    browser.app_asks("DELETE", "/v1/consents/1f6b8e07-a2d4-4e93-9c58-7b3a15d0e622")
+    assert "<td>2 consents</td>" in browser.page(SESSIONS)
+
+
 def test_a_session_is_forgotten_once(browser: Browser) -> None:
     browser.page("/s/ci" + TIME, {"move": "1d"}, 303)
     assert 'value="ci"' in browser.page(SESSIONS)
