@@ -27,12 +27,13 @@ def test_they_are_added_counted_and_forgotten(admin: Admin) -> None:
     assert admin.get("rules") == {"added": []}
     for _ in range(2):  # so that an answer is kept
         assert admin.client.get(STATUS).status == 200
-    assert add(admin, BUSY, SLOW) == {"id": "rules-1", "hits": {"busy": 0, "added-1.2": 0}}
+    added = add(admin, BUSY, SLOW)
+    assert (added["id"], added["rules"][1], added["hits"]) == ("rules-1", SLOW, {"busy": 0, "added-1.2": 0})
 
     answer = admin.client.get(STATUS)
 
     assert (answer.status, answer.headers["x-sandbox-rule"], answer.headers["x-slow"]) == (503, "busy", "yes")
-    assert admin.get("rules") == {"added": [{"id": "rules-1", "hits": {"busy": 1, "added-1.2": 1}}]}
+    assert admin.get("rules") == {"added": [{**added, "hits": {"busy": 1, "added-1.2": 1}}]}
     assert admin.named("other").client.get(STATUS).status == 200
     assert admin.named("other").get("rules") == {"added": []}
     assert admin.ask("DELETE", "rules/rules-1").status == 204

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from xs2a_sandbox.bank import added_rules
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.console.visit import ConsoleVisit, wrong_field
 from xs2a_sandbox.errors import Refused, body_invalid
@@ -23,6 +24,7 @@ async def rules(visit: ConsoleVisit) -> Response:
             why = await visit.ask("POST", "explain", _described(sent))
         except Refused as refused:
             problem = str(refused)
+    added = tuple(map(added_rules.addition, (await visit.ask("GET", "rules"))["added"]))
     listed = await visit.ask("GET", f"journal?limit={_ALL}")
     hits = Counter(entry["rule"] for entry in listed["exchanges"])
     return visit.page(
@@ -37,7 +39,7 @@ async def rules(visit: ConsoleVisit) -> Response:
                 "name": bank.real.url or bank.interface.dialect,
                 "entries": [_entry(entry, bank.interface, hits) for entry in _entries(bank.interface)],
             }
-            for bank in visit.sandbox.banks.all
+            for bank in (added_rules.bank_with(bank, added) for bank in visit.sandbox.banks.all)
         ],
         sent={**sent, "method": sent["method"] or "GET"},
         why=why,

@@ -54,7 +54,7 @@ def forgotten(call: Call) -> dict[str, Any]:
 
 
 def _shown(kept: Mapping[str, Any]) -> AddedRules:
-    return AddedRules(id=kept["id"], hits=kept["hits"])
+    return AddedRules(id=kept["id"], rules=kept["rules"], hits=kept["hits"])
 
 
 def _text(rule: Mapping[str, Any] | str) -> str:

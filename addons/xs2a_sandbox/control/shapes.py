@@ -233,9 +233,10 @@ class RulesOrder(TypedDict):
 
 
 class AddedRules(TypedDict):
-    """Rules that were added together; `hits` says how many requests each has answered, or changed the answer of."""
+    """Rules that were added together, as text; `hits` says how many answers each has given, or changed."""
 
     id: str
+    rules: list[str]
     hits: dict[str, int]
 
 
