@@ -78,30 +78,30 @@ def anchor(transaction: Transaction, started: date | None, begins: Clock) -> dat
 
 def session_faults(transaction: Transaction) -> list[dict[str, Any]]:
     """The faults that the session was told of, in their order."""
-    return _told(transaction, "faults")
+    return _kept_beside(transaction, "faults")
 
 
 def keep_faults(transaction: Transaction, faults: list[dict[str, Any]]) -> None:
-    _keep_told(transaction, "faults", faults)
+    _keep_beside(transaction, "faults", faults)
 
 
 def session_rules(transaction: Transaction) -> list[dict[str, Any]]:
     """The rules that the session was told of, as they were added, the last of them the strongest."""
-    return _told(transaction, "rules")
+    return _kept_beside(transaction, "rules")
 
 
 def keep_rules(transaction: Transaction, rules: list[dict[str, Any]]) -> None:
-    _keep_told(transaction, "rules", rules)
+    _keep_beside(transaction, "rules", rules)
 
 
-def _told(transaction: Transaction, name: str) -> list[dict[str, Any]]:
+def _kept_beside(transaction: Transaction, name: str) -> list[dict[str, Any]]:
     # Beside the session's time, which every request reads.
     return list((transaction.get_own(*_TIME) or {}).get(name, ()))
 
 
-def _keep_told(transaction: Transaction, name: str, told: list[dict[str, Any]]) -> None:
+def _keep_beside(transaction: Transaction, name: str, entries: list[dict[str, Any]]) -> None:
     kept = {other: value for other, value in (transaction.get_own(*_TIME) or {}).items() if other != name}
-    transaction.put(*_TIME, {**kept, name: told} if told else kept)
+    transaction.put(*_TIME, {**kept, name: entries} if entries else kept)
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:

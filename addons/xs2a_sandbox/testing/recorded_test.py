@@ -44,11 +44,16 @@ class RecordedTest:
 
     def is_asked(self, mode: RecordMode) -> bool:
         """Says whether the bank is asked in this run. Raises UserMistake where nobody could answer."""
-        is_there = any(self.cassettes.glob("*.yaml"))
+        if mode == "all":
+            return True
+        is_there = self.folder.exists()
         if mode == "none" and not is_there:
             text = "run the test with --xs2a-record=once where its bank can be reached, and keep the folder"
             raise UserMistake(f"there is no recording {self.folder}: {text}")
-        return mode == "all" or not is_there
+        if is_there and not any(self.cassettes.glob("*.yaml")):
+            text = f"xs2a-sandbox derive {self.folder}, or delete the folder, so that the bank is asked again"
+            raise UserMistake(f"the recording {self.folder} has no cassettes: {text}")
+        return not is_there
 
 
 class RecordingRun:
