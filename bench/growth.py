@@ -14,7 +14,7 @@ from pathlib import Path
 from time import process_time
 
 from machine import usage
-from table import Row
+from table import Point, Row
 
 from engine import HEADERS, answered, engine, requests
 from xs2a_sandbox.engine import Engine
@@ -58,6 +58,7 @@ def transactions(counts: Sequence[int], rounds: int, calls: int) -> list[Row]:
             "" if count == least else f"of {least:,}",
             None if count == least else cost / costs[least],
             greatest=MOST_GROWTH if count == counts[-1] else None,
+            point=Point("transactions in an account, one page", count, cost),
         )
         for count, cost in costs.items()
     ]
@@ -151,6 +152,7 @@ def _initiations(what: str, costs: dict[int, float]) -> list[Row]:
             "" if count == least else f"{least:,} {what}",
             None if count == least else cost / costs[least],
             greatest=MOST_GROWTH if count == most else None,
+            point=Point(f"{what} kept, an initiation", count, cost),
         )
         for count, cost in costs.items()
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
-from table import Row
+from table import Point, Row
 
 from engine import HEADERS, answered, engine, quickest
 from xs2a_sandbox.cassette.index import Index, Parameters, Values, candidates
@@ -104,4 +104,5 @@ def _table(what: str, costs: dict[int, float]) -> Iterator[Row]:
         ratio = None if count == least else cost / costs[least]
         greatest = MOST_GROWTH if count == most else None
         against = "" if ratio is None else f"{least:,} rules"
-        yield Row(f"{what}, {count:,} rules", f"{cost:.1f} µs", against, ratio, greatest=greatest)
+        point = Point(f"rules, {what}", count, cost)
+        yield Row(f"{what}, {count:,} rules", f"{cost:.1f} µs", against, ratio, greatest=greatest, point=point)

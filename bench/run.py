@@ -14,8 +14,10 @@ from time import perf_counter
 
 import arriving
 import comparing
+import connected
 import growth
 import matching
+import plot
 import process
 import throughput
 from table import Row, as_markdown, as_text
@@ -40,6 +42,7 @@ class Scale:
     seconds: float = 2.0
     transactions: tuple[int, ...] = (20, 1000, 100_000)
     kept: tuple[int, ...] = (1, 1000, 100_000)
+    connections: tuple[int, ...] = connected.COUNTS
 
 
 QUICK = Scale(
@@ -54,6 +57,7 @@ QUICK = Scale(
     seconds=0.2,
     transactions=(20, 30),
     kept=(1, 20),
+    connections=(2, 10),
 )
 
 
@@ -72,6 +76,8 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     at_the_doors = throughput.rows(confdir, 2 * scale.rounds, scale.requests)
     _say("requests that arrive at random")
     at_the_doors += arriving.rows(confdir, min(3, scale.rounds), scale.seconds)
+    _say("open connections")
+    at_the_doors += connected.rows(confdir, request, scale.connections, scale.rounds, scale.requests)
     _say("transactions of an account")
     table += growth.transactions(scale.transactions, scale.rounds, scale.calls)
     _say("payments and sessions that are kept")
@@ -106,8 +112,10 @@ def main() -> None:
         table, reference = rows(scale, Path(confdir))
     note = f"{perf_counter() - started:.0f} s" + (", --quick: the figures mean nothing" if chosen.quick else "")
     chosen.out.write_text(as_markdown(table, reference, note))
+    drawing = chosen.out.with_name("growth.svg")
+    drawing.write_text(plot.growth(table))
     print(as_text(table))
-    print(f"\njson.loads of 12 kB: {reference:.0f} µs. Written to {chosen.out}")
+    print(f"\njson.loads of 12 kB: {reference:.0f} µs. Written to {chosen.out} and {drawing}")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,20 @@ from importlib.metadata import version
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """What something costs, in µs, where there are `count` of what `line` names."""
+
+    line: str
+    count: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One figure. `ratio` is what it is to the reference of the same run; `limit` what was promised of that.
 
-    A promise is either a least ratio (rates) or a greatest (costs).
+    A promise is either a least ratio (rates) or a greatest (costs). `point` is the figure's place in the plot of how
+    cost grows.
     """
 
     what: str
@@ -20,6 +30,7 @@ class Row:
     ratio: float | None = None
     least: float | None = None
     greatest: float | None = None
+    point: Point | None = None
 
     @property
     def budget(self) -> str:

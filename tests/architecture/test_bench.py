@@ -27,6 +27,8 @@ ROWS = {
         for door in ("direct door", "proxy door", "proxy door, CONNECT and TLS")
         for what in ("the knee", "p99 at 80% of the knee")
     },
+    "direct door, 2 connections open": 1,
+    "direct door, 10 connections open": 1,
     **{
         f"engine, {state} {request}": 1
         for state in ("memory:", "sqlite:")
@@ -69,6 +71,14 @@ PROMISED = {
     "start-up, median of 1": "≤ 1.00",
     "memory after 64 requests": "≤ 1.05",
 }
+LINES = (
+    "connections open, consent status",
+    "payments kept, an initiation",
+    "rules, matching alone",
+    "rules, matching and the rest of the answer",
+    "sessions kept, an initiation",
+    "transactions in an account, one page",
+)
 
 
 @pytest.mark.slow
@@ -91,6 +101,10 @@ def test_every_figure_is_measured(tmp_path: Path) -> None:
     assert {verdict for *_, budget, verdict in rows if budget} <= {"met", "MISSED"}
     assert "`json.loads`" in text
     assert f"Python {sys.version.split()[0]}" in text
+    drawing = out.with_name("growth.svg").read_text()
+    assert drawing.count('class="series ') >= len(LINES)
+    assert [line for line in LINES if line not in drawing] == []
+    assert "<script" not in drawing, "nothing is fetched by who looks at it"
 
 
 @pytest.mark.slow
