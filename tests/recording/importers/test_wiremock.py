@@ -300,5 +300,5 @@ def test_mistakes_have_a_place(value: Any, complaint: str) -> None:
 
 
 def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there are no mappings"):
+    with pytest.raises(ConfigError, match="has no mappings"):
         read_directory(tmp_path)
