@@ -22,12 +22,14 @@ from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.errors import ConfigError, UserMistake
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.state import MemoryStore
 
 
 class FakeEngine:
     public_url = "unset"
     on_exchange: Any = None
     journal = Journal()
+    store = MemoryStore()
     banks: Any = SimpleNamespace(all=())
     limits = limits()
 
