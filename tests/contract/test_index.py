@@ -112,6 +112,7 @@ def test_every_broken_product_is_noticed_and_no_test_is_in_vain(part: str) -> No
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_the_page_of_the_other_dialect_is_up_to_date_and_every_statement_has_a_test(
     collected: list[conformance_page.Proofs],
 ) -> None:

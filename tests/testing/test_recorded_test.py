@@ -1,5 +1,6 @@
 """Tests that are recorded of a bank once, and answered by the recording ever after."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,8 @@ def test_none_asks_nobody(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("more", ["assert False", "xs2a.request('GET', '/v1/accounts/1')"], ids=["test", "bank"])
 def test_what_fails_leaves_the_recording_as_it_was(pytester: pytest.Pytester, more: str) -> None:
-    def hang_up(connection: object) -> None:
-        pass
+    def hang_up(connection: socket.socket) -> None:
+        connection.shutdown(socket.SHUT_RDWR)
 
     with FarBank(ok(LIST % b"Anna"), ok(LIST % b"Anna"), hang_up) as bank:
         write(pytester, bank)
