@@ -41,15 +41,17 @@ _TEXT = """\
 
 <!-- Written by `make recorded-banks`. -->
 
-{banks} banks' interfaces are recorded and asked again: consents, tokens, accounts, balances, transactions, payments,
-with prefixes before `/v1` that differ within one bank, OAuth beside the interface, forms, XML, redirects, paging, and
-states that change. They are mappings of WireMock, which lie beside the project in `../shared/data/recorded-banks` and
-are no part of it; WireMock itself serves them.
+{banks} banks' interfaces are recorded, and the recordings then answer the same requests without the bank. The
+interfaces have consents, tokens, accounts, balances, transactions and payments, prefixes before `/v1` that differ
+within one bank, OAuth beside the interface, forms, XML, redirects, paging, and states that change. They are mappings
+of WireMock in `../shared/data/recorded-banks`, which is beside the project and no part of it. WireMock itself serves
+them.
 
-For each bank, door and way of redaction: `record` with one entry of `banks`, one request for each mapping; the bank is
-stopped; `serve` of the recording gets the same requests, in the reverse order. Answered is what has the status, the
-structure and the links of the bank's answer, without redaction the very values; where a link leads to what was
-recorded, that is answered, too.
+Each row is one bank, through one door, with redaction or without. `record` runs with one entry of `banks` and gets
+one request for each mapping. Then the bank is stopped, and `serve` of the recording gets the same requests in the
+reverse order. A request counts as answered if the answer has the status, the structure and the links of the bank's
+answer, and without redaction also the same values. If a link leads to another recorded request, that one has to get
+the recorded status too.
 
 | bank | door | redacted | requests | recorded | answered | rules | lines of YAML | bodies not recorded |
 |---|---|---|--:|--:|--:|--:|--:|--:|
@@ -59,9 +61,10 @@ _DIALECTS = """\
 
 ## As dialects
 
-Each is recorded once more, redacted, in the order of a journey and with the consent that the bank has given. A
-[dialect](derive-dialect.md) is derived from that, and asked the same: it gives out ids of its own, and its consents and
-payments have states. Answered alike is what has the same status, members of the same kinds, states and codes.
+Each bank is recorded once more, redacted, in the order of a journey and with the consent that the bank has given. A
+[dialect](derive-dialect.md) is derived from that recording and gets the same requests. It gives out ids of its own,
+and its consents and payments have states. A request counts as answered alike if the answer has the same status,
+members of the same kinds, and the same states and codes.
 
 | bank | made of | requests | answered alike | operations recorded | rules as recorded | not learned |
 |---|---|--:|--:|--:|--:|--:|
