@@ -18,9 +18,11 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made by `make pages` from `bank/domain/lifecycle.py`; change it there. -->"
     yield ""
-    yield "What happens to authorisations, consents, payments and signing baskets. The sandbox moves by these very"
-    yield "tables. Where the Berlin Group's state machines leave a choice, [readings](readings.md) says what we chose;"
-    yield "where ours differ, each difference is listed with its reason."
+    yield "This page draws the states of authorisations, consents, payments and signing baskets, and lists the events"
+    yield "that change them. The sandbox itself works with these tables. The Berlin Group's state machines leave some"
+    yield "choices open: [our readings](readings.md) say which we made. If a machine of ours differs, the end of its"
+    yield "section lists every difference with its reason, and the arrows that ours lacks (*without*) or has in addition"
+    yield "(*also*)."
     for machine in MACHINES:
         yield from _section(machine)
     yield ""
