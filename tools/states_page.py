@@ -21,8 +21,8 @@ def _lines() -> Iterator[str]:
     yield "This page draws the states of authorisations, consents, payments and signing baskets, and lists the events"
     yield "that change them. The sandbox itself works with these tables. The Berlin Group's state machines leave some"
     yield "choices open: [our readings](readings.md) say which we made. If a machine of ours differs, the end of its"
-    yield "section lists every difference with its reason, and the arrows that ours lacks (*without*) or has in addition"
-    yield "(*also*)."
+    yield "section lists every difference with its reason, and the arrows that ours lacks (*without*) or has in"
+    yield "addition (*also*)."
     for machine in MACHINES:
         yield from _section(machine)
     yield ""
