@@ -43,6 +43,16 @@ def test_whatever_else_it_is_there_is_a_sentence(text: str) -> None:
     assert (mistake.error, mistake.reason[:12]) == ("certificate-invalid", "the header X")
 
 
+def test_a_name_of_no_type_that_there_is() -> None:
+    der = b64decode(written(OWN))
+    organisation_identifier = bytes.fromhex("0603550461")
+    broken = der.replace(organisation_identifier + b"\x0c", organisation_identifier + b"\x00")
+    assert broken != der
+    mistake = read(b64encode(broken).decode(), "the header")
+    assert isinstance(mistake, SignatureMistake)
+    assert "no certificate" in mistake.reason
+
+
 @given(st.integers(0, 2000), st.integers(0, 255))
 def test_a_byte_that_was_changed_harms_nobody(place: int, byte: int) -> None:
     der = bytearray(b64decode(written(OWN)))

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +23,8 @@ from xs2a_sandbox.recording.derive import counted
 from xs2a_sandbox.testing.injected_fault import InjectedFault
 
 _LEAST_SECONDS, _MOST_SECONDS = 30.0, 600.0
+_PAUSE = 1.0
+"""Seconds between two looks whether somebody wants to stop."""
 _LONGER = 10
 """Times the fault-free run that a run may take."""
 _SESSION = "campaign-{}"
@@ -194,11 +196,14 @@ class Campaign:
 
         executor = ThreadPoolExecutor(self.jobs)
         try:
-            futures: list[Future[None]] = [
+            waiting: set[Future[None]] = {
                 executor.submit(work, number, planned) for number, planned in enumerate(todo, 1)
-            ]
-            for future in futures:
-                future.result()
+            }
+            while waiting:
+                # A ^C that comes as Python begins to wait is heard when it looks again.
+                done, waiting = wait(waiting, _PAUSE, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
         finally:
             executor.shutdown(cancel_futures=True)
         return results

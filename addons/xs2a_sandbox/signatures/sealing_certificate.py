@@ -47,8 +47,11 @@ def read(text: str, place: str) -> x509.Certificate | SignatureMistake:
     if der.lstrip().startswith(b"-----BEGIN"):
         return mistaken(f"{place} is PEM that was put into base64 once more: leave its first and last line away")
     try:
-        return x509.load_der_x509_certificate(der)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+        certificate = x509.load_der_x509_certificate(der)
+        # Read now, as cryptography reads them late, and whoever asks then is not prepared for their mistakes.
+        _ = certificate.subject, certificate.issuer
+        return certificate
+    except (ValueError, TypeError, KeyError, UnsupportedAlgorithm):
         return mistaken(f"{place} is base64, but no certificate (X.509 as DER)")
 
 
