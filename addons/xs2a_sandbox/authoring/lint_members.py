@@ -23,7 +23,7 @@ _COMPUTED = ("status", "headers", "body", "text", "values")
 CLIENT: Shape = dict.fromkeys(
     "name organisation roles kind country authority issuer serial fingerprint validFrom validUntil".split()
 )
-"""What there is of a client certificate."""
+"""The members of `request.client`, a client certificate."""
 
 _ROOTS: Mapping[str, Shape] = {
     "request": {**dict.fromkeys(("method", "path", "url", "host", "text", "door")), "client": CLIENT},

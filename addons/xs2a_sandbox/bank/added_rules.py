@@ -18,7 +18,7 @@ from xs2a_sandbox.errors import Problem, Unreadable
 _OF_RULES = frozenset({"cassette", "title", "doc", "rules"})
 
 type Addition = tuple[str, tuple[str, ...]]
-"""What rules without an id are called, and the rules: texts in YAML."""
+"""The name that rules without an id get, and the rules: texts in YAML."""
 
 
 def read(addition: Addition, schemas: Schemas) -> list[Cassette]:

@@ -253,7 +253,7 @@ class Campaign:
 def _chosen(
     faults: list[PlannedFault], choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]]
 ) -> list[PlannedFault]:
-    """Those that are chosen. Raises UserMistake where there are faults, and none of them is."""
+    """Chooses among the faults. Raises UserMistake where there are some and none is chosen."""
     chosen = choose(faults)
     if faults and not chosen:
         names = "; ".join(str(planned.fault) for planned in faults if planned.fault.operation is not None)[:200]

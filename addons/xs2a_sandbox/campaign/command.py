@@ -79,7 +79,7 @@ class Ended:
 
 
 def _filled(name: str, text: str, variables: Mapping[str, str]) -> str:
-    """The text with by_name in it. Raises UserMistake."""
+    """Fills the variables into a text that names them, such as {url}. Raises UserMistake."""
     by_name = {variable.removeprefix(PREFIX).lower(): value for variable, value in variables.items()}
     try:
         return text.format_map(by_name)

@@ -180,5 +180,5 @@ def _would_change(call: SeenCall, name: str) -> bool:
 
 
 def chosen(faults: Iterable[PlannedFault], keep: Sequence[str]) -> list[PlannedFault]:
-    """Those whose text, as the report has it, holds planned of these words; all where there are none."""
+    """Returns the faults whose text, as the report has it, holds one of these words; all of them without words."""
     return [planned for planned in faults if not keep or any(word in str(planned.fault) for word in keep)]

@@ -93,7 +93,7 @@ def last_number(client: Client) -> int:
 
 
 def look(client: Client, session: str, since: int, earlier_payments: frozenset[str]) -> Seen:
-    """What came after the exchange `since`, and the payments beside the `earlier_payments`. Raises UserMistake."""
+    """Returns the calls after the exchange `since`, and payments not among `earlier_payments`. Raises UserMistake."""
     journal = client.journal(session=session, limit=MOST_CALLS)
     calls = tuple(
         SeenCall(client, exchange, session) for exchange in journal["exchanges"] if exchange["number"] > since

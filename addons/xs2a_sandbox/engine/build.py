@@ -405,7 +405,7 @@ def keeper(settings: Settings, redactor: Redactor) -> "Keeper":
 
 
 def replay_of(settings: Settings, spoken: Interface, real: RealBank) -> Replay | None:
-    """What lets recorded rules answer; None where there are none. Raises ConfigError."""
+    """Returns the replay by which recorded rules answer; None without such rules. Raises ConfigError."""
     tapes = [rule.tape for rule in spoken.rules if rule.tape]
     if not tapes:
         return None

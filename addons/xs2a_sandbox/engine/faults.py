@@ -1,4 +1,4 @@
-"""What one request meets that its session was told of: rules, and the faults that are due, also those of its header."""
+"""Lays the rules of its session over a request, and the faults that are due, those of its header among them."""
 
 import json
 from collections.abc import Mapping

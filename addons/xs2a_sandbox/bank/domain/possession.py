@@ -7,7 +7,7 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import REAL
 
 CERTIFICATE, KEY = "x5t#S256", "jkt"
-"""What tokens are bound by, as members of their `cnf`."""
+"""The members of a token's `cnf` that say by what it is bound."""
 
 _PROOFS = "_proofs"
 
