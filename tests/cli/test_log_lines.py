@@ -1,7 +1,7 @@
 """Lines of the log: all of them, in their order, and none torn by another process that writes into the same pipe."""
 
 import asyncio
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from select import PIPE_BUF
 
 from hypothesis import given
@@ -73,3 +73,16 @@ def test_who_reads_no_more_stops_nothing() -> None:
     stream = Stream(broken=True)
     write(stream, ["a"], ["b"])
     assert stream.calls == []
+
+
+def test_a_character_that_the_encoding_has_not_costs_no_line() -> None:
+    written = BytesIO()
+
+    async def work() -> None:
+        lines = LogLines(TextIOWrapper(written, encoding="ascii", write_through=True))
+        for text in ("before", "Bäckerei", "after"):
+            lines.write(text)
+        lines.close()
+        assert written.getvalue() == b"before\nB\\xe4ckerei\nafter\n"
+
+    asyncio.run(work())

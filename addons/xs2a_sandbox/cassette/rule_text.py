@@ -25,13 +25,18 @@ def read_rules(
     Raises:
         Unreadable: with every mistake.
     """
-    # As text again, so that a mistake in a mapping has a place, too.
-    text = rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
     problems: list[Problem] = []
-    cassette = reader.parse(_as_cassette(yaml_reader.parse(text, file), name), schemas, problems, has_folder=has_folder)
+    cassette = reader.parse(
+        _as_cassette(yaml_reader.parse(in_lines(rules), file), name), schemas, problems, has_folder=has_folder
+    )
     if problems:
         raise Unreadable(problems)
     return cassette
+
+
+def in_lines(rules: Mapping[str, Any] | str) -> str:
+    """Writes a mapping as text again, so that a mistake in it has a place, too; text stays as it is."""
+    return rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
 
 
 def _as_cassette(written: yaml_reader.Document, name: str) -> yaml_reader.Document:

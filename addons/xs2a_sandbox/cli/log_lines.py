@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from select import PIPE_BUF
 from typing import TextIO
 
@@ -14,6 +15,9 @@ class LogLines:
     """Writes lines a moment later, with those that have come meanwhile; `close` writes the last."""
 
     def __init__(self, stream: TextIO) -> None:
+        if isinstance(stream, TextIOWrapper):
+            # A character that the file's encoding has not must not cost the lines beside it.
+            stream.reconfigure(errors="backslashreplace")
         self._stream = stream
         self._waiting: list[str] = []
 

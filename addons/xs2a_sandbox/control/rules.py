@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from xs2a_sandbox.bank import Banks, added_rules
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.rule_text import in_lines
 from xs2a_sandbox.control.shapes import AddedRules
 from xs2a_sandbox.errors import Refused, Unreadable, body_invalid
-from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state.session import keep_rules, session_rules
 
 MOST = 100
@@ -29,7 +27,7 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     if not isinstance(written, list) or not written or not all(isinstance(rule, dict | str) for rule in written):
         raise body_invalid("rules must be a list of rules, each as an object or as text in YAML")
     number = 1 + max((int(addition["id"].rpartition("-")[2]) for addition in there), default=0)
-    new: dict[str, Any] = {"id": f"rules-{number}", "rules": [_text(rule) for rule in written]}
+    new: dict[str, Any] = {"id": f"rules-{number}", "rules": [in_lines(rule) for rule in written]}
     new["hits"] = dict.fromkeys(_checked(banks, new), 0)
     if not new["hits"]:
         raise body_invalid("there is no rule in it")
@@ -55,11 +53,6 @@ def forgotten(call: Call) -> dict[str, Any]:
 
 def _shown(kept: Mapping[str, Any]) -> AddedRules:
     return AddedRules(id=kept["id"], rules=kept["rules"], hits=kept["hits"])
-
-
-def _text(rule: Mapping[str, Any] | str) -> str:
-    # In lines, so that a mistake in an object has a place, too.
-    return rule if isinstance(rule, str) else msgspec.json.format(to_json(rule), indent=2).decode()
 
 
 def _checked(banks: Banks, kept: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What becomes of changed files at one of several sandboxes, told in the log of all of them."""
+"""Tells the log of each of several sandboxes what the others have made of changed files."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ class Notices:
         self._say = say
         self._waiting: list[tuple[str, Level]] = []
         self._batch: tuple[str, list[Item]] | None = None
-        """What was sent, until that is confirmed, with a name of its own."""
+        """The last batch sent, with a name of its own, until it is confirmed."""
         self._place: tuple[str, int] | None = None
         """The life of the stream, and the number of the last notice that was read."""
 

@@ -99,7 +99,7 @@ class Request:
 
     @property
     def url(self) -> str:
-        """What was asked for, as its client writes it."""
+        """Returns the URL of the request, as its client writes it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = f":{self.port}" if self.port else ""
         return f"{self.scheme}://{host}{port}{self.target}"

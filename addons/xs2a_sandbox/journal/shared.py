@@ -36,7 +36,7 @@ class SharedJournal(Journal):
     stream: Stream = field(kw_only=True)
     _sending: "asyncio.Task[None] | None" = None
     _batch: tuple[str, list[KeptExchange]] | None = None
-    """What was sent, until that is confirmed, with a name of its own."""
+    """The last batch sent, with a name of its own, until it is confirmed."""
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seen: deque[KeptExchange] = field(default_factory=deque)
     _life: str = ""

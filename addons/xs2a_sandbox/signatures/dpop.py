@@ -149,7 +149,7 @@ def _seconds(value: object) -> float:
 
 
 def _place(url: str) -> tuple[Origin | None, str] | None:
-    """What of a URL counts: not how it is written, and neither query nor fragment."""
+    """Returns what counts of a URL: origin and path, however they are written."""
     try:
         return Origin.parse(url), unquote(urlsplit(url).path) or "/"
     except ValueError:

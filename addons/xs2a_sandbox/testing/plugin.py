@@ -321,7 +321,7 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def _record_of(request: pytest.FixtureRequest) -> Record | None:
-    """What the nearest marker that names a bank says of recording it; fails the test where that cannot be."""
+    """Reads the nearest marker that names a bank to record; fails the test where that cannot be."""
     markers = request.node.iter_markers(MARKER)
     banks = [marker.kwargs[_RECORD] for marker in markers if marker.kwargs.get(_RECORD) is not None]
     if not banks:

@@ -18,7 +18,7 @@ LONGEST_CHAIN = 10
 """Certificates that a client may show, its own included."""
 
 _LONGEST = 300
-"""What a text shows of a name, which may take up the whole certificate."""
+"""The characters that a text shows of a name, which may take up the whole certificate."""
 
 _LEAST_RSA, _LEAST_EC = 2048, 256
 _WEAK = (hashes.SHA1, hashes.MD5)
