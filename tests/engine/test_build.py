@@ -1,17 +1,14 @@
 """From settings to an engine."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from tests.contract import facts
 from tests.support.engine_client import Client
-from tests.support.redis_server import needs_redis, the_redis
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.engine.build import build, check, data_files, read, warnings
+from xs2a_sandbox.engine.build import build, check, data_files, read
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
 
 STATUS = f"/v1/consents/{facts.consent()}/status"
@@ -36,27 +33,6 @@ def write(file: Path, text: str) -> Path:
 
 def test_the_bundled_bank(tmp_path: Path) -> None:
     assert Client(build(settings(tmp_path))).get(STATUS).json() == {"consentStatus": "valid"}
-
-
-@needs_redis
-@pytest.mark.parametrize(
-    ("state", "mode", "is_told"), [("redis", "compare", True), ("redis", "spy", False), ("memory", "compare", False)]
-)
-def test_comparing_with_state_that_others_share_is_warned_of(
-    tmp_path: Path, state: str, mode: str, is_told: bool
-) -> None:
-    place = f"{the_redis().url}?prefix={uuid4()}" if state == "redis" else "memory:"
-    values = settings(tmp_path, state=place, bank="https://bank.example", mode=mode)
-
-    async def built() -> list[str]:
-        engine = build(values)
-        try:
-            return warnings(values, engine)
-        finally:
-            await engine.close()
-
-    lines = asyncio.run(built())
-    assert ["each sandbox learns for itself" in line for line in lines] == [True] * is_told
 
 
 def test_each_part_in_the_working_directory_is_taken_alone(tmp_path: Path) -> None:

@@ -98,8 +98,8 @@ class Sandbox:
 @contextmanager
 def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
     named = (RealBank(url, hosts=(BankHost("bank.example"),)),)
-    options = {"bank": url, "mode": "compare", "banks": named, **options}
-    settings = Settings(state="memory:", confdir=confdir, **options)
+    options = {"state": "memory:", "bank": url, "mode": "compare", "banks": named, **options}
+    settings = Settings(confdir=confdir, **options)
     with Loop() as loop:
 
         async def start() -> Sandbox:

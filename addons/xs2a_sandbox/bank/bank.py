@@ -1,6 +1,6 @@
 """The bank: a call answered by its rules and operations, and errors in the dialect's words."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -98,7 +98,7 @@ class Outcome:
         self.in_browser = self.is_watched = False
         self.simulated = False
         self.personal = True
-        self.beside: Callable[[Response], None] | None = None
+        self.beside: Callable[[Response], Awaitable[None]] | None = None
 
     @property
     def objections(self) -> tuple[str, ...]:

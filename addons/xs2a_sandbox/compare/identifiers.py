@@ -24,16 +24,25 @@ _MOST = 100_000
 class Counterparts:
     """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with.
 
-    An identifier has one counterpart for good, UUIDs too, but for what `made` says is new.
+    An identifier has one counterpart for good, UUIDs too, but for what `made` says is new. `on_learn` is told of each.
     """
 
-    def __init__(self, left_base: str = "", right_base: str = "") -> None:
+    def __init__(
+        self, left_base: str = "", right_base: str = "", on_learn: Callable[[str, str], None] | None = None
+    ) -> None:
         self._to_right: dict[str, str] = {}
         self._to_left: dict[str, str] = {}
         self._left_base = left_base.rstrip("/")
         self._right_base = right_base.rstrip("/")
+        self._on_learn = on_learn
 
     def learn(self, left: str, right: str) -> None:
+        self.adopt(left, right)
+        if self._on_learn:
+            self._on_learn(left, right)
+
+    def adopt(self, left: str, right: str) -> None:
+        """Takes over a pair that was learned elsewhere."""
         if len(self._to_right) >= _MOST:
             oldest = next(iter(self._to_right))
             self._to_left.pop(self._to_right.pop(oldest), None)

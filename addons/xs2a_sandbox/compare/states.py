@@ -99,11 +99,15 @@ def used(lookup: Lookup, exchange: Exchange) -> str | None:
 
 
 class BankStates:
-    """The states that a bank has told so far, of one journey; `moves` counts what the sandbox has done to keep step."""
+    """The states that a bank has told so far, of one journey; `moves` counts what the sandbox has done to keep step.
 
-    def __init__(self) -> None:
+    `on_change` is told of each state that is new, and of each move.
+    """
+
+    def __init__(self, on_change: Callable[[ToldState, Move | None], None] | None = None) -> None:
         self._told: dict[tuple[Thing, str], str] = {}
         self._refused: dict[tuple[Thing, str], Move] = {}
+        self._on_change = on_change
         self.moves = 0
 
     def changed(self, lookup: Lookup, exchange: Exchange, content: Content) -> ToldState | None:
@@ -120,9 +124,10 @@ class BankStates:
             if id is None or self._told.get((_USED, id)) != "received":
                 return None
             now = ToldState(_USED, id, "valid")
-        key = now.thing, now.id
-        before = self._told.get(key, "" if now.thing == "authorisation" else now.state)
-        self._told[key] = now.state
+        last = self._told.get((now.thing, now.id))
+        if last != now.state:
+            self._change(now)
+        before = ("" if now.thing == "authorisation" else now.state) if last is None else last
         return now if before != now.state else None
 
     def refused(self, lookup: Lookup, content: Content) -> Move | None:
@@ -132,8 +137,19 @@ class BankStates:
         return move if move and now and move.to == now.state else None
 
     def keep(self, state: ToldState, move: Move) -> None:
-        if move.done:
+        self._change(state, move)
+
+    def adopt(self, state: ToldState, move: Move | None) -> None:
+        """Takes over what the bank has told another sandbox, or how that has kept step."""
+        if move is None:
+            self._told[state.thing, state.id] = state.state
+        elif move.done:
             self.moves += 1
             self._refused.pop((state.thing, state.id), None)
         else:
             self._refused[state.thing, state.id] = move
+
+    def _change(self, state: ToldState, move: Move | None = None) -> None:
+        self.adopt(state, move)
+        if self._on_change:
+            self._on_change(state, move)

@@ -24,7 +24,9 @@ from xs2a_sandbox.documents import Schemas, own_file, schema_files
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.engine.engine import Engine
+from xs2a_sandbox.engine.journeys import Journeys
 from xs2a_sandbox.engine.live_comparison import LiveComparison
+from xs2a_sandbox.engine.shared_journeys import SharedJourneys
 from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable
 from xs2a_sandbox.journal.display import Display, TypedRedactor
 from xs2a_sandbox.journal.journal import BYTES, COUNT, Journal
@@ -53,12 +55,6 @@ _KEY_OF_THIS_RUN = secrets.token_bytes(32)
 """For pseudonyms that are the same in all processes that serve together."""
 
 CA_FILE = "mitmproxy-ca-cert.pem"
-
-
-_COMPARED_APART = (
-    "each sandbox learns for itself what the bank calls the same thing: with several on this state, all requests of "
-    "a session have to reach the same one, or differences are told that are none"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         data,
         limits=USUAL,
         clock=settings.clock,
-        passage=passage_of(settings, banks, redactor, redact),
+        passage=passage_of(settings, banks, redactor, _journeys(store), redact=redact),
         display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
         host=settings.host,
         public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
@@ -259,8 +255,6 @@ def _open_redis(settings: Settings) -> DistantStore:
 def warnings(settings: Settings, engine: Engine) -> list[str]:
     """Lines about recordings that answer, and are not as they should be, and about what sandboxes do not share."""
     lines: list[str] = []
-    if engine.passage.comparing and isinstance(engine.store, DistantStore):
-        lines.append(_COMPARED_APART)
     for spoken in [bank.interface for bank in engine.banks.all]:
         lines += replay.replaced(spoken)
         lines += replay.left_out(spoken)
@@ -299,11 +293,17 @@ def _journal(settings: Settings, store: Store | DistantStore) -> Journal:
     return Journal(count, size)
 
 
-def passage_of(settings: Settings, banks: Banks, redactor: Redactor | None, redact: bool) -> Passage:
+def _journeys(store: Store | DistantStore) -> Journeys:
+    return SharedJourneys(store) if isinstance(store, DistantStore) else Journeys()
+
+
+def passage_of(
+    settings: Settings, banks: Banks, redactor: Redactor | None, journeys: Journeys, *, redact: bool
+) -> Passage:
     """The way to the real banks, with a recording of what goes there. Raises ConfigError."""
     real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     records = any("record" in real.all_modes for real in real_banks)
-    comparing = _comparing(settings, banks, redactor if redact else None)
+    comparing = _comparing(settings, banks, redactor if redact else None, journeys)
     if redactor is None or not (records or settings.to):
         return Passage(settings.forward_host, None, comparing)
     # Relative to where the sandbox was started, as all that is named on the command line.
@@ -320,7 +320,9 @@ def passage_of(settings: Settings, banks: Banks, redactor: Redactor | None, reda
     return Passage(settings.forward_host, recording, comparing, spied=settings.to is not None)
 
 
-def _comparing(settings: Settings, banks: Banks, redactor: Redactor | None) -> LiveComparison | None:
+def _comparing(
+    settings: Settings, banks: Banks, redactor: Redactor | None, journeys: Journeys
+) -> LiveComparison | None:
     """Raises Unreadable for ignore rules that cannot be used, ConfigError for a vault that cannot."""
     compared = [bank for bank in banks.all if bank.real.can_be_asked and "compare" in bank.real.all_modes]
     urls = [bank.real.url for bank in compared if bank.real.url]
@@ -335,6 +337,7 @@ def _comparing(settings: Settings, banks: Banks, redactor: Redactor | None) -> L
         answer_from=settings.answer_from,
         allow_writes=settings.allow_writes,
         noise_reads=settings.noise_reads,
+        journeys=journeys,
         restorer=_restorer(settings, banks, [bank for bank in compared if bank.replays_personal]),
     )
 

@@ -91,7 +91,7 @@ class Passage:
         if self.comparing is None:
             return Turn(to_bank.request)
         if why := self.why_spared(self.comparing, to_bank, guard):
-            return self.comparing.spare(to_bank, why)
+            return await self.comparing.spare(to_bank, why)
         return await self.comparing.turn(to_bank, self._send, twin)
 
     async def compare_once(
@@ -100,8 +100,13 @@ class Passage:
         """An exchange held against the bank, in any mode that asks it. Raises BankError, Refused."""
         single_comparison.check(to_bank, allow_writes=allow_writes)
         clearance.check(to_bank.real, to_bank.request, guard)
-        journey = self.comparing.counterparts(to_bank) if self.comparing and to_bank.mode == "compare" else None
-        return await single_comparison.compare(to_bank, answer, source, self._send, twin, journey)
+        if self.comparing is None or to_bank.mode != "compare":
+            return await single_comparison.compare(to_bank, answer, source, self._send, twin)
+        journeys = self.comparing.journeys
+        journey = await journeys.of(to_bank)
+        compared = await single_comparison.compare(to_bank, answer, source, self._send, twin, journey)
+        await journeys.share(journey)
+        return compared
 
     def why_spared(self, comparing: LiveComparison, to_bank: BankRequest, guard: Guard) -> str | None:
         """The reason why the bank must not be asked, if there is one.

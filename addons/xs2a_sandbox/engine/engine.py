@@ -252,7 +252,7 @@ class Engine:
         if request.method == "HEAD":
             response = response.without_body()
         if outcome.beside:
-            outcome.beside(response)
+            await outcome.beside(response)
         if self._debug_headers:
             response = response.with_headers(*outcome.headers)
         if outcome.delay:

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Source
-from xs2a_sandbox.compare.identifiers import Counterparts, identifiers_in, names_in
 from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.payment_user import links as links_of
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
 from xs2a_sandbox.compare.reports.report import printable
-from xs2a_sandbox.compare.states import BankStates, Move, ToldState, Twin
+from xs2a_sandbox.compare.states import Move, ToldState, Twin
 from xs2a_sandbox.config import RealBank
+from xs2a_sandbox.engine.journeys import Journey, Journeys, Place
 from xs2a_sandbox.engine.modes import BankRequest
-from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http import body as content
-from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.errors import BankError, StoreUnavailable
+from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.target import client_url, cut_target
 from xs2a_sandbox.upstream import links
 
@@ -39,20 +37,17 @@ UNDER_WAY = 20
 GRACE = 5.0
 """Seconds that comparisons are waited for at the end."""
 
-_JOURNEYS = 200
-_ONE_SIDED = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The side that answers the app: the bank with `response`; without one the sandbox, which is asked `request`.
 
-    `beside` is to be told the sandbox's answer, and returns at once.
+    `beside` is to be told the sandbox's answer before the app is, and returns at once, or soon.
     """
 
     request: Request
     response: Response | None = None
-    beside: Callable[[Response], None] | None = None
+    beside: Callable[[Response], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ class _Answered:
     """
 
     to_bank: BankRequest
-    journey: "_Journey"
+    journey: Journey
     request: Request
     answer: Response
     source: Source
@@ -79,7 +74,7 @@ class _Answered:
 
 @dataclass(eq=False, repr=False)
 class LiveComparison:
-    """Comparisons of one session wait for each other: what the sides call a thing is learned before it is named."""
+    """Compares what apps are answered, a journey for each session at each bank."""
 
     report: LiveReport
     ignoring: Ignoring
@@ -87,11 +82,11 @@ class LiveComparison:
     answer_from: Source
     allow_writes: bool
     noise_reads: int
+    journeys: Journeys
     restorer: "Restorer | None" = None
 
     def __post_init__(self) -> None:
         self._comparisons: WeakKeyDictionary[Bank, dict[str, Comparison]] = WeakKeyDictionary()
-        self._journeys: dict[tuple[str, str], _Journey] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # One thread, so that whoever answers the app competes with no more than that.
         self._worker = ThreadPoolExecutor(1, "comparing")
@@ -99,19 +94,15 @@ class LiveComparison:
     def is_answered_by_bank(self, to_bank: BankRequest) -> bool:
         return self.answer_from == "bank" and (self.allow_writes or to_bank.is_read)
 
-    def counterparts(self, to_bank: BankRequest) -> tuple[Counterparts, BankStates]:
-        """What the two sides call things in the session of a request, and the states that they are in."""
-        journey = self._journey(to_bank)
-        return journey.counterparts, journey.states
-
-    def spare(self, to_bank: BankRequest, why: str) -> Turn:
+    async def spare(self, to_bank: BankRequest, why: str) -> Turn:
         """The sandbox answers, and the bank is not asked."""
-        journey, plain = self._journey(to_bank), replace(to_bank.request, target=to_bank.destination.target)
+        journey, plain = await self.journeys.of(to_bank), replace(to_bank.request, target=to_bank.destination.target)
 
-        def beside(answer: Response) -> None:
+        async def beside(answer: Response) -> None:
             self.report.skip(why, to_bank.operation)
             if not to_bank.is_read and answer.rest is None:
                 journey.keep(plain, answer, "sandbox")
+                await self.journeys.share(journey)
 
         return Turn(to_bank.request, beside=beside)
 
@@ -121,7 +112,7 @@ class LiveComparison:
         destination = to_bank.destination
         before, _ = cut_target(request.target, destination.segments)
         plain = replace(request, target=destination.target)
-        journey = self._journey(to_bank)
+        journey = await self.journeys.of(to_bank)
 
         # A redacted recording that answers has given the app pseudonyms, which the bank does not know.
         restorer = self.restorer if to_bank.bank.replays_personal else None
@@ -138,10 +129,10 @@ class LiveComparison:
         async def follow(request: Request, state: ToldState) -> Move | None:
             return await twin.follow(replace(request, target=before + request.target), state)
 
-        def begin(answer: Response, source: Source) -> None:
+        async def begin(answer: Response, source: Source) -> None:
             if restorer and source == "sandbox" and answer.rest is None:
                 answer = restorer.answer(answer)
-            self._begin(
+            await self._begin(
                 _Answered(to_bank, journey, plain, answer, source, Twin(sandbox, follow), bank, journey.states.moves)
             )
 
@@ -156,7 +147,7 @@ class LiveComparison:
                 raise
             renamed = journey.counterparts.to_right(plain)
             return Turn(replace(renamed, target=before + renamed.target))
-        begin(raw, "bank")
+        await begin(raw, "bank")
         if real.rewrite_links:
             return Turn(request, links.rewrite(raw, destination.url, client_url(request, destination.segments)))
         return Turn(request, raw)
@@ -170,10 +161,11 @@ class LiveComparison:
             task.cancel()
             self.report.skip("still under way at the end")
         await asyncio.gather(*late, return_exceptions=True)
+        await self.journeys.close()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, answered: _Answered) -> None:
-        to_bank, answer = answered.to_bank, answered.answer
+    async def _begin(self, answered: _Answered) -> None:
+        to_bank, answer, journey = answered.to_bank, answered.answer, answered.journey
         if answered.source == "sandbox" and not (self.allow_writes or to_bank.is_read):
             why = SPARED
         elif answer.fault:
@@ -183,18 +175,24 @@ class LiveComparison:
         elif len(self._tasks) >= UNDER_WAY:
             why = f"{UNDER_WAY} others were under way"
         else:
-            task = asyncio.create_task(self._compare(answered))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            return
+            try:
+                place = await self.journeys.queue(journey)
+            except StoreUnavailable as error:
+                why = f"the state cannot be used: {error}"
+            else:
+                task = asyncio.create_task(self._compare(answered, place))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+                return
         self.report.skip(why, to_bank.operation)
         if answer.rest is None:
             answered.keep_write()
+            await self.journeys.share(journey)
 
-    async def _compare(self, answered: _Answered) -> None:
+    async def _compare(self, answered: _Answered, place: Place) -> None:
         to_bank, journey = answered.to_bank, answered.journey
         try:
-            async with journey.lock:
+            async with self.journeys.turn(journey, place):
                 if journey.side_of(answered.request):
                     self.report.skip("about what only one side has", to_bank.operation)
                     answered.keep_write()
@@ -233,41 +231,6 @@ class LiveComparison:
                 allow_writes=self.allow_writes,
             )
         return by_url[url]
-
-    def _journey(self, to_bank: BankRequest) -> "_Journey":
-        url = to_bank.real.url or ""
-        key = url, to_bank.session
-        if key not in self._journeys:
-            if len(self._journeys) >= _JOURNEYS:
-                del self._journeys[next(iter(self._journeys))]
-            self._journeys[key] = _Journey(Counterparts(url, to_bank.sandbox_url))
-        return self._journeys[key]
-
-
-class _Journey:
-    """One session at one bank: what its two sides call things, and what only one of them has."""
-
-    def __init__(self, counterparts: Counterparts) -> None:
-        self.counterparts = counterparts
-        self.states = BankStates()
-        self.lock = asyncio.Lock()
-        self._one_sided: dict[str, Source] = {}
-
-    def keep(self, request: Request, answer: Response, source: Source) -> None:
-        """Remembers that what this write has made is there on one side only."""
-        body = decode(Headers(answer.headers), answer.body)
-        named = set(names_in(request))
-        for identifier in identifiers_in(content.read(body or b"").value):
-            if identifier not in named:
-                if len(self._one_sided) >= _ONE_SIDED:
-                    del self._one_sided[next(iter(self._one_sided))]
-                self._one_sided[identifier] = source
-
-    def side_of(self, request: Request) -> Source | None:
-        """The only side that has what the request names, if there is only one."""
-        if not self._one_sided:
-            return None
-        return next((self._one_sided[name] for name in names_in(request) if name in self._one_sided), None)
 
 
 async def _nobody(request: Request) -> Response:

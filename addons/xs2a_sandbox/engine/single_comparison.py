@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source
-from xs2a_sandbox.compare.identifiers import Counterparts
-from xs2a_sandbox.compare.states import BankStates, Twin
+from xs2a_sandbox.compare.states import Twin
+from xs2a_sandbox.engine.journeys import Journey
 from xs2a_sandbox.engine.live_comparison import Send
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import Refused
@@ -28,7 +28,7 @@ async def compare(
     source: Source,
     send: Send,
     twin: Twin,
-    journey: tuple[Counterparts, BankStates] | None = None,
+    journey: Journey | None = None,
 ) -> Compared:
     """`answer` is what the app got, from `source`; the other side is asked now.
 
@@ -36,7 +36,7 @@ async def compare(
     """
     real, destination = to_bank.real, to_bank.destination
     before, _ = cut_target(to_bank.request.target, destination.segments)
-    counterparts, states = journey or (Counterparts(real.url or "", to_bank.sandbox_url), BankStates())
+    journey = journey or Journey((real.url or "", to_bank.session), to_bank.sandbox_url)
 
     async def bank(request: Request) -> Response:
         return await send(real, request, destination.with_target(request.target).sent)
@@ -52,7 +52,7 @@ async def compare(
         bank_url=real.url or "",
         sandbox_url=to_bank.sandbox_url,
         allow_writes=True,
-    ).on_journey(counterparts, states, Twin(sandbox, twin.follow), bank)
+    ).on_journey(journey.counterparts, journey.states, Twin(sandbox, twin.follow), bank)
     compared = await comparison.beside(replace(to_bank.request, target=destination.target), answer, source)
     if compared is None:
         raise ValueError("a write that is allowed is compared")

@@ -24,6 +24,7 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.doors.door import Answer
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.engine.egress import Passage
+from xs2a_sandbox.engine.journeys import Journeys
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, own_path, to_json
 from xs2a_sandbox.journal.assertions import messages
@@ -66,7 +67,7 @@ class Blueprint:
     def passage(self, to: Path) -> Passage:
         """A way to the bank of the settings, with a new recording of what goes there. Raises ConfigError."""
         settings, banks = replace(self.settings, to=to), self._banks(self.interface)
-        return build.passage_of(settings, banks, build.redactor_of(settings, banks), redact=True)
+        return build.passage_of(settings, banks, build.redactor_of(settings, banks), Journeys(), redact=True)
 
     def _banks(self, interface: Interface) -> Banks:
         settings = self.settings

@@ -1,0 +1,147 @@
+"""Journeys: one session at one bank each, with what its two sides call the same things, and who compares when."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from xs2a_sandbox.compare.comparison import Source
+from xs2a_sandbox.compare.identifiers import Counterparts, identifiers_in, names_in
+from xs2a_sandbox.compare.states import BankStates, Move, ToldState
+from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http import body as content
+from xs2a_sandbox.http.body import decode
+
+_MOST = 200
+_ONE_SIDED = 10_000
+
+Name = tuple[str, str]
+"""The bank's URL, and the session."""
+Lesson = dict[str, Any]
+"""One thing that was learned, as JSON."""
+
+
+@dataclass(eq=False)
+class Place:
+    """A place in the queue of a journey; `by` is the sandbox whose comparison it is."""
+
+    by: str
+    number: int
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Journey:
+    """What its two sides call things, which states the bank has told, and what only one of the sides has.
+
+    `on_lesson` is told of whatever is learned here.
+    """
+
+    def __init__(self, name: Name, sandbox_url: str, on_lesson: Callable[[Lesson], object] | None = None) -> None:
+        self.name = name
+        self.queue: list[Place] = []
+        self._one_sided: dict[str, Source] = {}
+        self._on_lesson = on_lesson
+        tell_pair = tell_change = None
+        if on_lesson:
+
+            def tell_pair(bank: str, sandbox: str) -> None:
+                on_lesson({"bank": bank, "sandbox": sandbox})
+
+            def tell_change(state: ToldState, move: Move | None) -> None:
+                on_lesson({"state": asdict(state), "move": asdict(move) if move else None})
+
+        self.counterparts = Counterparts(name[0], sandbox_url, tell_pair)
+        self.states = BankStates(tell_change)
+
+    def keep(self, request: Request, answer: Response, source: Source) -> None:
+        """Remembers that what this write has made is there on one side only."""
+        body = decode(Headers(answer.headers), answer.body)
+        named = set(names_in(request))
+        for identifier in identifiers_in(content.read(body or b"").value):
+            if identifier not in named:
+                self._keep(identifier, source)
+                if self._on_lesson:
+                    self._on_lesson({"only": identifier, "at": source})
+
+    def side_of(self, request: Request) -> Source | None:
+        """The only side that has what the request names, if there is only one."""
+        if not self._one_sided:
+            return None
+        return next((self._one_sided[name] for name in names_in(request) if name in self._one_sided), None)
+
+    def adopt(self, lesson: Lesson) -> None:
+        """Takes over what another sandbox has learned."""
+        match lesson:
+            case {"bank": bank, "sandbox": sandbox}:
+                self.counterparts.adopt(bank, sandbox)
+            case {"state": state, "move": move}:
+                self.states.adopt(ToldState(**state), Move(**move) if move else None)
+            case {"only": identifier, "at": source}:
+                self._keep(identifier, source)
+
+    def advance(self) -> None:
+        """Lets the first of the queue know that it is."""
+        if self.queue:
+            self.queue[0].turn.set()
+
+    def _keep(self, identifier: str, source: Source) -> None:
+        if len(self._one_sided) >= _ONE_SIDED:
+            del self._one_sided[next(iter(self._one_sided))]
+        self._one_sided[identifier] = source
+
+
+class Journeys:
+    """The journeys of one sandbox. Comparisons of one journey wait for each other: what the sides call a thing is
+    learned before it is named.
+    """
+
+    def __init__(self) -> None:
+        self._journeys: dict[Name, Journey] = {}
+        self._last = 0
+
+    async def of(self, to_bank: BankRequest) -> Journey:
+        """The journey that a request belongs to, with all that was learned of it."""
+        return self._journey((to_bank.real.url or "", to_bank.session), to_bank.sandbox_url)
+
+    async def queue(self, journey: Journey) -> Place:
+        """A place behind all comparisons of the journey that are under way. Raises StoreUnavailable."""
+        place = self._place("")
+        journey.queue.append(place)
+        return place
+
+    @asynccontextmanager
+    async def turn(self, journey: Journey, place: Place) -> AsyncIterator[None]:
+        """Waits for the turn of a place, and gives the place up at the end."""
+        try:
+            journey.advance()
+            await place.turn.wait()
+            yield
+        finally:
+            self.leave(journey, place)
+
+    def leave(self, journey: Journey, place: Place) -> None:
+        """Gives a place up, so that the next one has its turn."""
+        journey.queue.remove(place)
+        journey.advance()
+
+    async def share(self, journey: Journey) -> None:
+        """Lets other sandboxes on the same state know what was learned of a journey."""
+
+    async def close(self) -> None:
+        """Ends what is done beside the comparisons."""
+
+    def _journey(self, name: Name, sandbox_url: str) -> Journey:
+        if name not in self._journeys:
+            if len(self._journeys) >= _MOST:
+                del self._journeys[next(iter(self._journeys))]
+            self._journeys[name] = self._make(name, sandbox_url)
+        return self._journeys[name]
+
+    def _make(self, name: Name, sandbox_url: str) -> Journey:
+        return Journey(name, sandbox_url)
+
+    def _place(self, by: str) -> Place:
+        self._last += 1
+        return Place(by, self._last)

@@ -1,0 +1,205 @@
+"""The journeys that several sandboxes on one state compare: each learns what any of them has, in one order."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from secrets import token_hex
+from threading import Lock
+from typing import Any
+
+from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson, Name, Place
+from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http import to_json
+from xs2a_sandbox.state.snapshot import DistantStore
+from xs2a_sandbox.state.stream import Item
+
+COUNT, BYTES = 20_000, 8 * 1024 * 1024
+"""Items of the stream, and what they take up: of more, those that begin later do not know the oldest."""
+
+_PATIENCE = 0.7
+"""Seconds in which the stream has to answer."""
+_PATIENCE_OF_APPS = 0.25
+"""Seconds in which it has to where an app waits that may have to wait for the state as well."""
+_LOOKS = 0.02
+"""Seconds between two looks at the stream while others have their turn."""
+_SIGNS = 1.0
+"""Seconds between two signs of life of a sandbox whose comparisons wait or are under way."""
+GONE = 3.5
+"""Seconds without such a sign after which nobody waits for a sandbox any more."""
+
+
+class SharedJourneys(Journeys):
+    """An item of the stream says which sandbox it is `by`, and of which journey (`at`) a comparison `begins` or `ends`
+    with what `lessons`; without a journey it is a sign of life.
+    """
+
+    def __init__(self, store: DistantStore) -> None:
+        super().__init__()
+        self._stream = store.stream("comparisons", COUNT, BYTES)
+        self._name = token_hex(8)
+        self._sandbox_url = ""
+        self._learning = Lock()  # a thread compares
+        self._lessons: dict[Name, list[Lesson]] = {}
+        """What was learned here, and nobody else knows."""
+        self._unsent: list[Item] = []
+        self._batch: tuple[str, list[Item]] | None = None
+        """The last items sent, with a name of their own, until they are confirmed."""
+        self._life, self._number = "", 0
+        self._heard: dict[str, float] = {}
+        """By sandbox: when an item of it was last read here."""
+        self._away = 0.0
+        """Until then no app waits for the stream once more."""
+        self._places: set[Place] = set()
+        self._reading, self._sending = asyncio.Lock(), asyncio.Lock()
+        self._living: asyncio.Task[None] | None = None
+
+    async def of(self, to_bank: BankRequest) -> Journey:
+        """Where the stream is away, what is known here has to do."""
+        self._sandbox_url = to_bank.sandbox_url
+        try:
+            await self._read(_PATIENCE_OF_APPS)
+        except StoreUnavailable:
+            self._away = _now() + _SIGNS
+        return await super().of(to_bank)
+
+    async def queue(self, journey: Journey) -> Place:
+        # The app has waited for it once already.
+        if _now() < self._away:
+            raise StoreUnavailable("it was not there a moment ago")
+        place = self._place(self._name)
+        begins = self._item(journey, begins=place.number)
+        self._places.add(place)
+        self._unsent.append(begins)
+        try:
+            await self._send()
+            await self._read(_PATIENCE)
+        except BaseException:
+            if begins in self._unsent:
+                self._unsent.remove(begins)
+                self._places.discard(place)
+            else:  # others may have read it
+                self.leave(journey, place)
+            raise
+        finally:
+            self._live()
+        return place
+
+    @asynccontextmanager
+    async def turn(self, journey: Journey, place: Place) -> AsyncIterator[None]:
+        try:
+            while self._is_behind(journey, place):
+                await asyncio.sleep(_LOOKS)
+                if journey.queue[0].by != self._name:
+                    with suppress(StoreUnavailable):
+                        await self._read(_PATIENCE)
+            yield
+        finally:
+            self.leave(journey, place)
+            await self.share(journey)
+
+    def leave(self, journey: Journey, place: Place) -> None:
+        self._places.discard(place)
+        if place in journey.queue:
+            journey.queue.remove(place)
+        self._unsent.append(self._item(journey, ends=place.number, lessons=self._take_lessons(journey)))
+
+    async def share(self, journey: Journey) -> None:
+        if lessons := self._take_lessons(journey):
+            self._unsent.append(self._item(journey, lessons=lessons))
+        # What cannot be sent is sent with the next sign of life.
+        with suppress(StoreUnavailable):
+            await self._send()
+        self._live()
+
+    async def close(self) -> None:
+        if self._living:
+            self._living.cancel()
+            await asyncio.gather(self._living, return_exceptions=True)
+        with suppress(StoreUnavailable):
+            await self._send()
+
+    def _make(self, name: Name, sandbox_url: str) -> Journey:
+        return Journey(name, sandbox_url, partial(self._learn, name))
+
+    def _learn(self, name: Name, lesson: Lesson) -> None:
+        with self._learning:
+            self._lessons.setdefault(name, []).append(lesson)
+
+    def _take_lessons(self, journey: Journey) -> list[Lesson]:
+        with self._learning:
+            return self._lessons.pop(journey.name, [])
+
+    def _is_behind(self, journey: Journey, place: Place) -> bool:
+        """True while another comparison of the journey comes first, by a sandbox that lives."""
+        queue = journey.queue
+        while queue and queue[0].by != self._name and _now() - self._heard.get(queue[0].by, 0.0) > GONE:
+            del queue[0]
+        return place in queue and queue[0] is not place
+
+    # The stream
+
+    def _item(self, journey: Journey | None = None, **more: Any) -> Item:
+        at, session = (journey.name, journey.name[1]) if journey else (None, "")
+        sent = to_json({"by": self._name, "at": at, **more})
+        return Item(session, len(sent), sent)
+
+    async def _send(self) -> None:
+        async with self._sending:
+            while self._batch or self._unsent:
+                if self._batch is None:
+                    self._batch, self._unsent = (token_hex(8), self._unsent), []
+                await self._stream.append(*self._batch, _now() + _PATIENCE)
+                self._batch = None
+
+    async def _read(self, patience: float) -> None:
+        async with self._reading:
+            tail = await self._stream.after(self._life, self._number, _now() + patience)
+            if tail.life != self._life:
+                self._life, self._number = tail.life, 0
+                for journey in self._journeys.values():
+                    journey.queue = [place for place in journey.queue if place in self._places]
+            for number, sent in tail.items:
+                self._number = number
+                self._follow(json.loads(sent))
+
+    def _follow(self, item: dict[str, Any]) -> None:
+        by = item["by"]
+        self._heard[by] = _now()
+        if not item["at"]:
+            return
+        url, session = item["at"]
+        journey = self._journey((url, session), self._sandbox_url)
+        if by != self._name:
+            for lesson in item.get("lessons", ()):
+                journey.adopt(lesson)
+        if begins := item.get("begins"):
+            self._line_up(journey, by, begins)
+        if ends := item.get("ends"):
+            journey.queue = [place for place in journey.queue if (place.by, place.number) != (by, ends)]
+
+    def _line_up(self, journey: Journey, by: str, number: int) -> None:
+        if by != self._name:
+            journey.queue.append(Place(by, number))
+            return
+        # One of ours that is not there any more was given up meanwhile.
+        journey.queue += [place for place in self._places if place.number == number and place not in journey.queue]
+
+    def _live(self) -> None:
+        """Gives signs of life from now on, as long as anything waits for it."""
+        if (self._places or self._unsent or self._batch) and (self._living is None or self._living.done()):
+            self._living = asyncio.get_running_loop().create_task(self._give_signs())
+
+    async def _give_signs(self) -> None:
+        while self._places or self._unsent or self._batch:
+            await asyncio.sleep(_SIGNS)
+            if self._places:
+                self._unsent.append(self._item())
+            with suppress(StoreUnavailable):
+                await self._send()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

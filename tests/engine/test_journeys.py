@@ -1,0 +1,64 @@
+"""Journeys of one sandbox: kept apart, compared in turn, and what is learned of them is handed on."""
+
+import asyncio
+import json
+
+from tests.compare.test_comparison import step
+from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.engine import journeys
+from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson
+from xs2a_sandbox.http import Response
+
+BANK, OURS = "https://bank.example", "http://127.0.0.1:8081"
+
+
+def test_what_is_learned_of_one_is_all_that_another_needs() -> None:
+    lessons: list[Lesson] = []
+    one = Journey((BANK, "a"), OURS, lessons.append)
+    one.counterparts.learn("theirs", "ours-1234567")
+    made = Response(201, (("Content-Type", "application/json"),), b'{"paymentId": "theirs-alone"}')
+    one.keep(step("POST", "/v1/payments/sepa-credit-transfers", {}).request, made, "bank")
+    one.states.keep(ToldState("consent", "theirs", "valid"), Move("consent", "received", "valid", "", True))
+    refused = Move("payment", "RCVD", "ACSC", "transactionStatus", False)
+    one.states.keep(ToldState("payment", "pay", "ACSC", "transactionStatus"), refused)
+
+    other = Journey((BANK, "a"), OURS)
+    for lesson in json.loads(json.dumps(lessons)):
+        other.adopt(lesson)
+
+    assert other.counterparts.twin("theirs") == "ours-1234567"
+    assert other.counterparts.to_left(step("GET", "/v1/consents/ours-1234567").request).target == "/v1/consents/theirs"
+    assert other.side_of(step("GET", "/v1/payments/sepa-credit-transfers/theirs-alone").request) == "bank"
+    assert other.side_of(step("GET", "/v1/payments/sepa-credit-transfers/another").request) is None
+    assert other.states.moves == 1
+    assert other.states._refused == {("payment", "pay"): refused}
+
+
+def test_comparisons_of_a_journey_come_in_the_order_of_their_places() -> None:
+    async def main() -> list[int]:
+        ours, journey, done = Journeys(), Journey((BANK, "a"), OURS), []
+        places = [await ours.queue(journey) for _ in range(5)]
+
+        async def compare(number: int) -> None:
+            async with ours.turn(journey, places[number]):
+                assert journey.queue[0] is places[number]
+                await asyncio.sleep(0)
+                done.append(number)
+                if number == 1:
+                    raise ValueError("a comparison that fails is over as well")
+
+        await asyncio.gather(*map(compare, (3, 1, 4, 0, 2)), return_exceptions=True)
+        assert not journey.queue
+        return done
+
+    assert asyncio.run(main()) == [0, 1, 2, 3, 4]
+
+
+def test_the_oldest_journey_is_forgotten(monkeypatch) -> None:
+    monkeypatch.setattr(journeys, "_MOST", 2)
+    ours = Journeys()
+    first, second = (ours._journey((BANK, name), OURS) for name in ("a", "b"))
+    assert ours._journey((BANK, "a"), OURS) is first
+    ours._journey((BANK, "c"), OURS)
+    assert ours._journey((BANK, "b"), OURS) is second
+    assert ours._journey((BANK, "a"), OURS) is not first
