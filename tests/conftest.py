@@ -1,8 +1,9 @@
 """What is slow beyond the tests that are marked: cases that take turns, and the many examples of hypothesis."""
 
+import gc
 import os
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,28 @@ settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    turning: dict[tuple[str, ...], list[pytest.Item]] = {}
-    for item in items:
-        if marker := item.get_closest_marker("by_turns"):
-            turning.setdefault(marker.args, []).append(item)
-    for names, turned in turning.items():
-        take_turns(turned, *names)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """What is collected stays to the end: the garbage collector need not go through it, now or ever."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Leaves slow cases out as soon as they are made: most are, and pytest goes through all items again and again."""
+    made = yield
+    if not isinstance(made, list):
+        return made
+    if made and (marker := made[0].get_closest_marker("by_turns")):
+        take_turns(made, *marker.args)
+    if collector.config.option.markexpr != "not slow":
+        return made
+    return [item for item in made if not item.get_closest_marker("slow")]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,11 +9,11 @@ import ssl
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from zlib import crc32
+from typing import Any
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.contract.doors import BANK, DOORS, MITMPROXY, WIRES, Bank, InProcess,
 from tests.support import noted_handlers
 from tests.support.certificates import issued
 from tests.support.roads import proxy_doors
-from tests.support.turns import take_turns
+from tests.support.turns import third_through_sockets
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.proxy import ProxyDoors
@@ -34,13 +34,12 @@ from xs2a_sandbox.tpp import key_files
 from xs2a_sandbox.tpp.trust_service import TrustService
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    calls = [item for item in items if hasattr(item, "callspec")]
-    wired = [item for item in calls if item.callspec.params.get("bank") in WIRES]
-    take_turns(wired, "bank")
-    for item in wired:
-        if crc32(item.nodeid.encode()) % 3:
-            item.add_marker(pytest.mark.slow)
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
+    made = yield
+    if isinstance(made, list):
+        third_through_sockets(made, "bank", WIRES)
+    return made
 
 
 @pytest.fixture(scope="session", autouse=True)

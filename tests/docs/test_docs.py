@@ -371,6 +371,7 @@ def test_no_error_is_only_in_its_page() -> None:
     assert sorted(rows) == sorted(name for name, _ in errors())
 
 
+@cache
 def codes() -> set[str]:
     """The codes of problems in the source: the first argument of these calls that looks like one."""
     callers = {"problem", "Problem", "complain", "Complaint", "note", "stop", "tried", "report", "_unknown"}

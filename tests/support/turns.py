@@ -21,6 +21,15 @@ def take_turns(items: Iterable[pytest.Item], *names: str) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def third_through_sockets(items: Iterable[pytest.Item], door: str, wires: Collection[str]) -> None:
+    """Marks as slow those that go through one of the doors with a socket, but for each third case, which keeps one."""
+    wired = [item for item in items if hasattr(item, "callspec") and item.callspec.params.get(door) in wires]
+    take_turns(wired, door)
+    for item in wired:
+        if crc32(item.nodeid.encode()) % 3:
+            item.add_marker(pytest.mark.slow)
+
+
 def few(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
     """All of them as parameters; those that are not `quick` are slow."""
     return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -2,18 +2,16 @@
 
 import ssl
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import httpx
 import pytest
 
 from tests.support import serving
 from tests.support.berlin_group import HAS_OPENAPI, validate_answer
-from tests.support.turns import take_turns
+from tests.support.turns import third_through_sockets
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.testing.in_process import LoopThread
@@ -84,18 +82,17 @@ class Tpp:
 
 DIALECT = "berlin-group-1.3"
 THROUGH_MITMPROXY = ("mitmproxy-tls", "mitmproxy-proxy", "mitmproxy-tls-proxy")
-DOORS = ("direct", "tls", "proxy", "tls-proxy", *THROUGH_MITMPROXY, "process")
+WIRES = ("direct", "tls", "proxy", "tls-proxy", *THROUGH_MITMPROXY)
+DOORS = (*WIRES, "process")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
     """As in the suite of the other dialect: all in process, and each third through one of the other doors."""
-    here = Path(__file__).parent
-    calls = [item for item in items if here in item.path.parents and hasattr(item, "callspec")]
-    wired = [item for item in calls if item.callspec.params.get("tpp", "process") != "process"]
-    take_turns(wired, "tpp")
-    for item in wired:
-        if crc32(item.nodeid.encode()) % 3:
-            item.add_marker(pytest.mark.slow)
+    made = yield
+    if isinstance(made, list):
+        third_through_sockets(made, "tpp", WIRES)
+    return made
 
 
 @pytest.fixture(scope="session")
