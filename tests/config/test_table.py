@@ -43,12 +43,12 @@ def test_defaults_agree():
 
 
 def test_the_files_keys_are_the_design():
-    flags = "host proxy-port port tls-port proxy-engine workers dialect cassettes quirk testdata state session-ttl"
-    flags += (
-        " reset frozen-at seed confdir public-url proxy-auth no-debug-headers no-prefer journal log-format mode bank"
+    flags = (
+        "host proxy-port port tls-port proxy-engine workers connections dialect cassettes quirk testdata "
+        "state session-ttl reset frozen-at seed confdir public-url proxy-auth no-debug-headers no-prefer "
+        "journal log-format mode bank forward-host allow-origin to answer-from allow-writes noise-reads "
+        "ignore report coverage profile checks client-cert-header client-cert-from"
     )
-    flags += " forward-host allow-origin to answer-from allow-writes noise-reads ignore report coverage profile checks"
-    flags += " client-cert-header client-cert-from"
     assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]
     in_the_file_only = "hosts base_path static_data banks redaction max_age on_expiry shift_dates"
     assert [setting.name for setting in SETTINGS if not setting.flag] == in_the_file_only.split()

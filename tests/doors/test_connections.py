@@ -4,11 +4,14 @@ import http.client
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from tests.support.doors import DEADLINE, is_refusal, read_all, wait_until
 from tests.support.roads import HOST, ROADS, Roads, open_roads, status, target
+from tests.support.serving import Serving, served
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors import connections
 from xs2a_sandbox.doors.connections import Connection
@@ -87,8 +90,8 @@ def test_a_client_that_never_shakes_hands_is_cut_off(quick_roads: Roads) -> None
         assert read_all(way) == b""
 
 
-def is_answered(way: socket.socket) -> bool:
-    way.sendall(get("direct", "keep-alive"))
+def is_answered(way: socket.socket, path: str = "/v1") -> bool:
+    way.sendall(get("direct", "keep-alive").replace(b"/v1", path.encode()))
     answer = http.client.HTTPResponse(way)
     answer.begin()
     answer.read()
@@ -113,6 +116,32 @@ def test_too_many_connections(full_roads: Roads, road: str, caplog: pytest.LogCa
     assert len([message for message in caplog.messages if "connections are open" in message]) == 1
     wait_until(lambda: not full_roads.connections._open)
     assert status(full_roads.sent(road, get(road))) == 200
+
+
+def opened(serving: Serving, count: int) -> list[bool]:
+    """Opens so many connections; whether each is answered while those before it stay open."""
+    port = int(serving.direct.rpartition(":")[2])
+    with ExitStack() as stack:
+        ways = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)) for _ in range(count)
+        ]
+        return [is_answered(way, "/_sandbox/health") for way in ways]
+
+
+def test_the_settings_say_how_many_connections_there_may_be(tmp_path: Path, proxy_engine: str) -> None:
+    with served(tmp_path, "--connections", "3") as serving:
+        assert opened(serving, 5) == [True, True, True, False, False]
+    assert "may be open at a time" not in serving.warnings
+
+
+def test_serve_raises_its_limit_of_files_and_warns_where_it_may_not(tmp_path: Path, proxy_engine: str) -> None:
+    flags = ("--connections", "150", "--files")
+    with served(tmp_path / "may", *flags, "210:400", entry="tests.support.few_files") as serving:
+        assert all(opened(serving, 150))
+    assert "may be open at a time" not in serving.warnings
+    with served(tmp_path / "may-not", *flags, "210:210", entry="tests.support.few_files") as serving:
+        assert opened(serving, 11) == [True] * 10 + [False]
+    assert "only 10 connections may be open at a time, not 150: raise the limit of files, ulimit -n" in serving.warnings
 
 
 def test_a_crowded_tunnel_is_refused(full_roads: Roads) -> None:

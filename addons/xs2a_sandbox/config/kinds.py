@@ -167,9 +167,9 @@ DURATION = SettingKind(
     definition="duration",
 )
 MODE = choice(*MODES)
-KEPT_EXCHANGES = SettingKind(
+COUNT = SettingKind(
     "a number from 1 to 100000",
-    readers.kept_exchanges,
+    readers.count,
     "N",
     {"type": "integer", "minimum": 1, "maximum": 100_000},
 )

@@ -8,6 +8,8 @@ from xs2a_sandbox.http import Request
 
 JOURNALED = 200
 """Exchanges that the journal keeps where the settings do not say how many."""
+CONNECTIONS = 1000
+"""Connections at a time where the settings do not say how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +69,11 @@ USUAL = Limits(
     body=1024 * 1024,
     swallowed=64 * 1024 * 1024,
     pipelined=100,
-    connections=1000,
+    connections=CONNECTIONS,
     crowd=100,
     head_time=30.0,
     body_time=300.0,
     idle_time=75.0,
     answer_time=LONGEST + 30,
 )
-"""No setting changes them."""
+"""A setting changes the number of connections; none changes the others."""

@@ -228,7 +228,7 @@ def time(written: Any, directory: Path) -> datetime:
         raise Misspelled(f": {TOO_FAR}") from None
 
 
-def kept_exchanges(written: Any, directory: Path) -> int:
+def count(written: Any, directory: Path) -> int:
     if not re.fullmatch("[1-9][0-9]{0,4}|100000", str(written)):
         raise ValueError
     return int(written)

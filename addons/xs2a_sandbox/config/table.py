@@ -12,7 +12,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
 from xs2a_sandbox.config.checks import Profile
 from xs2a_sandbox.config.kinds import Mode, SettingKind, choice, setting, settings_of, text, url
-from xs2a_sandbox.config.limits import JOURNALED
+from xs2a_sandbox.config.limits import CONNECTIONS, JOURNALED
 from xs2a_sandbox.config.readers import Network
 from xs2a_sandbox.config.real_bank import BANKS, BankHost, RealBank
 from xs2a_sandbox.errors import ConfigError
@@ -44,6 +44,9 @@ class Settings:
         "Engine of the proxy and the TLS port; auto uses mitmproxy only for connections that are not HTTP/1.1.",
     )
     workers: int = setting(kinds.WORKERS, 1, "How many processes serve the same ports, as one sandbox.")
+    connections: int = setting(
+        kinds.COUNT, CONNECTIONS, "How many connections may be open at a time, at all ports together; of each worker."
+    )
     dialect: str = setting(kinds.DIALECT, "xs2a-1.84", "The folder of cassettes that says how the bank speaks.")
     cassettes: tuple[Path, ...] = setting(
         kinds.CASSETTES, (), "More folders of cassettes, or scenarios/NAME; later ones win. May be repeated."
@@ -108,7 +111,7 @@ class Settings:
         kinds.SWITCH, True, "Faults that a request asks for by itself, in the header X-Sandbox-Prefer."
     )
     journal: int = setting(
-        kinds.KEPT_EXCHANGES, JOURNALED, "How many of the last exchanges the journal keeps, with 25 KiB for each."
+        kinds.COUNT, JOURNALED, "How many of the last exchanges the journal keeps, with 25 KiB for each."
     )
     log_format: Literal["text", "json"] = setting(choice("text", "json"), "text", "Form of the log.")
     mode: Mode = setting(

@@ -62,14 +62,15 @@ class Connection:
 class Connections:
     """Keeps the connections of all doors that share it within their number and their time.
 
-    `limits` hold for all that these doors read, too. `counted` is told how many there are, each time.
+    `limits` hold for all that these doors read, too; `most` may be open at a time. `counted` is told each time how many
+    are.
     """
 
     def __init__(self, limits: Limits, counted: Callable[[int], None] = lambda count: None) -> None:
         self.limits = limits
         self._counted = counted
         self._open: dict[asyncio.Transport, Connection] = {}
-        self._most = _possible(limits)
+        self.most = _possible(limits)
         self._full = False
         self._tick: asyncio.TimerHandle | None = None
 
@@ -77,11 +78,11 @@ class Connections:
         """Enters a connection, or finds one that is entered; None when it is to be closed at once."""
         if transport in self._open:
             return self._open[transport]
-        crowded = len(self._open) >= self._most
+        crowded = len(self._open) >= self.most
         if crowded and not self._full:
             logger.warning("%d connections are open: more are refused until some are closed", len(self._open))
         self._full = crowded
-        if len(self._open) >= self._most + self.limits.crowd:
+        if len(self._open) >= self.most + self.limits.crowd:
             return None
         connection = Connection(self.limits, transport, crowded=crowded)
         self._open[transport] = connection
@@ -100,6 +101,19 @@ class Connections:
         for transport in [transport for transport, connection in self._open.items() if connection.is_overdue(now)]:
             transport.abort()
         self._tick = asyncio.get_running_loop().call_later(TICK, self._look) if self._open else None
+
+
+def allow_files(limits: Limits) -> None:
+    """Lets this process open as many files as all connections need, as far as it may allow itself that."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        needed = limits.connections + limits.crowd + _FILES_FOR_OTHERS
+        if most != resource.RLIM_INFINITY:
+            needed = min(needed, most)
+        if files != resource.RLIM_INFINITY and files < needed:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
 
 def _possible(limits: Limits) -> int:

@@ -15,7 +15,7 @@ from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.control.front_page import Addresses
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.client_header import ClientHeader
-from xs2a_sandbox.doors.connections import Connections
+from xs2a_sandbox.doors.connections import Connections, allow_files
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.engine import Engine
@@ -82,7 +82,14 @@ async def serve(
         built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
+    allow_files(engine.limits)
     connections = Connections(engine.limits, worker.counted if worker else lambda count: None)
+    if connections.most < engine.limits.connections and (worker is None or worker.is_teller):
+        most, wish = connections.most, engine.limits.connections
+        say(
+            f"only {most:,} connections may be open at a time, not {wish:,}: raise the limit of files, ulimit -n",
+            "warning",
+        )
     direct = DirectDoor(
         engine.answer_anew,
         host=settings.host,

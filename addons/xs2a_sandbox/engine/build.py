@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -94,7 +94,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
         banks,
         store,
         data,
-        limits=USUAL,
+        limits=replace(USUAL, connections=settings.connections),
         clock=settings.clock,
         passage=passage_of(settings, banks, redactor, _journeys(store), redact=redact),
         display=Display(_personal(settings, banks, redactor), _typed(settings, banks, data)),
