@@ -12,6 +12,7 @@ SandboxError
 ├── ExpressionError         an expression that cannot be compiled
 ├── Misspelled              a value of a setting that is near another one; also a ValueError
 ├── StoreUnavailable        the state cannot be read or written right now
+│   └── StoreBusy           another process writes it at this moment
 └── RecordingFailed         an exchange with a real bank cannot be written down
 """
 
@@ -119,6 +120,10 @@ class ExpressionError(SandboxError):
 
 class StoreUnavailable(SandboxError):
     """The disk is full, the file is read-only or locked for too long."""
+
+
+class StoreBusy(StoreUnavailable):
+    """The file is locked by who writes at this moment; the wait for its end is `Store.turn`."""
 
 
 class RecordingFailed(SandboxError):

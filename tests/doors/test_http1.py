@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import httptools
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,6 +103,27 @@ def held(pieces: Sequence[bytes], waits: bool) -> tuple[list[tuple[str, str, byt
     wire = asyncio.run(hold())
     statuses = [int(head[:3]) for head in bytes(wire.written).split(b"HTTP/1.1 ")[1:]]
     return requests, statuses, wire.is_closed
+
+
+def test_nothing_is_sent_to_a_client_that_has_gone(caplog: pytest.LogCaptureFixture) -> None:
+    """uvloop raises where asyncio does not, and the log would have a traceback."""
+
+    async def hold() -> Wire:
+        wire = Wire()
+
+        async def answer(request: Request) -> Response:
+            wire.close()
+            return Response(200, (), b"x")
+
+        service = Service(answer, tell=lambda _, refusal, *__: refusal, connections=Connections(limits()))
+        conversation = Conversation(service)
+        conversation.connection_made(wire)  # type: ignore[arg-type]
+        conversation.data_received(GET)
+        await turned(lambda: not conversation.is_busy)
+        return wire
+
+    assert not asyncio.run(hold()).written
+    assert not caplog.messages
 
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.errors import StoreBusy, StoreUnavailable
 from xs2a_sandbox.state import Documents, MemoryStore, Transaction, attempts
 from xs2a_sandbox.state.attempts import TRIES, keep, kept
 from xs2a_sandbox.state.session import DEFAULT
@@ -68,6 +68,23 @@ def test_after_eight_it_is_given_up(waits: list[float], caplog: pytest.LogCaptur
     assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
         (logging.WARNING, "the state cannot be used: others changed it each of 8 times")
     ]
+
+
+def test_who_is_busy_is_waited_for(waits: list[float]) -> None:
+    store, turns = MemoryStore(), []
+
+    async def turn() -> None:
+        turns.append(len(turns))
+
+    store.turn = turn  # type: ignore[method-assign]
+
+    def attempt(documents: Documents) -> str:
+        if len(turns) < 3:
+            raise StoreBusy("locked")
+        return "kept"
+
+    assert asyncio.run(kept(store, attempt)) == "kept"
+    assert not waits
 
 
 def test_other_errors_are_not_tried_again(waits: list[float]) -> None:

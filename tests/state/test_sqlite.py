@@ -18,7 +18,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, an_engine
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
-from xs2a_sandbox.state import attempts
+from xs2a_sandbox.state import attempts, sqlite
 from xs2a_sandbox.state.sqlite import SqliteStore
 
 KEY = ("payments", "p1")
@@ -360,7 +360,7 @@ def test_health_is_answered_before_the_file_is_let_go(
     store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long another process holds it: the request that has to write waits outside of the store."""
-    monkeypatch.setattr(attempts, "_SECONDS", 3600.0)
+    monkeypatch.setattr(sqlite, "_PATIENCE", 3600.0)
     client, tried, commit = Client(an_engine(store)), asyncio.Event(), store.commit_together
 
     def watched(*arguments: Any) -> bool:
@@ -381,6 +381,44 @@ def test_health_is_answered_before_the_file_is_let_go(
         assert asyncio.run(both()).status == 200
     # SQLite itself would stop everybody.
     assert store._connection.execute("pragma busy_timeout").fetchone() == (0,)
+
+
+def test_who_writes_all_the_time_leaves_nobody_without_a_turn(store: SqliteStore, file: Path) -> None:
+    """Another loop holds the file but for moments: a write that is only tried now and then would miss them all."""
+    ends = threading.Event()
+
+    def write_always() -> None:
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=10)) as other:
+            while not ends.is_set():
+                other.execute("begin immediate")
+                ends.wait(0.03)
+                other.execute("commit")
+                ends.wait(0.003)
+
+    busy = threading.Thread(target=write_always)
+    busy.start()
+    try:
+        client = Client(an_engine(store))
+        assert [create(client).status for _ in range(10)] == [200] * 10
+    finally:
+        ends.set()
+        busy.join()
+
+
+def test_whose_turn_it_is_writes_before_others_can(store: SqliteStore, file: Path) -> None:
+    async def main() -> bool:
+        await store.turn()
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as other:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("begin immediate")
+            kept = store.commit_together("a", {}, {}, {KEY: {"n": 1}})
+            await asyncio.sleep(0)
+            other.execute("begin immediate")
+            other.execute("rollback")
+        return kept
+
+    assert asyncio.run(main())
+    assert store.read("a", *KEY)[1] == {"n": 1}
 
 
 def test_a_request_waits_a_little_for_another_process(store: SqliteStore, file: Path) -> None:

@@ -366,6 +366,8 @@ class HttpConnection(asyncio.Protocol):
                 await self._can_take.wait()
 
     def _send(self, response: Response, turn: HttpTurn) -> None:
+        if self.transport.is_closing():  # to whom uvloop does not write
+            return
         goes_on = turn.goes_on and not self.service.draining
         head = _head(response, turn, goes_on=goes_on)
         if response.fault:
@@ -377,7 +379,7 @@ class HttpConnection(asyncio.Protocol):
 
     async def _send_in_pieces(self, response: Response, rest: AsyncGenerator[bytes], turn: HttpTurn) -> None:
         """Sends no faster than the client reads; an answer that breaks off is cut where it broke off."""
-        if response.fault or turn.method == "HEAD":
+        if response.fault or turn.method == "HEAD" or self.transport.is_closing():
             self._send(response, turn)
             await rest.aclose()
             return

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import cast
 
-from xs2a_sandbox.errors import SandboxError, StoreUnavailable
+from xs2a_sandbox.errors import SandboxError, StoreBusy, StoreUnavailable
 from xs2a_sandbox.state.snapshot import DistantStore, Overtaken, Reader, Snapshot, waiting
 from xs2a_sandbox.state.store import Documents, Store, Transaction
 
@@ -25,15 +25,18 @@ async def kept[R](store: Store | DistantStore, attempt: Callable[[Documents], R]
     """
     if isinstance(store, DistantStore):
         return await _kept_there(store, attempt, reader)
-    for number in range(1, TRIES + 1):
-        try:
-            return await _kept_here(store, attempt)
-        except StoreUnavailable as error:
-            if number == TRIES:
-                log.warning("the state cannot be used: %s", error)
-                raise
-        await asyncio.sleep(_SECONDS * number)
-    raise ValueError("nothing was tried")
+    try:
+        for number in range(1, TRIES):
+            try:
+                return await _kept_here(store, attempt)
+            except StoreBusy:
+                await store.turn()
+            except StoreUnavailable:
+                await asyncio.sleep(_SECONDS * number)
+        return await _kept_here(store, attempt)
+    except StoreUnavailable as error:
+        log.warning("the state cannot be used: %s", error)
+        raise
 
 
 async def _kept_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:

@@ -6,9 +6,11 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import uniform
+from time import monotonic
 from typing import Any
 
-from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.errors import StoreBusy, StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state.sqlite_view import SqliteView
 from xs2a_sandbox.state.store import Document, Key, read_document
@@ -43,7 +45,13 @@ _FORMAT = 2
 
 _NAMES = frozenset({"documents", "lists", "versions"})
 _BUSY_SECONDS = 5.0
-"""The wait for another process at the start. Later nothing waits in here, as everybody else would wait with it."""
+"""The wait for another process at the start. Later nothing waits in SQLite, as everybody else would wait with it."""
+
+_PATIENCE = 2.0
+"""Seconds for which a write waits for those of other processes."""
+
+_LOOKS = (0.001, 0.004)
+"""Seconds between two looks whether they are over; by chance, so that processes do not look at the same moments."""
 
 _ROOM = 1024 * 1024
 """Bytes that have to be free: a log file of this much is what a few hundred requests write."""
@@ -52,7 +60,7 @@ _ELSE = "name another one with --state sqlite:FILE, or keep no state with --stat
 
 
 class SqliteStore:
-    """`sqlite:FILE`; 0600, write-ahead log. The engine tries again when another process holds the file.
+    """`sqlite:FILE`; 0600, write-ahead log. Who writes waits while another process holds the file.
 
     What is written counts only while the file is where it was: into one that was deleted, or replaced, while it was
     open nothing is acknowledged.
@@ -141,12 +149,7 @@ class SqliteStore:
 
         The transaction takes longer than all that is written in it.
         """
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._settle()
-            self._begin()
-            self._loop = loop
-            loop.call_soon(self._settle)
+        self._begin_together()
         if not self.is_unchanged(session, reads, lists):
             return False
         try:
@@ -155,6 +158,17 @@ class SqliteStore:
             self._settle(error)
             raise StoreUnavailable(str(error)) from error
         return True
+
+    async def turn(self) -> None:
+        # Workers that write all the time leave each other only moments. What is begun in one need not be done twice.
+        end = monotonic() + _PATIENCE
+        while True:
+            try:
+                return self._begin_together()
+            except StoreBusy:
+                if monotonic() > end:
+                    raise
+            await asyncio.sleep(uniform(*_LOOKS))
 
     def settled(self) -> asyncio.Future[None] | None:
         """Waits until what was written together is there; None where nothing is waited for. Raises StoreUnavailable."""
@@ -286,12 +300,22 @@ class SqliteStore:
                 raise StoreUnavailable(str(error)) from error
             raise
 
+    def _begin_together(self) -> None:
+        """Begins what is written in this round of the loop, unless that is done. Raises StoreUnavailable."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._settle()
+            self._begin()
+            self._loop = loop
+            loop.call_soon(self._settle)
+
     def _begin(self) -> None:
         self._must_be_there()
         try:
             self._connection.execute("begin immediate")
         except sqlite3.Error as error:
-            raise StoreUnavailable(str(error)) from error
+            is_busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+            raise (StoreBusy if is_busy else StoreUnavailable)(str(error)) from error
 
     def _roll_back(self) -> None:
         self._view.forget()

@@ -69,6 +69,13 @@ class Store(Documents, Protocol):
         """Waits until what was written by views is there; None where nothing is waited for. Raises StoreUnavailable."""
         ...
 
+    async def turn(self) -> None:
+        """Waits after a StoreBusy until nobody else writes. Nobody else then does before the caller waits again.
+
+        Raises StoreUnavailable where that takes too long.
+        """
+        ...
+
     def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
         """Says whether all that was read still has the version it was read with."""
         ...
@@ -97,6 +104,9 @@ class MemoryStore:
 
     def settled(self) -> None:
         """Nothing is waited for."""
+
+    async def turn(self) -> None:
+        """Nobody else writes."""
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         held = self._sessions.get(session)

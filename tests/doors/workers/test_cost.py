@@ -1,11 +1,12 @@
-"""Two workers cost per request about what one does, and each does about half of the work."""
+"""Two workers cost per request about what one does, each does about half of the work, and neither is in the way."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.contract import facts
+from tests.contract import bodies, facts
 from tests.doors.workers.test_supervisor import workers
 from tests.support.serving import Serving, served
 from tests.wide.soak import asked, text
@@ -29,6 +30,16 @@ def used_by_each(serving: Serving, door: str) -> list[float]:
     before = [cpu(process) for process in processes]
     asked({"port": port, "request": text("GET", target), "requests": _REQUESTS, "connections": 16})
     return [cpu(process) - start for process, start in zip(processes, before, strict=True)]
+
+
+@pytest.mark.slow
+def test_workers_that_write_all_the_time_refuse_nobody(tmp_path: Path) -> None:
+    body = json.dumps(bodies.payment("sepa-credit-transfers"))
+    with served(tmp_path, "--state", f"sqlite:{tmp_path / 'state.db'}", "--workers", "2") as serving:
+        port = int(serving.direct.rpartition(":")[2])
+        request = text("POST", "/v1/payments/sepa-credit-transfers", body)
+        asked({"port": port, "request": request, "requests": 3000, "connections": 16})
+    assert "the state cannot be used" not in serving.said
 
 
 @pytest.mark.slow

@@ -402,8 +402,11 @@ def _live(worker: Worker, work: Work) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
-            worker.talk.send(("ended", work(worker)))
+            end = work(worker)
             status = 0
+            # A supervisor that was killed does not hear of it.
+            with suppress(BrokenPipeError):
+                worker.talk.send(("ended", end))
         except UserMistake as mistake:
             worker.talk.send(("failed", str(mistake)))
     except BaseException:
