@@ -6,6 +6,7 @@ one, and prints as JSON how it went. It is a loop over epoll without asyncio, as
 
 import json
 import re
+import resource
 import select
 import socket
 import ssl
@@ -235,6 +236,8 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
 
 
 def main(load: Load) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     generator = _Generator(load)
     generator.connect()
     print("connected", flush=True)

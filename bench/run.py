@@ -20,6 +20,7 @@ import matching
 import plot
 import process
 import throughput
+import workers
 from table import Row, as_markdown, as_text
 
 import engine
@@ -62,7 +63,7 @@ QUICK = Scale(
 
 
 def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
-    request = asyncio.run(_consent_status())
+    request = asyncio.run(_request("consent status"))
     _say("engine")
     table, reference = engine.rows(2 * scale.rounds, scale.calls)
     _say("matching")
@@ -78,6 +79,10 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     at_the_doors += arriving.rows(confdir, min(3, scale.rounds), scale.seconds)
     _say("open connections")
     at_the_doors += connected.rows(confdir, request, scale.connections, scale.rounds, scale.requests)
+    _say("workers")
+    at_the_doors += workers.rows(
+        confdir, request, asyncio.run(_request("payment initiation")), scale.rounds, scale.requests
+    )
     _say("transactions of an account")
     table += growth.transactions(scale.transactions, scale.rounds, scale.calls)
     _say("payments and sessions that are kept")
@@ -87,9 +92,9 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     return [*at_the_doors, *table, *starting, *remembering], reference
 
 
-async def _consent_status() -> Request:
+async def _request(name: str) -> Request:
     with engine.engine() as bank:
-        return engine.requests(bank)["consent status"]
+        return engine.requests(bank)[name]
 
 
 def _say(what: str) -> None:

@@ -23,6 +23,10 @@ BODY: bytes = CONSTANT["body"].encode()
 HEADERS: tuple[tuple[str, str], ...] = tuple((name, value) for name, value in CONSTANT["headers"])
 
 
+_CONNECTIONS = 10_000
+"""More than are opened."""
+
+
 def report(**values: Any) -> None:
     os.write(int(os.environ["REPORTS"]), json.dumps(values).encode() + b"\n")
 
@@ -133,7 +137,9 @@ async def sandbox(confdir: str, state: str = "memory:", *cassettes: str) -> None
         report(**ports)
 
     layers = tuple(map(Path, cassettes))
-    settings = Settings(port=0, proxy_port=0, tls_port=0, confdir=Path(confdir), state=state, cassettes=layers)
+    settings = Settings(
+        port=0, proxy_port=0, tls_port=0, confdir=Path(confdir), state=state, cassettes=layers, connections=_CONNECTIONS
+    )
     await serve(settings, ready=ready)
 
 

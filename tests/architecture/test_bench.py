@@ -30,6 +30,11 @@ ROWS = {
     "direct door, 2 connections open": 1,
     "direct door, 10 connections open": 1,
     **{
+        f"{way}, two workers{what}": 1
+        for way in ("direct door", "proxy door", "direct door, payment initiation")
+        for what in (" on SQLite: requests for CPU", ": share of the busier one")
+    },
+    **{
         f"engine, {state} {request}": 1
         for state in ("memory:", "sqlite:")
         for request in ("consent status", "20 transactions", "payment initiation")
