@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from xs2a_sandbox import clock as clock_module
-from xs2a_sandbox.clock import BANK_ZONE, Clock, read_time
+from xs2a_sandbox.clock import BANK_ZONE, Clock, at, read_time, stamp
 
 
 def test_real_time_is_local_to_the_bank() -> None:
@@ -83,6 +83,25 @@ def test_a_time_is_read(written: str, shown: str) -> None:
 def test_a_time_that_no_clock_can_show(written: str) -> None:
     with pytest.raises(OverflowError):
         read_time(written)
+
+
+@pytest.mark.parametrize(
+    "begins",
+    ["1970-01-02T01:00", "1980-04-06T00:00", "2026-03-29T00:00", "2026-06-21T00:00", "2026-10-25T00:00", "2999-12-31"],
+)
+def test_a_day_begins_at_midnight(begins: str) -> None:
+    midnight = read_time(begins).astimezone(UTC)
+    for moment in (midnight + timedelta(milliseconds=n) for n in (-1, 0, 1)):
+        assert Clock(frozen=moment).today() == moment.astimezone(BANK_ZONE).date()
+
+
+@pytest.mark.parametrize("second", [100_000, 1_774_745_999, 1_774_746_000, 1_792_889_999, 1_792_890_000])
+@pytest.mark.parametrize("fraction", [0.0, 0.0625, 0.123, 0.5, 0.9375])
+def test_an_instant_is_written_as_its_time_is(second: int, fraction: float) -> None:
+    instant = second + fraction
+
+    assert stamp(instant) == at(instant).isoformat(timespec="milliseconds")
+    assert stamp(instant, " ") == at(instant).isoformat(" ", "milliseconds")
 
 
 def fixed(moment: datetime) -> type[datetime]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from time import time
 from zoneinfo import ZoneInfo
 
@@ -102,3 +103,17 @@ def instant() -> float:
 
 def at(instant: float) -> datetime:
     return datetime.fromtimestamp(instant, BANK_ZONE)
+
+
+def stamp(instant: float, between: str = "T") -> str:
+    """When that was, with milliseconds and offset: `2026-11-21T09:00:00.123+01:00`."""
+    second, fraction = divmod(round(instant * 1_000_000), 1_000_000)
+    before, after = _second(second, between)
+    return f"{before}.{fraction // 1000:03}{after}"
+
+
+@lru_cache(64)
+def _second(second: int, between: str) -> tuple[str, str]:
+    """The texts before and after the fraction of that second, in which there may be thousands of lines."""
+    text = at(second).isoformat(between)
+    return text[:19], text[19:]

@@ -5,20 +5,20 @@ import pytest
 
 from xs2a_sandbox.journal.log_line import LogEntry, line, shown
 
-NOW = datetime(2026, 11, 21, 12, 30, 0, 123456, tzinfo=UTC)
+NOW = datetime(2026, 11, 21, 12, 30, 0, 123456, tzinfo=UTC).timestamp()
 READ = LogEntry("default", "GET", "/v1/accounts", 200, 1.234, "handler", "list-accounts")
 NASTY = "/v1/\r\n2026 default GET /forged 200\x1b[2J\u2028\x85\u202e"
 
 
 def test_text():
     assert line(READ, "text", NOW) == (
-        "2026-11-21 12:30:00.123+00:00 default GET /v1/accounts 200 1.2ms handler list-accounts"
+        "2026-11-21 13:30:00.123+01:00 default GET /v1/accounts 200 1.2ms handler list-accounts"
     )
 
 
 def test_json():
     assert json.loads(line(READ, "json", NOW)) == {
-        "time": "2026-11-21T12:30:00.123+00:00",
+        "time": "2026-11-21T13:30:00.123+01:00",
         "session": "default",
         "method": "GET",
         "path": "/v1/accounts",

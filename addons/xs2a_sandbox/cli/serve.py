@@ -263,7 +263,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     from xs2a_sandbox.authoring.coverage import CoverageTally
     from xs2a_sandbox.cli.authoring import show_coverage
     from xs2a_sandbox.cli.log_lines import LogLines
-    from xs2a_sandbox.clock import REAL
+    from xs2a_sandbox.clock import instant
     from xs2a_sandbox.console import sign_in
     from xs2a_sandbox.console.console import Console
     from xs2a_sandbox.control.access import read_token
@@ -319,19 +319,22 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
 
     # What click does for terminals takes three times as long as to write the line.
     lines = None if sys.stdout is None or sys.stdout.isatty() else LogLines(sys.stdout)
-    write = lines.write if lines else click.echo
     shows_progress = sys.stderr.isatty()
 
     def log(exchange: LogEntry) -> None:
         nonlocal clear
         run.add(exchange)
         tally.add(exchange)
+        text = log_line.line(exchange, settings.log_format, instant())
         progress = run.progress() if shows_progress else None
+        if lines and not progress and not clear:
+            lines.write(text)
+            return
         clear = _CLEAR_LINE if progress else ""
         with suppress(OSError):
             if progress:
                 click.echo(_CLEAR_LINE, nl=False, err=True)
-            write(log_line.line(exchange, settings.log_format, REAL.now()))
+            (lines.write if lines else click.echo)(text)
             if progress:
                 click.echo(progress, nl=False, err=True)
 

@@ -3,10 +3,10 @@
 import json
 import logging
 from collections.abc import Callable
-from datetime import datetime
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from xs2a_sandbox.clock import stamp
 from xs2a_sandbox.http.target import outline
 
 _LONGEST = 500
@@ -48,47 +48,61 @@ def shown(path: str, redact: Callable[[str], str]) -> str:
         return outline(path)
 
 
-def line(exchange: LogEntry, form: Literal["text", "json"], now: datetime) -> str:
+def line(exchange: LogEntry, form: Literal["text", "json"], instant: float) -> str:
     """One line, whatever the client sent; without the query, which may hold personal data."""
-    path = exchange.path.partition("?")[0]
-    milliseconds = round(exchange.milliseconds, 1)
     if form == "json":
-        entry = {
-            "time": now.isoformat(timespec="milliseconds"),
-            "session": exchange.session,
-            "method": exchange.method,
-            "path": _cut(path),
-            "status": exchange.status,
-            "ms": milliseconds,
-            "source": exchange.source,
-            "rule": exchange.rule,
-            "request_id": exchange.request_id,
-            "warnings": list(exchange.warnings),
-            "reason": exchange.reason and _cut(exchange.reason),
-        }
-        if exchange.amended:
-            entry["amended"] = list(exchange.amended)
-        return json.dumps(entry)
-    request = _words(exchange.session, exchange.method, path)
-    answer = f"{exchange.status} {milliseconds}ms {exchange.source} {_words(exchange.rule or '-')}"
-    written = f"{now.isoformat(sep=' ', timespec='milliseconds')} {request} {answer}"
+        return _object(exchange, instant)
+    before, after = _words(
+        exchange.session, exchange.method, exchange.path, exchange.status, exchange.source, exchange.rule
+    )
+    written = f"{stamp(instant, ' ')} {before} {exchange.milliseconds:.1f}ms {after}"
     if exchange.amended:
-        written += f" amended={_words(','.join(exchange.amended))}"
+        written += f" amended={_word(','.join(exchange.amended))}"
     for warning in exchange.warnings:
         written += f" warning={json.dumps(_cut(warning))}"
     if exchange.reason:
-        written += f" reason={json.dumps(_cut(exchange.reason), ensure_ascii=False)}"
-    return printable(written)
+        written += f" reason={printable(json.dumps(_cut(exchange.reason), ensure_ascii=False))}"
+    return written
+
+
+def _object(exchange: LogEntry, instant: float) -> str:
+    before, after = _members(
+        exchange.session, exchange.method, exchange.path, exchange.status, exchange.source, exchange.rule
+    )
+    id = f'"{exchange.request_id}"' if exchange.request_id else "null"
+    more = _remarks(exchange.warnings, exchange.reason, exchange.amended)
+    answer = f'"ms": {exchange.milliseconds:.1f}, {after}, "request_id": {id}, {more}'
+    return f'{{"time": "{stamp(instant)}", {before}, {answer}}}'
+
+
+# An app asks for the same again and again, and to write all of its line anew would take three times as long.
+@lru_cache(1024)
+def _words(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
+    """What stands before the milliseconds of a line, and after them."""
+    return f"{_word(session)} {_word(method)} {_word(_plain(path))} {status}", f"{source} {_word(rule or '-')}"
+
+
+@lru_cache(1024)
+def _members(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
+    """The same of a line that is JSON."""
+    before = {"session": session, "method": method, "path": _cut(_plain(path)), "status": status}
+    return json.dumps(before)[1:-1], json.dumps({"source": source, "rule": rule})[1:-1]
+
+
+@lru_cache(64)
+def _remarks(warnings: tuple[str, ...], reason: str | None, amended: tuple[str, ...]) -> str:
+    """The last members: mostly nothing is said in them."""
+    remarks: dict[str, Any] = {"warnings": warnings, "reason": reason and _cut(reason)}
+    return json.dumps(remarks | ({"amended": amended} if amended else {}))[1:-1]
+
+
+def _plain(path: str) -> str:
+    return path.partition("?")[0]
 
 
 def printable(text: str) -> str:
     """One line, without control characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-@lru_cache(1024)  # an app asks for the same again and again
-def _words(*texts: str) -> str:
-    return " ".join(map(_word, texts))
 
 
 def _word(text: str) -> str:
