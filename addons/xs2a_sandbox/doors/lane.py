@@ -7,6 +7,7 @@ said, before they have heard anything but the answer to a CONNECT.
 import asyncio
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from xs2a_sandbox.doors import door
@@ -21,7 +22,7 @@ ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 """The answer to a CONNECT, in mitmproxy's words."""
 
 _LOGIN = "proxy-authorization"
-_ABSOLUTE = re.compile(r"(https?)://([!-~]+?)(/.*)?", re.IGNORECASE | re.DOTALL)
+_ORIGIN = re.compile(r"(https?)://([!-~]+)", re.IGNORECASE)
 _NO_TARGET = door.malformed("its target is neither a path nor an absolute URL")
 _NO_HOST = door.malformed("it names no host")
 _NO_TUNNEL = door.malformed("CONNECT is for HOST:PORT")
@@ -187,10 +188,18 @@ def _parts(url: bytes) -> tuple[str, str, str]:
     text = url.decode("latin-1")
     if text.startswith("/") or text == "*":
         return "", "", text
-    match = _ABSOLUTE.fullmatch(text)
+    end = text.find("/", len("https://"))
+    scheme, authority = _origin(text if end < 0 else text[:end])
+    return scheme, authority, "/" if end < 0 else text[end:]
+
+
+@lru_cache(64)  # an app asks the same few hosts again and again
+def _origin(text: str) -> tuple[str, str]:
+    """Scheme and authority of what stands before a path."""
+    match = _ORIGIN.fullmatch(text)
     if match is None or split_authority(match[2]) is None:
         raise NotAnswered(_NO_TARGET)
-    return match[1].lower(), match[2], match[3] or "/"
+    return match[1].lower(), match[2]
 
 
 def _request(

@@ -46,6 +46,7 @@ class Origin(NamedTuple):
         return f"{self.scheme}://{host}" if self.port == PORTS[self.scheme] else f"{self.scheme}://{host}:{self.port}"
 
 
+@lru_cache(64)
 def split_authority(text: str) -> tuple[str, int | None] | None:
     """Host and port of `bank.example:8443`; None for what is no authority."""
     match = _AUTHORITY.fullmatch(text)
