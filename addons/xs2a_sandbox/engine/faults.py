@@ -16,7 +16,16 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state.faults import counted
-from xs2a_sandbox.state.session import keep_faults, keep_rules, session_faults, session_name, session_rules
+from xs2a_sandbox.state.session import (
+    has_faults_or_rules,
+    keep_faults,
+    keep_rules,
+    session_faults,
+    session_name,
+    session_rules,
+)
+
+_PREFER = PREFER.lower()
 
 
 class DueFaults:
@@ -31,6 +40,7 @@ class DueFaults:
         "_asked",
         "_faults",
         "_has_begun",
+        "_has_none",
         "_idle",
         "_is_distant",
         "_is_heeded",
@@ -47,13 +57,17 @@ class DueFaults:
         self._is_distant = is_distant
         self._faults: tuple[Fault, ...] = ()
         self._idle: list[str] = []
-        self._has_begun = False
+        self._has_begun = self._has_none = False
 
     def take(self, call: Call) -> None:
         """Counts the request, where faults of its session are for requests like it."""
         if not self._is_heeded or (self._has_begun and not self._is_distant):
             return
-        self._faults = ()
+        self._faults, self.to_bank = (), self._asked
+        is_wished = self._prefers and _PREFER in call.headers
+        self._has_none = not is_wished and not has_faults_or_rules(call.state)
+        if self._has_none:
+            return
         self._lay_over(call)
         if there := session_faults(call.state):
             self._outcome.is_watched = False  # its answer is not kept: each request counts
@@ -67,7 +81,8 @@ class DueFaults:
 
     def finish(self, call: Call) -> None:
         """Lets happen what happens after the bank has answered."""
-        self._expire(call, after=True)
+        if not self._has_none:
+            self._expire(call, after=True)
 
     def _expire(self, call: Call, *, after: bool) -> None:
         parameters = self.to_bank.lookup.parameters
@@ -79,7 +94,7 @@ class DueFaults:
     def _wished(self, call: Call) -> tuple[Fault, ...]:
         """What the header wishes for, unless that cannot be: `decide` says so."""
         try:
-            return (fault.prefer(call.headers[PREFER.lower()]),) if self._prefers else ()
+            return (fault.prefer(call.headers[_PREFER]),) if self._prefers else ()
         except (KeyError, ValueError):
             return ()
 
@@ -102,7 +117,7 @@ class DueFaults:
         bank, lookup = self.to_bank.bank, self.to_bank.lookup
         call.segments = lookup.segments
         decision = bank.decide(call, lookup)
-        header = call.headers.get(PREFER.lower()) if self._prefers else None
+        header = call.headers.get(_PREFER) if self._prefers else None
         if header is None and not self._faults:
             return decision
         self._outcome.is_watched = False

@@ -39,8 +39,8 @@ def is_session_name(text: str) -> bool:
 
 def session_clock(transaction: Transaction, begins: Clock) -> Clock:
     """The clock as set: a `shift` in seconds or `frozen`, the bank's time where it has no offset; else as all begin."""
-    kept = transaction.get_own(*_TIME) or {}
-    if not kept.keys() & {"shift", "frozen"}:
+    kept = transaction.get_own(*_TIME)
+    if not kept or not kept.keys() & {"shift", "frozen"}:
         return begins
     frozen = datetime.fromisoformat(kept["frozen"]) if kept.get("frozen") else None
     if frozen and frozen.tzinfo is None:
@@ -50,7 +50,8 @@ def session_clock(transaction: Transaction, begins: Clock) -> Clock:
 
 def session_checks(transaction: Transaction) -> tuple[str, Sequence[str]] | None:
     """The profile and the names of checks that the session has of its own, if it has."""
-    kept = (transaction.get_own(*_TIME) or {}).get("checks")
+    own = transaction.get_own(*_TIME)
+    kept = own.get("checks") if own else None
     return (kept["profile"], kept["checks"]) if kept else None
 
 
@@ -74,6 +75,11 @@ def anchor(transaction: Transaction, started: date | None, begins: Clock) -> dat
         kept = {**kept, "anchor": begins.today().isoformat()}
         transaction.put_beside(*_TIME, kept)
     return date.fromisoformat(kept["anchor"])
+
+
+def has_faults_or_rules(transaction: Transaction) -> bool:
+    own = transaction.get_own(*_TIME)
+    return own is not None and ("faults" in own or "rules" in own)
 
 
 def session_faults(transaction: Transaction) -> list[dict[str, Any]]:

@@ -111,7 +111,7 @@ class MemoryStore:
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         held = self._sessions.get(session)
         version, text = held.read(collection, id) if held else _ABSENT
-        return version, self._document(version, text)
+        return version, None if text is None else self._document(version, text)
 
     expect = read
 
@@ -246,17 +246,17 @@ class Transaction:
 
     def get(self, collection: str, id: str) -> Document | None:
         key = (collection, id)
-        if key in self._writes:
+        if self._writes and key in self._writes:
             return self._writes[key]
         version, document = self._read(key)
-        return self._whole(key, document) if version else self.testdata().get(collection, {}).get(id)
+        return self._whole(key, document) if version else self._original(key)
 
     def get_own(self, collection: str, id: str) -> Document | None:
         """The document that the session itself has there, whatever the test data says."""
         key = (collection, id)
-        if key in self._writes:
+        if self._writes and key in self._writes:
             return self._writes[key]
-        if key in self._beside:
+        if self._beside and key in self._beside:
             return self._beside[key]
         version, document = self._read(key)
         return self._whole(key, document) if version else None
@@ -343,12 +343,14 @@ class Transaction:
             version, documents = self._store.list(self.session, collection)
             whole = {id: self._whole((collection, id), document) for id, document in documents.items()}
             self._lists[collection] = version, whole
+        held = self._lists[collection][1]
         writes = {id: document for (name, id), document in self._writes.items() if name == collection}
-        return {**self._lists[collection][1], **writes}
+        return {**held, **writes} if writes else held
 
     def _original(self, key: Key) -> Document | None:
         """The test data's."""
-        return self.testdata().get(key[0], {}).get(key[1])
+        collection = self.testdata().get(key[0])
+        return collection.get(key[1]) if collection else None
 
     def _difference(self, key: Key, document: Document | None) -> Document | None:
         """The document as it is stored. What nobody has touched is the test data's very object."""
@@ -371,9 +373,10 @@ class Transaction:
         return document | {name: value for name, value in stored.items() if name != _AS_BEFORE}
 
     def _read(self, key: Key) -> tuple[int, Document | None]:
-        if key not in self._reads:
-            self._reads[key] = self._store.read(self.session, *key)
-        return self._reads[key]
+        read = self._reads.get(key)
+        if read is None:
+            read = self._reads[key] = self._store.read(self.session, *key)
+        return read
 
     def _write(self, key: Key, document: Document | None) -> None:
         if key not in self._reads:  # so that a blind write cannot undo somebody else's
