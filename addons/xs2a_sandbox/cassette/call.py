@@ -8,13 +8,12 @@ from decimal import Decimal
 from hashlib import blake2b
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID, uuid4
 
 import msgspec
 
 from xs2a_sandbox.cassette.evaluation.expressions import Scope
 from xs2a_sandbox.cassette.evaluation.id_form import UUID as UUID_FORM
-from xs2a_sandbox.cassette.evaluation.id_form import made
+from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, made
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.clock import Clock
@@ -190,7 +189,7 @@ class Call:
 
     def _new_uuid(self) -> str:
         self.drew = True
-        return str(UUID(bytes=self._drawn(), version=4) if self.clock.seed else uuid4())
+        return as_uuid(self._drawn() if self.clock.seed else token_bytes(16))
 
     def new_secret(self) -> str:
         """A text that nobody guesses, unless the session's clock has a seed."""

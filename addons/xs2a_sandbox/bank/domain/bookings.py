@@ -38,11 +38,11 @@ class Movement:
 
 def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movement]:
     """All that authorised payments have done to the account, and the next thing each will do; newest first."""
-    if call.static:
+    if call.static or not (moving := call.state.own(MOVING)):
         return []
     today = call.clock.today()
     moved = []
-    for id in call.state.own(MOVING):
+    for id in moving:
         payment = call.state.get("payments", id)
         if payment is None or "authorised" not in payment:
             continue
