@@ -1,8 +1,12 @@
 """The forms in which ids are made."""
 
-import pytest
+from uuid import UUID
 
-from xs2a_sandbox.cassette.evaluation.id_form import is_form, made
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, is_form, made
 
 
 def of_form(form: str) -> str:
@@ -31,3 +35,8 @@ def test_what_is_no_form_is_refused(form: str) -> None:
     assert not is_form(form)
     with pytest.raises(ValueError, match="is no form of ids"):
         of_form(form)
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_a_uuid_is_what_the_standard_library_makes_of_its_bytes(drawn: bytes) -> None:
+    assert as_uuid(drawn) == str(UUID(bytes=drawn, version=4))
