@@ -24,7 +24,7 @@ Lesson = dict[str, Any]
 
 
 @dataclass(eq=False)
-class Place:
+class QueuePlace:
     """A place in the queue of a journey; `by` is the sandbox whose comparison it is."""
 
     by: str
@@ -40,7 +40,7 @@ class Journey:
 
     def __init__(self, name: Name, sandbox_url: str, on_lesson: Callable[[Lesson], object] | None = None) -> None:
         self.name = name
-        self.queue: list[Place] = []
+        self.queue: list[QueuePlace] = []
         self._one_sided: dict[str, Source] = {}
         self._on_lesson = on_lesson
         tell_pair = tell_change = None
@@ -105,14 +105,14 @@ class Journeys:
         """The journey that a request belongs to, with all that was learned of it."""
         return self._journey((to_bank.real.url or "", to_bank.session), to_bank.sandbox_url)
 
-    async def queue(self, journey: Journey) -> Place:
+    async def queue(self, journey: Journey) -> QueuePlace:
         """A place behind all comparisons of the journey that are under way. Raises StoreUnavailable."""
         place = self._place("")
         journey.queue.append(place)
         return place
 
     @asynccontextmanager
-    async def turn(self, journey: Journey, place: Place) -> AsyncIterator[None]:
+    async def turn(self, journey: Journey, place: QueuePlace) -> AsyncIterator[None]:
         """Waits for the turn of a place, and gives the place up at the end."""
         try:
             journey.advance()
@@ -121,7 +121,7 @@ class Journeys:
         finally:
             self.leave(journey, place)
 
-    def leave(self, journey: Journey, place: Place) -> None:
+    def leave(self, journey: Journey, place: QueuePlace) -> None:
         """Gives a place up, so that the next one has its turn."""
         journey.queue.remove(place)
         journey.advance()
@@ -142,6 +142,6 @@ class Journeys:
     def _make(self, name: Name, sandbox_url: str) -> Journey:
         return Journey(name, sandbox_url)
 
-    def _place(self, by: str) -> Place:
+    def _place(self, by: str) -> QueuePlace:
         self._last += 1
-        return Place(by, self._last)
+        return QueuePlace(by, self._last)

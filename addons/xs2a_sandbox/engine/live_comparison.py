@@ -16,7 +16,7 @@ from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
 from xs2a_sandbox.compare.reports.report import printable
 from xs2a_sandbox.compare.states import Move, ToldState, Twin
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.engine.journeys import Journey, Journeys, Place
+from xs2a_sandbox.engine.journeys import Journey, Journeys, QueuePlace
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
@@ -189,7 +189,7 @@ class LiveComparison:
             answered.keep_write()
             await self.journeys.share(journey)
 
-    async def _compare(self, answered: _Answered, place: Place) -> None:
+    async def _compare(self, answered: _Answered, place: QueuePlace) -> None:
         to_bank, journey = answered.to_bank, answered.journey
         try:
             async with self.journeys.turn(journey, place):

@@ -9,7 +9,7 @@ from secrets import token_hex
 from threading import Lock
 from typing import Any
 
-from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson, Name, Place
+from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson, Name, QueuePlace
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import to_json
@@ -52,7 +52,7 @@ class SharedJourneys(Journeys):
         """By sandbox: when an item of it was last read here."""
         self._away = 0.0
         """Until then no app waits for the stream once more."""
-        self._places: set[Place] = set()
+        self._places: set[QueuePlace] = set()
         self._reading, self._sending = asyncio.Lock(), asyncio.Lock()
         self._living: asyncio.Task[None] | None = None
 
@@ -65,7 +65,7 @@ class SharedJourneys(Journeys):
             self._away = _now() + _SIGNS
         return await super().of(to_bank)
 
-    async def queue(self, journey: Journey) -> Place:
+    async def queue(self, journey: Journey) -> QueuePlace:
         # The app has waited for it once already.
         if _now() < self._away:
             raise StoreUnavailable("it was not there a moment ago")
@@ -88,7 +88,7 @@ class SharedJourneys(Journeys):
         return place
 
     @asynccontextmanager
-    async def turn(self, journey: Journey, place: Place) -> AsyncIterator[None]:
+    async def turn(self, journey: Journey, place: QueuePlace) -> AsyncIterator[None]:
         try:
             while self._is_behind(journey, place):
                 await asyncio.sleep(_LOOKS)
@@ -100,7 +100,7 @@ class SharedJourneys(Journeys):
             self.leave(journey, place)
             await self.share(journey)
 
-    def leave(self, journey: Journey, place: Place) -> None:
+    def leave(self, journey: Journey, place: QueuePlace) -> None:
         self._places.discard(place)
         if place in journey.queue:
             journey.queue.remove(place)
@@ -132,7 +132,7 @@ class SharedJourneys(Journeys):
         with self._learning:
             return self._lessons.pop(journey.name, [])
 
-    def _is_behind(self, journey: Journey, place: Place) -> bool:
+    def _is_behind(self, journey: Journey, place: QueuePlace) -> bool:
         """True while another comparison of the journey comes first, by a sandbox that lives."""
         queue = journey.queue
         while queue and queue[0].by != self._name and _now() - self._heard.get(queue[0].by, 0.0) > GONE:
@@ -182,7 +182,7 @@ class SharedJourneys(Journeys):
 
     def _line_up(self, journey: Journey, by: str, number: int) -> None:
         if by != self._name:
-            journey.queue.append(Place(by, number))
+            journey.queue.append(QueuePlace(by, number))
             return
         # One of ours that is not there any more was given up meanwhile.
         journey.queue += [place for place in self._places if place.number == number and place not in journey.queue]
