@@ -15,9 +15,12 @@ from hypothesis import settings
 from tests.support.turns import take_turns
 from xs2a_sandbox.bank import TestData, testdata
 from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette import reader
+from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.documents import Schemas, schema_files, yaml_reader
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.engine import build
+from xs2a_sandbox.errors import Problem
 
 # No deadline: a machine that is busy with other tests is not what is tried.
 settings.register_profile("quick", max_examples=15, deadline=None)
@@ -72,23 +75,42 @@ def _bundled_testdata_is_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
-    """They never change either: else each engine that is built checks all schemas and reads all of its dialect."""
-    schemas, check, read = build._schemas, schema_files.check, yaml_reader.read
+    """They never change either: else each engine that is built checks all schemas and compiles its dialect."""
+    schemas, check, read, parse = build._schemas, schema_files.check, yaml_reader.read, reader.parse
     bundled_schemas, root = Schemas([bundled("schemas")]), bundled("cassettes")
     sound = cache(lambda: check(bundled_schemas))
     once = cache(read)
+    documents: dict[int, Document] = {}
+    cassettes: dict[int, Cassette] = {}
 
     def has_its_own() -> bool:
         own = Path("schemas")
         return own.is_dir() and not own.samefile(bundled("schemas"))
 
-    def known(file: Path, *, folder: Path | None = None) -> Document:
-        return once(file, folder=folder) if file.is_relative_to(root) else read(file, folder=folder)
+    def document_of(file: Path, *, folder: Path | None = None) -> Document:
+        if not file.is_relative_to(root):
+            return read(file, folder=folder)
+        document = once(file, folder=folder)
+        documents[id(document)] = document
+        return document
+
+    def parsed(document: Document, schemas: Schemas, problems: list[Problem], **options: Any) -> Cassette:
+        if schemas is not bundled_schemas or id(document) not in documents or options:
+            return parse(document, schemas, problems, **options)
+        if id(document) not in cassettes:
+            mistakes: list[Problem] = []
+            cassette = parse(document, schemas, mistakes)
+            if mistakes:
+                problems += mistakes
+                return cassette
+            cassettes[id(document)] = cassette
+        return cassettes[id(document)]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "_schemas", lambda: schemas() if has_its_own() else bundled_schemas)
         patch.setattr(schema_files, "check", lambda files: list(sound()) if files is bundled_schemas else check(files))
-        patch.setattr(yaml_reader, "read", known)
+        patch.setattr(yaml_reader, "read", document_of)
+        patch.setattr(reader, "parse", parsed)
         yield
 
 

@@ -413,6 +413,7 @@ def _dangling(
 ) -> Iterator[Problem]:
     """The problems with names of something that is not there, or not as it is used."""
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
+    answering = {name: one for name, one in handlers.items() if not one.is_action}
     for by in everybody:
         origin, behaviour = by.origin, by.behaviour
         owner = by if isinstance(by, Operation) else operations.get(by.operation or "")
@@ -436,8 +437,7 @@ def _dangling(
             if step.error:
                 yield from _unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
-            usable = {name: handler_there for name, handler_there in handlers.items() if not handler_there.is_action}
-            yield from _unknown(origin, "unknown-handler", behaviour.handler, usable, "handler")
+            yield from _unknown(origin, "unknown-handler", behaviour.handler, answering, "handler")
         for status, named in (behaviour.answers or {}).items():
             for name in schema_names(named, owner):
                 yield from _unknown(origin, "unknown-schema", name, schemas, "answers", status)

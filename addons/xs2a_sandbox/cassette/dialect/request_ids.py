@@ -21,7 +21,7 @@ def heeds(written: Any, key: str = "") -> bool:
         return any(_heeds_member(str(name), value) for name, value in written.items() if name not in _ASIDE)
     if isinstance(written, list):
         return any(heeds(entry, key) for entry in written)
-    if not isinstance(written, str):
+    if not isinstance(written, str) or (key not in _EXPRESSIONS and "{{" not in written):
         return False
     # From the first brace to the last: an expression may hold texts with braces in them.
     expressions = written if key in _EXPRESSIONS else "".join(_BRACES.findall(written))
