@@ -1,0 +1,164 @@
+"""Options of handlers that a recording shows: only those that are otherwise than in the documented dialect."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.taping import taped
+from tests.support.writing import SCHEMAS
+from xs2a_sandbox.authoring.learned_options import LearnedOptions, learn_options
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.recording.learning.courses import Courses, Telling
+from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
+
+BERLIN_GROUP = layers.read([[bundled("cassettes") / "berlin-group-1.3"]], SCHEMAS, NAMED)
+"""Its consents have no ready ones, and stay where they are deleted; single consents let an address be read once."""
+
+NO_COURSES = Courses({}, {}, {}, ())
+ONE_OFF = {"recurringIndicator": False}
+RECURRING = {"recurringIndicator": True}
+UUID, OTHER = "6f1c2d3e-4b5a-4978-8c6d-5e4f3a2b1c0d", "0a1b2c3d-4e5f-4a6b-9c7d-8e9f0a1b2c3d"
+
+
+def learned(*entries: Exchange, courses: Courses = NO_COURSES) -> LearnedOptions:
+    places = [str(number) for number in range(len(entries))]
+    exchanges = recognise_exchanges(places, entries, BERLIN_GROUP.operations.values())
+    return learn_options(exchanges, BERLIN_GROUP, courses)
+
+
+def options(*entries: Exchange, courses: Courses = NO_COURSES) -> dict[str, dict[str, Any]]:
+    return {handler: values for handler, (values, _) in learned(*entries, courses=courses).options.items()}
+
+
+def consent(id: str, body: Any = RECURRING, psu: str = "anna") -> Exchange:
+    return taped("/v1/consents", {"consentId": id}, "POST", status=201, body=body, headers=[("PSU-ID", psu)])
+
+
+def told(id: str, status: str) -> Exchange:
+    return taped(f"/v1/consents/{id}", {"consentStatus": status})
+
+
+def started(link: str = "", *, header: str = "", preferred: str = "") -> Exchange:
+    return taped(
+        f"/v1/consents/{UUID}/authorisations",
+        {"scaStatus": "received", "_links": {link: {"href": "/x"}} if link else {}},
+        "POST",
+        status=201,
+        headers=[("TPP-Redirect-Preferred", preferred)] if preferred else [],
+        answer_headers=[("Content-Type", "application/json"), *([("ASPSP-SCA-Approach", header)] if header else [])],
+    )
+
+
+def test_of_nothing_nothing_is_learned() -> None:
+    assert options() == {}
+    assert learned().unknown == []
+
+
+@pytest.mark.parametrize(
+    ("start", "approach"),
+    [
+        (started("scaRedirect"), "redirect"),
+        (started("scaOAuth"), "oauth"),
+        (started(header="DECOUPLED"), "decoupled"),
+        (started("scaRedirect", header="decoupled"), "decoupled"),
+    ],
+    ids=["a link", "a link to an authorization server", "a header", "a header counts more than a link"],
+)
+def test_the_approach_is_that_of_a_start(start: Exchange, approach: str) -> None:
+    usual = {operation.behaviour.options["sca"] for operation in starts()}
+    expected = {} if usual == {approach} else {"authorisations.start": {"sca": approach}}
+    assert options(start) == expected
+
+
+def starts() -> list[Any]:
+    operations = BERLIN_GROUP.operations.values()
+    return [one for one in operations if one.behaviour.handler == "authorisations.start" and one.behaviour.options]
+
+
+def test_the_approach_that_is_seen_most_counts_and_the_others_are_told() -> None:
+    both = learned(started(header="decoupled"), started(header="decoupled"), started("scaRedirect"))
+    assert both.options["authorisations.start"] == ({"sca": "decoupled"}, ["0", "1"])
+    assert both.unknown == ["the approach redirect was seen as well, 1 ×"]
+
+
+def test_what_a_tpp_wished_for_shows_no_habit() -> None:
+    assert options(started(header="decoupled", preferred="false")) == {}
+
+
+def failing(attempts: int) -> list[Exchange]:
+    path = f"/v1/consents/{UUID}/authorisations/{OTHER}"
+    wrong = [taped(path, {"tppMessages": []}, "PUT", status=401, body={}) for _ in range(attempts)]
+    return [*wrong, taped(path, {"scaStatus": "failed"})]
+
+
+def test_attempts_are_the_wrong_ones_before_an_authorisation_has_failed() -> None:
+    assert learned(*failing(7)).options["authorisations.start"] == ({"attempts": 7}, ["7"])
+
+
+def test_the_usual_number_of_attempts_is_not_learned() -> None:
+    usual = {number for number in range(1, 9) if not options(*failing(number))}
+    assert len(usual) == 1
+
+
+@pytest.mark.parametrize(("ids", "is_learned"), [([UUID, OTHER], False), (["c-0001", "c-0002"], True)])
+def test_ids_have_a_form_where_they_are_no_uuids(ids: list[str], is_learned: bool) -> None:
+    assert ("ids" in options(*map(consent, ids)).get("consents.create", {})) is is_learned
+
+
+def test_a_deleted_consent_is_kept_or_not() -> None:
+    deleted = taped("/v1/consents/c-1", None, "DELETE", status=204)
+    asked = "/v1/consents/c-1/status"
+    kept = taped(asked, {"consentStatus": "terminatedByTpp"})
+    gone = taped(asked, {"tppMessages": []}, status=403)
+    assert options(deleted, kept) == {}
+    assert learned(deleted, gone).options == {"consents.delete": ({"keeps": False}, ["1"])}
+    assert options(gone, deleted) == {}
+
+
+def read(consent_id: str, *, status: int = 200) -> Exchange:
+    return taped("/v1/accounts", {"accounts": []}, headers=[("Consent-ID", consent_id)], status=status)
+
+
+def test_a_single_consent_that_is_read_twice_is_not_one_off() -> None:
+    again = options(consent(UUID, ONE_OFF), read(UUID), read(UUID))
+    assert again
+    assert {handler.partition(".")[0] for handler in again} == {"accounts", "cards"}
+    assert all(values == {"one_off": False} for values in again.values())
+
+
+def test_a_refusal_or_a_recurring_consent_leaves_it_one_off() -> None:
+    assert options(consent(UUID, ONE_OFF), read(UUID), read(UUID, status=401)) == {}
+    assert options(consent(UUID, RECURRING), read(UUID), read(UUID)) == {}
+
+
+def test_an_older_consent_that_stays_valid_is_not_ended() -> None:
+    older, newer = [consent(UUID), told(UUID, "valid")], [consent(OTHER), told(OTHER, "valid")]
+    stayed = learned(*older, *newer, told(UUID, "valid"))
+    assert stayed.options == {"consents.create": ({"ends_older": False}, ["4"])}
+    assert options(*older, *newer, told(UUID, "terminatedByTpp")) == {}
+
+
+def test_a_newer_consent_has_to_be_valid_before() -> None:
+    assert options(consent(UUID), consent(OTHER), told(OTHER, "received"), told(UUID, "valid")) == {}
+
+
+def test_another_customers_consent_says_nothing_of_it() -> None:
+    entries = consent(UUID), told(UUID, "valid"), consent(OTHER, psu="bob"), told(OTHER, "valid"), told(UUID, "valid")
+    assert options(*entries) == {}
+
+
+def lives(*words: str) -> Courses:
+    tellings = [Telling(word, "payment-status", str(number)) for number, word in enumerate(words)]
+    return Courses({("payment", "p"): tellings}, {}, {}, ())
+
+
+def test_payments_end_in_the_word_that_is_told_last() -> None:
+    assert learned(courses=lives("RCVD", "ACCC")).options == {"payments.initiate": ({"executed": "ACCC"}, ["1"])}
+
+
+def test_payments_that_are_in_process_first_end_as_documented() -> None:
+    assert options(courses=lives("RCVD", "ACSP", "ACSC")) == {}
+    assert options(courses=lives("RCVD", "RJCT")) == {}

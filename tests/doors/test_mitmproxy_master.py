@@ -1,0 +1,91 @@
+"""The master's register of listeners: who hears a hook, in which order, and what an addon can stop."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from mitmproxy.exceptions import AddonHalt
+from mitmproxy.hooks import ConfigureHook, DoneHook, RunningHook
+from mitmproxy.master import Master
+from mitmproxy.options import Options
+
+from xs2a_sandbox.doors.mitmproxy_master import _Listeners
+
+
+class Listener:
+    def __init__(self, name: str, heard: list[str], error: BaseException | None = None) -> None:
+        self.name, self.heard, self.error = name, heard, error
+
+    def running(self) -> None:
+        self.heard.append(self.name)
+        if self.error:
+            raise self.error
+
+
+class Awaited(Listener):
+    async def running(self) -> None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        super().running()
+
+
+def hears(*listeners: Any, later: Any = None) -> None:
+    async def trigger() -> None:
+        master = Master(Options())
+        addons = _Listeners(master)
+        addons.add(*listeners)
+        await addons.trigger_event(RunningHook())
+        if later:
+            addons.add(later)
+            await addons.trigger_event(RunningHook())
+
+    asyncio.run(trigger())
+
+
+@pytest.fixture
+def heard() -> list[str]:
+    return []
+
+
+def test_each_listener_hears_in_the_order_of_the_chain(heard: list[str]) -> None:
+    hears(Listener("one", heard), Awaited("two", heard), Listener("three", heard))
+    assert heard == ["one", "two", "three"]
+
+
+def test_who_has_no_such_hook_is_left_out(heard: list[str]) -> None:
+    hears(object(), Listener("one", heard))
+    assert heard == ["one"]
+
+
+def test_who_comes_later_hears_too(heard: list[str]) -> None:
+    hears(Listener("one", heard), later=Listener("later", heard))
+    assert heard == ["one", "one", "later"]
+
+
+def test_one_halts_those_behind_it(heard: list[str]) -> None:
+    hears(Listener("one", heard, AddonHalt()), Listener("two", heard))
+    assert heard == ["one"]
+
+
+def test_the_failure_of_one_keeps_the_others_from_nothing(heard: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    hears(Listener("one", heard, ValueError("broken")), Listener("two", heard))
+    assert heard == ["one", "two"]
+    assert "broken" in caplog.text
+
+
+def test_hooks_are_told_apart(heard: list[str]) -> None:
+    class Both(Listener):
+        def done(self) -> None:
+            self.heard.append("done")
+
+        def configure(self, updated: set[str]) -> None:
+            self.heard.append(f"configure {sorted(updated)}")
+
+    async def trigger() -> None:
+        addons = _Listeners(Master(Options()))
+        addons.register(both := Both("running", heard))
+        addons.chain.append(both)
+        for hook in (RunningHook(), DoneHook(), ConfigureHook({"mode"}), RunningHook()):
+            await addons.trigger_event(hook)
+
+    asyncio.run(trigger())
+    assert heard == ["running", "done", "configure ['mode']", "running"]
