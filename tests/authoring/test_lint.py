@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import found, said, settings
+from tests.support.linting import places_of, problems_of, settings
 from xs2a_sandbox.authoring.lint import check
 
 BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
@@ -23,7 +23,7 @@ def test_a_broken_file(file: Path, tmp_path: Path) -> None:
 
     problems = check(settings(tmp_path), [file])
 
-    assert said(problems) == expected, [str(p) for p in problems]
+    assert places_of(problems) == expected, [str(p) for p in problems]
     assert {p.file for p in problems} == {file}
 
 
@@ -34,11 +34,11 @@ def test_there_are_enough_broken_files() -> None:
 
 
 def test_what_is_bundled_is_clean(tmp_path: Path) -> None:
-    assert said(found(tmp_path)) == []
+    assert places_of(problems_of(tmp_path)) == []
 
 
 def test_an_example_that_a_later_layer_answers_is_not_judged(tmp_path: Path) -> None:
-    assert not found(
+    assert not problems_of(
         tmp_path,
         later="""\
             cassette: 1
@@ -58,12 +58,12 @@ def test_examples_of_the_dialect_are_not_judged_by_other_test_data(tmp_path: Pat
             respond: {body: {accounts: "{{ state.accounts | list }}"}}
             examples: [{request: {headers: {Consent-ID: x}}, expect: {status: 200, body: {accounts: [a]}}}]
         """
-    assert said(found(tmp_path, data=data)) == []
-    assert said(found(tmp_path, data=data, case=case)) == ["6:16 example"]
+    assert places_of(problems_of(tmp_path, data=data)) == []
+    assert places_of(problems_of(tmp_path, data=data, case=case)) == ["6:16 example"]
 
 
 def test_delays_are_not_waited_for(tmp_path: Path) -> None:
-    assert not found(
+    assert not problems_of(
         tmp_path,
         slow="""\
             cassette: 1
@@ -77,7 +77,7 @@ def test_delays_are_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_errors_that_are_meant_are_none(tmp_path: Path) -> None:
-    assert not found(
+    assert not problems_of(
         tmp_path,
         meant="""\
             cassette: 1
@@ -91,7 +91,7 @@ def test_errors_that_are_meant_are_none(tmp_path: Path) -> None:
 
 
 def test_a_failing_expression_of_another_rule_is_shown_where_it_stands(tmp_path: Path) -> None:
-    problems = found(
+    problems = problems_of(
         tmp_path,
         case="""\
             cassette: 1
@@ -103,7 +103,7 @@ def test_a_failing_expression_of_another_rule_is_shown_where_it_stands(tmp_path:
                   - {request: {query: {n: "7"}}, expect: {status: 404}}
             """,
     )
-    assert said(problems) == ["4:31 template"]
+    assert places_of(problems) == ["4:31 template"]
     assert "'>' not supported between instances of 'str' and 'int'" in problems[0].text
 
 
@@ -116,4 +116,4 @@ def test_each_problem_is_said_once(tmp_path: Path) -> None:
             respond: {text: "{{ request.path + 1 }}"}
             examples: [{request: {}, expect: {status: 200}}, {request: {}, expect: {status: 200}}]
         """
-    assert said(found(tmp_path, case=text)) == ["5:21 template"]
+    assert places_of(problems_of(tmp_path, case=text)) == ["5:21 template"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import found
+from tests.support.linting import problems_of
 from xs2a_sandbox.errors import Problem
 
 XML, FORM, TEXT = "application/xml", "application/x-www-form-urlencoded", "text/plain"
@@ -18,7 +18,7 @@ def of_rule(tmp_path: Path, media: str, matchers: str) -> list[Problem]:
             match: {{method: POST, path: /a, headers: {{Content-Type: {media}}}, body: {{{matchers}}}}}
             respond: {{text: a}}
         """
-    return found(tmp_path, mine=text)
+    return problems_of(tmp_path, mine=text)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_operation_says_the_type(tmp_path: Path, named: str) -> None:
           - {{id: b, match: {{{named}, body: {{/Document/@Ccy/a: b}}}}, respond: {{text: b}}}}
         """
 
-    assert [problem.code for problem in found(tmp_path, mine=text)] == ["body-media"]
+    assert [problem.code for problem in problems_of(tmp_path, mine=text)] == ["body-media"]
 
 
 def test_an_operation_itself(tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_an_operation_itself(tmp_path: Path) -> None:
             respond: {{text: a}}
         """
 
-    assert [problem.code for problem in found(tmp_path, mine=text)] == ["body-media"]
+    assert [problem.code for problem in problems_of(tmp_path, mine=text)] == ["body-media"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.certificates import der, issued
-from tests.support.linting import said
+from tests.support.linting import places_of
 from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.authoring.lint_members import CLIENT
 from xs2a_sandbox.bundled import bundled
@@ -165,7 +165,7 @@ rules:
 """
     )
     found = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
-    assert said(found) == ["7:16 member", "8:65 member", "10:15 member", "11:64 member"]
+    assert places_of(found) == ["7:16 member", "8:65 member", "10:15 member", "11:64 member"]
 
 
 def test_names_of_ones_own_are_none(dialect: Path) -> None:

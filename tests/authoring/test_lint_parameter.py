@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import found, said
+from tests.support.linting import places_of, problems_of
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_values_of_path_parameters_that_the_operation_never_has(
         rules:
           - {{id: a, match: {{operation: payment-status, where: {where}}}, require: none, respond: {{text: a}}}}
         """
-    problems = found(tmp_path, case=case)
+    problems = problems_of(tmp_path, case=case)
     assert [p.code for p in problems] == (["where"] if message else [])
     assert all(message and message in p.text for p in problems)
 
@@ -51,12 +51,12 @@ def test_values_of_path_parameters_that_never_come_together(tmp_path: Path) -> N
           - {id: never, match: {operation: mine, where: {a: x, b: "2"}}, respond: {text: b}}
           - {id: some, match: {operation: mine, where: {a: y, b: ["1", "2"]}}, respond: {text: c}}
         """
-    (problem,) = found(tmp_path, case=case)
+    (problem,) = problems_of(tmp_path, case=case)
     assert problem.text == "mine never has a x and b 2 together"
 
 
 def test_expressions_read_parameters_that_the_path_has(tmp_path: Path) -> None:
-    problems = found(
+    problems = problems_of(
         tmp_path,
         case="""\
             cassette: 1
@@ -77,5 +77,5 @@ def test_expressions_read_parameters_that_the_path_has(tmp_path: Path) -> None:
                 respond: {text: "{{ path }} {{ query.path.a }}"}
             """,
     )
-    assert said(problems) == ["4:54 where", "6:16 where", "8:18 where", "10:63 where"]
+    assert places_of(problems) == ["4:54 where", "6:16 where", "8:18 where", "10:63 where"]
     assert all("; did you mean" in p.text for p in problems)

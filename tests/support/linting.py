@@ -12,7 +12,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(state="memory:", confdir=tmp_path)
 
 
-def found(tmp_path: Path, **files: str) -> list[Problem]:
+def problems_of(tmp_path: Path, **files: str) -> list[Problem]:
     paths = []
     for name, text in files.items():
         paths.append(tmp_path / f"{name}.yaml")
@@ -20,5 +20,5 @@ def found(tmp_path: Path, **files: str) -> list[Problem]:
     return check(settings(tmp_path), paths)
 
 
-def said(problems: list[Problem]) -> list[str]:
+def places_of(problems: list[Problem]) -> list[str]:
     return [f"{p.line}:{p.column} {p.code}" for p in problems]

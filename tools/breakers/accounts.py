@@ -23,11 +23,11 @@ from tools.breakers.breaker import (
     path,
     query,
     refuses,
-    said,
     says,
     spoils,
     takes,
     turns,
+    with_body,
 )
 from tools.breakers.operations import ACCOUNT, ACCOUNTS, BALANCES, LIST, TRANSACTIONS
 from xs2a_sandbox.http.messages import Request, Response
@@ -51,13 +51,13 @@ WITH_SLASH = When("with a slash at the end", lambda request: request.target.part
 def with_query(name: str, value: str | None, more: str = "") -> Any:
     """A request with the parameter set, or without it."""
 
-    def asked(request: Request) -> Request:
+    def changed(request: Request) -> Request:
         bare, _, before = request.target.partition("?")
         others = [pair for pair in before.split("&") if pair and pair.partition("=")[0] != name]
         pairs = [*others, *([f"{name}={value}"] if value is not None else []), *([more] if more else [])]
         return replace(request, target=f"{bare}?{'&'.join(pairs)}" if pairs else bare)
 
-    return asked
+    return changed
 
 
 def asked_as(operation: Operation, name: str, value: str | None, words: str, *, when: When) -> Breaker:
@@ -113,8 +113,8 @@ def _other_kind(status: str, other: str) -> Breaker:
         response = await ask(request)
         if not TRANSACTIONS.matches(request) or not asking_for(status)(request) or response.status != 200:
             return response
-        found = content(await ask(with_query("bookingStatus", other)(request)))["transactions"][other]
-        return said(response, altered(content(response), f"/transactions/{status}", found))
+        entries = content(await ask(with_query("bookingStatus", other)(request)))["transactions"][other]
+        return with_body(response, altered(content(response), f"/transactions/{status}", entries))
 
     return Breaker(named(TRANSACTIONS, asking_for(status), f"lists what is {other}"), answer)
 
@@ -126,8 +126,8 @@ def _everything_filled() -> Breaker:
         response = await ask(request)
         if not TRANSACTIONS.matches(request) or not asking_for("booked")(request) or response.status != 200:
             return response
-        found = content(await ask(with_query("bookingStatus", "pending")(request)))["transactions"]["pending"]
-        return said(response, altered(content(response), "/transactions/pending", found or []))
+        entries = content(await ask(with_query("bookingStatus", "pending")(request)))["transactions"]["pending"]
+        return with_body(response, altered(content(response), "/transactions/pending", entries or []))
 
     return Breaker("bookingStatus=booked fills pending as well", answer)
 
@@ -137,8 +137,8 @@ def _both_with_pending() -> Breaker:
         response = await ask(request)
         if not TRANSACTIONS.matches(request) or not asking_for("both")(request) or response.status != 200:
             return response
-        found = content(await ask(with_query("bookingStatus", "pending")(request)))["transactions"]["pending"]
-        return said(response, altered(content(response), "/transactions/pending", found))
+        entries = content(await ask(with_query("bookingStatus", "pending")(request)))["transactions"]["pending"]
+        return with_body(response, altered(content(response), "/transactions/pending", entries))
 
     return Breaker("bookingStatus=both fills pending", answer)
 
@@ -151,7 +151,7 @@ def _lists_uncovered() -> Breaker:
         if not LIST.matches(request) or response.status != 200:
             return response
         listed = content(response)["accounts"]
-        return said(response, {"accounts": [*listed, {**listed[0], "resourceId": facts.uncovered()}]})
+        return with_body(response, {"accounts": [*listed, {**listed[0], "resourceId": facts.uncovered()}]})
 
     return Breaker("the list holds an account that the consent does not cover", answer)
 
@@ -193,7 +193,7 @@ def _within(which: str, keeps: Any) -> Breaker:
         whole = content(await ask(bare))
         first, last = values.get("dateFrom", ["0"])[0], values.get("dateTo", ["9"])[0]
         kept = [entry for entry in whole["transactions"]["booked"] or [] if keeps(entry, first, last)]
-        return said(response, altered(whole, "/transactions/booked", kept))
+        return with_body(response, altered(whole, "/transactions/booked", kept))
 
     return Breaker(f"dateFrom and dateTo {which}", answer)
 
@@ -392,21 +392,21 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
         turns(LIST, 200, 206),
         refuses(LIST),
         refuses(LIST, WITH_SLASH, 404, UNKNOWN[0]),
-        spoils(LIST, "is a bare list", lambda _, response: said(response, content(response)["accounts"])),
+        spoils(LIST, "is a bare list", lambda _, response: with_body(response, content(response)["accounts"])),
         says(LIST, "/accounts", Change("as an object", lambda listed: {"account": listed})),
     ],
     "4.1-account": [
         turns(ACCOUNT, 200, 206),
         refuses(ACCOUNT, WITH_SLASH, 404, UNKNOWN[0]),
         refuses(ACCOUNT),
-        spoils(ACCOUNT, "is a list", lambda _, response: said(response, {"accounts": [content(response)]})),
+        spoils(ACCOUNT, "is a list", lambda _, response: with_body(response, {"accounts": [content(response)]})),
     ],
     "4.1-balances": [
         turns(BALANCES, 200, 206),
         refuses(BALANCES),
         says(BALANCES, "/account", {}),
         *leaves_out(BALANCES, "/account", "/balances"),
-        spoils(BALANCES, "is a bare list", lambda _, response: said(response, content(response)["balances"])),
+        spoils(BALANCES, "is a bare list", lambda _, response: with_body(response, content(response)["balances"])),
     ],
     "4.1-transactions": [
         *(turns(TRANSACTIONS, 200, 206, when=asking_for(kind)) for kind in KINDS),
@@ -444,7 +444,7 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     ],
     # Readings
     "reading-account-bare": [
-        spoils(ACCOUNT, "is wrapped", lambda _, response: said(response, {"account": content(response)})),
+        spoils(ACCOUNT, "is wrapped", lambda _, response: with_body(response, {"account": content(response)})),
         asked_as(ACCOUNT, "withBalance", "true", "it as withBalance=true", when=WITHOUT_BALANCE),
     ],
     "reading-account-list-bare": [

@@ -163,7 +163,7 @@ def _alter(value: Any, names: Sequence[str], to: Any) -> None:
 # Answers
 
 
-def said(response: Response, value: Any) -> Response:
+def with_body(response: Response, value: Any) -> Response:
     """The same answer with another body."""
     return replace(response, body=json.dumps(value).encode())
 
@@ -195,8 +195,8 @@ def code(response: Response) -> str:
 
 def number(response: Response) -> str:
     """That of an error, as XS2A017E."""
-    found = re.search(r"XS2A\d{3}E", str(message(response).get("text", "")))
-    return found[0] if found else ""
+    in_text = re.search(r"XS2A\d{3}E", str(message(response).get("text", "")))
+    return in_text[0] if in_text else ""
 
 
 def message(response: Response) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def says(
     return spoils(
         operation,
         f"says {pointer} {shown(to)}",
-        lambda _, response: said(response, altered(content(response), pointer, to)) if response.body else response,
+        lambda _, response: with_body(response, altered(content(response), pointer, to)) if response.body else response,
         when=when,
         of=of,
     )
@@ -272,7 +272,7 @@ def drops_nulls(operation: Operation, *, when: When = ALWAYS) -> Breaker:
     return spoils(
         operation,
         "leaves out what is null",
-        lambda _, response: said(response, lean(content(response))) if response.body else response,
+        lambda _, response: with_body(response, lean(content(response))) if response.body else response,
         when=when,
     )
 
@@ -284,7 +284,7 @@ def turns(operation: Operation, status: int, to: int, *, when: When = ALWAYS) ->
         f"answers {to} instead of {status}",
         lambda _, response: replace(response, status=to, body=b"" if to in (204, 304) else response.body),
         when=when,
-        of=lambda found: found == status,
+        of=lambda answered: answered == status,
     )
 
 
@@ -388,7 +388,7 @@ def misnames(
             return response
         if status:
             return replace(response, status=status)
-        return said(response, altered(content(response), f"/tppMessages/0/{member}", to))
+        return with_body(response, altered(content(response), f"/tppMessages/0/{member}", to))
 
     fault = f"status {status}" if status else f"{member} {shown(to)}"
     return Breaker(" ".join(filter(None, ("error", number_, when.words, f"has the {fault}"))), answer)

@@ -26,11 +26,11 @@ from tools.breakers.breaker import (
     path,
     pretends,
     refuses,
-    said,
     says,
     session,
     takes,
     turns,
+    with_body,
     with_content,
     with_header,
 )
@@ -146,7 +146,7 @@ def by_status(name: str, then: Any) -> Breaker:
             status = content(response)["consentStatus"]
             changed = then(before.get(key), status)
             before.setdefault(key, status)
-            return said(response, {"consentStatus": changed})
+            return with_body(response, {"consentStatus": changed})
         return response
 
     return Breaker(name, answer)
@@ -160,7 +160,7 @@ def _history_moves() -> Breaker:
         if not TRANSACTIONS.matches(request) or response.status != 200:
             return response
         if session(request) in seen:
-            return said(response, altered(content(response), "/transactions/booked/0/bookingDate", facts.today(4)))
+            return with_body(response, altered(content(response), "/transactions/booked/0/bookingDate", facts.today(4)))
         seen.add(session(request))
         return response
 
@@ -199,7 +199,7 @@ def _made_again_is_new() -> Breaker:
         if DELETE_CONSENT.matches(request) and response.status == 204:
             deleted.add(session(request))
         elif CREATE_CONSENT.matches(request) and session(request) in deleted and response.status == 200:
-            return said(response, altered(content(response), "/consentId", str(uuid.uuid4())))
+            return with_body(response, altered(content(response), "/consentId", str(uuid.uuid4())))
         return response
 
     return Breaker("a deleted preconfigured consent is created anew under another id", answer)
@@ -207,15 +207,15 @@ def _made_again_is_new() -> Breaker:
 
 def _changes_the_preconfigured() -> Breaker:
     """A request for one tied account changes its consent's frequency."""
-    asked: dict[str, Any] = {}
+    frequencies: dict[str, Any] = {}
 
     async def answer(ask: Ask, request: Request) -> Response:
         response = await ask(request)
         if CREATE_CONSENT.matches(request) and response.status == 200:
-            asked[session(request) + content(response)["consentId"]] = content(request).get("frequencyPerDay")
-        if CONSENT.matches(request) and session(request) + id_in(request) in asked and IS_PRECONFIGURED(request):
-            return said(
-                response, altered(content(response), "/frequencyPerDay", asked[session(request) + id_in(request)])
+            frequencies[session(request) + content(response)["consentId"]] = content(request).get("frequencyPerDay")
+        if CONSENT.matches(request) and session(request) + id_in(request) in frequencies and IS_PRECONFIGURED(request):
+            return with_body(
+                response, altered(content(response), "/frequencyPerDay", frequencies[session(request) + id_in(request)])
             )
         return response
 
@@ -230,7 +230,7 @@ def _sca_changes_the_preconfigured() -> Breaker:
         if "/v1/consents/" in request.target and b'"finalised"' in response.body:
             signed.add(session(request) + id_in(request))
         if CONSENT.matches(request) and session(request) + id_in(request) in signed and IS_PRECONFIGURED(request):
-            return said(response, altered(content(response), "/lastActionDate", facts.today()))
+            return with_body(response, altered(content(response), "/lastActionDate", facts.today()))
         return response
 
     return Breaker("the authentication of a preconfigured consent changes it", answer)

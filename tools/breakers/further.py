@@ -16,12 +16,12 @@ from tools.breakers.breaker import (
     misnames,
     pretends,
     refuses,
-    said,
     says,
     sends,
     spoils,
     takes,
     turns,
+    with_body,
 )
 from tools.breakers.operations import (
     BASKET,
@@ -55,15 +55,15 @@ WRONG_LINK = Change("elsewhere", lambda href: f"/v2{href}")
 
 
 def emptied(operation: Operation) -> Breaker:
-    return spoils(operation, "answers an empty object", lambda _, response: said(response, {}))
+    return spoils(operation, "answers an empty object", lambda _, response: with_body(response, {}))
 
 
 def offered(id: str) -> list[Breaker]:
     """The operation is there, and says something."""
     operation = FURTHER[id]
-    known = 201 if id in CREATED else 204 if id == "delete-basket" else 200
-    broken = [refuses(operation, status=404, code=UNKNOWN), turns(operation, known, 299)]
-    return [*broken, pretends(operation, 204) if known == 204 else emptied(operation)]
+    usual = 201 if id in CREATED else 204 if id == "delete-basket" else 200
+    broken = [refuses(operation, status=404, code=UNKNOWN), turns(operation, usual, 299)]
+    return [*broken, pretends(operation, 204) if usual == 204 else emptied(operation)]
 
 
 def each(make: Any) -> list[Breaker]:

@@ -33,12 +33,12 @@ from tools.breakers.breaker import (
     path,
     pretends,
     refuses,
-    said,
     says,
     session,
     spoils,
     takes,
     turns,
+    with_body,
     with_content,
     with_path,
 )
@@ -114,7 +114,7 @@ def reads_as(was: str, now: str, *, in_record: bool = True, in_status: bool = Tr
         if not read or response.status != 200 or (products and products not in request.target):
             return response
         body = content(response)
-        return said(response, {**body, "transactionStatus": now}) if body["transactionStatus"] == was else response
+        return with_body(response, {**body, "transactionStatus": now}) if body["transactionStatus"] == was else response
 
     where = " and ".join(w for w, there in (("record", in_record), ("status", in_status)) if there)
     return Breaker(f"{products or 'payments'} in {was} read as {now} in their {where}", answer)
@@ -127,7 +127,7 @@ def _decided_at_once() -> Breaker:
         response = await ask(request)
         amount = str(member(content(request), "/instructedAmount/amount"))
         if ANY_INITIATION.matches(request) and response.status == 200 and amount == "999999.00":
-            return said(response, altered(content(response), "/transactionStatus", "RJCT"))
+            return with_body(response, altered(content(response), "/transactionStatus", "RJCT"))
         return response
 
     return Breaker("a large amount is RJCT at once", answer)
@@ -145,7 +145,7 @@ def funds(name: str, covered: Any, *, products: Sequence[str] = PRODUCTS) -> Bre
             body = content(response)
             if body.get("transactionStatus") in ("RCVD", "RJCT"):
                 changed = "RCVD" if decided[payment_in(request)] else "RJCT"
-                return said(response, {**body, "transactionStatus": changed})
+                return with_body(response, {**body, "transactionStatus": changed})
         return response
 
     return Breaker(f"funds are {name}", answer)
@@ -182,7 +182,7 @@ def _keeps_empty(name: str) -> Breaker:
         if ANY_INITIATION.matches(request) and response.status == 200 and content(request).get(name) == "":
             empty.add(content(response)["paymentId"])
         if ANY_RECORD.matches(request) and payment_in(request) in empty and response.status == 200:
-            return said(response, {**content(response), name: ""})
+            return with_body(response, {**content(response), name: ""})
         return response
 
     return Breaker(f"an empty {name} comes back as empty text", answer)
@@ -339,8 +339,8 @@ def _lengths(name: str) -> Breaker:
         if not lists or name not in lists or not all(lists.values()):
             return response
         longest = sorted(map(len, lists.values()))[len(lists) // 2]
-        given = (lists[name] * longest)[:longest]
-        return await ask(with_content(request, {**body, name: given}))
+        as_many = (lists[name] * longest)[:longest]
+        return await ask(with_content(request, {**body, name: as_many}))
 
     return Breaker(f"a bulk payment's {name} may have any length", answer)
 

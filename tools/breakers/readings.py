@@ -17,12 +17,12 @@ from tools.breakers.breaker import (
     limits,
     misnames,
     refuses,
-    said,
     says,
     sends,
     takes,
     turns,
     with_answer_header,
+    with_body,
     with_header,
 )
 from tools.breakers.consents import opened
@@ -246,7 +246,9 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     "reading-error-shape": [
         in_message("category", "WARNING"),
         in_message("path", REMOVED),
-        every("errors have no _links", lambda _, r: said(r, {"tppMessages": content(r).get("tppMessages")}), errors),
+        every(
+            "errors have no _links", lambda _, r: with_body(r, {"tppMessages": content(r).get("tppMessages")}), errors
+        ),
     ],
     "reading-error-text": [
         in_message("text", Change("without its marker", lambda text: text.removeprefix("{sensitive} "))),

@@ -26,10 +26,10 @@ from tools.breakers.breaker import (
     misnames,
     overlooks,
     refuses,
-    said,
     says,
     takes,
     turns,
+    with_body,
     with_content,
     with_header,
 )
@@ -61,6 +61,7 @@ from tools.breakers.payments import reads_as
 from xs2a_sandbox.http.messages import Request, Response
 
 ANYTHING = Operation("*", "/v1/*")
+TWICE = Change("", lambda messages: messages * 2)
 UUID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 EVERY = Operation("*", "")
 
@@ -86,7 +87,7 @@ def in_message(name: str, to: Any) -> Breaker:
     return every(
         f"errors have {name} {to.words if isinstance(to, Change) else to!r}",
         lambda _, response: (
-            said(response, altered(content(response), f"/tppMessages/0/{name}", to)) if response.body else response
+            with_body(response, altered(content(response), f"/tppMessages/0/{name}", to)) if response.body else response
         ),
         bad,
     )
@@ -289,10 +290,12 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     "7-tpp-messages": [
         every(
             "errors hold two messages",
-            lambda _, r: said(r, altered(content(r), "/tppMessages", Change("", lambda m: m * 2))) if r.body else r,
+            lambda _, r: (
+                with_body(r, altered(content(r), "/tppMessages", Change("", lambda m: m * 2))) if r.body else r
+            ),
             bad,
         ),
-        every("errors hold no messages", lambda _, r: said(r, {"_links": None}) if r.body else r, bad),
+        every("errors hold no messages", lambda _, r: with_body(r, {"_links": None}) if r.body else r, bad),
     ],
     "7-category": [in_message("category", "WARNING"), in_message("category", REMOVED)],
     "7-code": [misnames("XS2A017E", to="X"), misnames("XS2A005E", to="X"), in_message("code", REMOVED)],
@@ -304,10 +307,10 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
         in_message("text", REMOVED),
     ],
     "7-links": [
-        every("errors have _links {}", lambda _, r: said(r, {**content(r), "_links": {}}) if r.body else r, bad),
+        every("errors have _links {}", lambda _, r: with_body(r, {**content(r), "_links": {}}) if r.body else r, bad),
         every(
             "errors have no _links",
-            lambda _, r: said(r, altered(content(r), "/_links", REMOVED)) if r.body else r,
+            lambda _, r: with_body(r, altered(content(r), "/_links", REMOVED)) if r.body else r,
             bad,
         ),
     ],

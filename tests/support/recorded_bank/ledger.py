@@ -35,7 +35,7 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 @dataclass(frozen=True)
-class Asked:
+class BankRequest:
     method: str
     path: tuple[str, ...]
     query: Mapping[str, str]
@@ -57,46 +57,46 @@ class Ledger:
     payments: dict[str, dict[str, Any]] = field(default_factory=dict)
     authorisations: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def answer(self, asked: Asked) -> Answer:
-        match asked.method, asked.path:
+    def answer(self, request: BankRequest) -> Answer:
+        match request.method, request.path:
             case "GET", (".well-known", "openid-configuration"):
                 return self._ok({"issuer": self.login, "token_endpoint": f"{self.login}/oauth/token"})
             case "POST", ("v1", "consents"):
-                return self._new_consent(asked)
+                return self._new_consent(request)
             case "GET", ("authorize", _):
-                return self._login(asked)
+                return self._login(request)
             case _, ("v1", "consents", id, *rest):
-                return self._consent(asked, id, rest)
+                return self._consent(request, id, rest)
             case "GET", ("v1", "accounts", *rest):
-                return self._accounts(asked, rest)
+                return self._accounts(request, rest)
             case "GET", ("v1", "card-accounts"):
                 return self._ok({"cardAccounts": holdings.CARD_ACCOUNTS})
             case "POST", ("v1", "funds-confirmations"):
-                enough = float(asked.json["instructedAmount"]["amount"]) < 1000
+                enough = float(request.json["instructedAmount"]["amount"]) < 1000
                 return self._ok({"fundsAvailable": enough})
             case "POST", ("v1", ("payments" | "periodic-payments") as service, product):
-                return self._new_payment(asked, service, product)
+                return self._new_payment(request, service, product)
             case _, ("v1", ("payments" | "periodic-payments"), _, id, *rest):
-                return self._payment(asked, id, rest)
+                return self._payment(request, id, rest)
             case "GET", ("customers", psu, "profile"):
-                known = psu == holdings.PSU_ID
-                return self._ok(holdings.CUSTOMER) if known else self._error(404, oddities.ERRORS["unknown-account"])
+                is_ours = psu == holdings.PSU_ID
+                return self._ok(holdings.CUSTOMER) if is_ours else self._error(404, oddities.ERRORS["unknown-account"])
             case "POST", ("customers", _, "search"):
-                return self._ok({"found": [holdings.ACCOUNTS[0], holdings.CUSTOMER["contact"]], "asked": asked.json})
+                return self._ok({"found": [holdings.ACCOUNTS[0], holdings.CUSTOMER["contact"]], "asked": request.json})
             case "GET", ("search",):
                 return self._ok(
-                    {"hits": 1, "asked": dict(asked.query), "first": {"iban": holdings.OWN, "amount": "1310.25"}}
+                    {"hits": 1, "asked": dict(request.query), "first": {"iban": holdings.OWN, "amount": "1310.25"}}
                 )
             case "POST", ("search",):
                 return self._ok({"hits": 0})
             case "GET", ("odd", _):
-                status, headers, body = oddities.ANSWERS["/" + "/".join(asked.path)]
+                status, headers, body = oddities.ANSWERS["/" + "/".join(request.path)]
                 return status, list(headers), body
         return self._error(404, {"category": "ERROR", "code": "RESOURCE_UNKNOWN", "text": "no such thing"})
 
-    def token(self, asked: Asked) -> Answer:
+    def token(self, request: BankRequest) -> Answer:
         """The token server's."""
-        form = {name: values[0] for name, values in parse_qs(asked.body.decode()).items()}
+        form = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
         if form.get("grant_type") == "password":
             status, body = (
                 400,
@@ -123,14 +123,18 @@ class Ledger:
     def _error(self, status: int, message: Any) -> Answer:
         return status, [("Content-Type", "application/json")], _json({"tppMessages": [message]})
 
-    def _new_consent(self, asked: Asked) -> Answer:
+    def _new_consent(self, request: BankRequest) -> Answer:
         id = str(uuid.uuid4())
         here = f"{self.base}/v1/consents/{id}"
-        self.consents[id] = {"status": "received", "access": asked.json["access"], "until": asked.json["validUntil"]}
+        self.consents[id] = {
+            "status": "received",
+            "access": request.json["access"],
+            "until": request.json["validUntil"],
+        }
         back = {
             "state": PAGE_STATE,
-            "redirect_uri": asked.headers["tpp-redirect-uri"],
-            "login_hint": asked.headers["psu-id"],
+            "redirect_uri": request.headers["tpp-redirect-uri"],
+            "login_hint": request.headers["psu-id"],
             "consent": id,
         }
         body = {
@@ -149,12 +153,12 @@ class Ledger:
             body, ("Location", here), ("ASPSP-SCA-Approach", "REDIRECT"), ("Set-Cookie", cookie), status=201
         )
 
-    def _login(self, asked: Asked) -> Answer:
-        consent = self.consents.get(asked.query["consent"])
-        if consent is None or asked.path[1] != PAGE_TOKEN:
+    def _login(self, request: BankRequest) -> Answer:
+        consent = self.consents.get(request.query["consent"])
+        if consent is None or request.path[1] != PAGE_TOKEN:
             return 404, [("Content-Type", "text/html")], b"<h1>Link abgelaufen</h1>"
         consent["status"] = "valid"
-        back = f"{asked.query['redirect_uri']}&{urlencode({'code': CODE, 'state': asked.query['state']})}"
+        back = f"{request.query['redirect_uri']}&{urlencode({'code': CODE, 'state': request.query['state']})}"
         cookie = f"LOGIN={LOGIN_COOKIE}; Secure"
         page = f'<p>Weiter, {holdings.HOLDER}: <a href="{back.replace("&", "&amp;")}">zurück</a></p>'
         return (
@@ -163,11 +167,11 @@ class Ledger:
             page.encode(),
         )
 
-    def _consent(self, asked: Asked, id: str, rest: list[str]) -> Answer:
+    def _consent(self, request: BankRequest, id: str, rest: list[str]) -> Answer:
         consent = self.consents.get(id)
         if consent is None:
             return self._error(403, {"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": f"consent {id} unknown"})
-        if asked.method == "DELETE":
+        if request.method == "DELETE":
             consent["status"] = "terminatedByTpp"
             return 204, [], b""
         if rest == ["status"]:
@@ -184,14 +188,14 @@ class Ledger:
             }
         )
 
-    def _accounts(self, asked: Asked, rest: list[str]) -> Answer:
-        if self.consents.get(asked.headers.get("consent-id", ""), {}).get("status") != "valid":
+    def _accounts(self, request: BankRequest, rest: list[str]) -> Answer:
+        if self.consents.get(request.headers.get("consent-id", ""), {}).get("status") != "valid":
             return self._error(
                 401, {"category": "ERROR", "code": "CONSENT_INVALID", "text": "the consent is not valid"}
             )
         if not rest:
             listed = [account | {"_links": self._links(account)} for account in holdings.ACCOUNTS]
-            if asked.query.get("withBalance") == "true":
+            if request.query.get("withBalance") == "true":
                 listed = [account | {"balances": _balances(n)} for n, account in enumerate(listed)]
             customer = ("X-Customer-Name", quote(CUSTOMER_HEADER))
             return self._ok({"accounts": listed}, ("X-Auth-Token", AUTH_TOKEN), customer, ("X-Account", holdings.OWN))
@@ -207,15 +211,15 @@ class Ledger:
             case ["documents"]:
                 return self._ok(holdings.DOCUMENTS)
             case ["transactions"]:
-                return self._transactions(asked, number)
+                return self._transactions(request, number)
             case ["transactions", id]:
-                found = [one for one in holdings.TRANSACTIONS[number] if one["transactionId"] == id]
-                return self._ok({"transactionsDetails": found[0]})
+                matching = [one for one in holdings.TRANSACTIONS[number] if one["transactionId"] == id]
+                return self._ok({"transactionsDetails": matching[0]})
         return self._error(404, oddities.ERRORS["unknown-account"])
 
-    def _transactions(self, asked: Asked, number: int) -> Answer:
+    def _transactions(self, request: BankRequest, number: int) -> Answer:
         account = holdings.ACCOUNTS[number]
-        page = int(asked.query.get("page", "0"))
+        page = int(request.query.get("page", "0"))
         entries = holdings.TRANSACTIONS[number]
         here = f"{self.base}/v1/accounts/{account['resourceId']}/transactions"
         first = page * holdings.PER_PAGE
@@ -233,13 +237,13 @@ class Ledger:
         here = f"{self.base}/v1/accounts/{account['resourceId']}"
         return {"balances": {"href": f"{here}/balances"}, "transactions": {"href": f"{here}/transactions"}}
 
-    def _new_payment(self, asked: Asked, service: str, product: str) -> Answer:
+    def _new_payment(self, request: BankRequest, service: str, product: str) -> Answer:
         id = str(uuid.uuid4())
         here = f"{self.base}/v1/{service}/{product}/{id}"
         self.payments[id] = {
             "status": "RCVD",
             "here": here,
-            "asked": None if product.startswith("pain") else asked.json,
+            "asked": None if product.startswith("pain") else request.json,
         }
         links = {"self": {"href": here}, "status": {"href": f"{here}/status"}}
         links["startAuthorisationWithPsuAuthentication"] = {"href": f"{here}/authorisations"}
@@ -251,11 +255,11 @@ class Ledger:
         }
         return self._ok(body, ("Location", here), ("ASPSP-SCA-Approach", "EMBEDDED"), status=201)
 
-    def _payment(self, asked: Asked, id: str, rest: list[str]) -> Answer:
+    def _payment(self, request: BankRequest, id: str, rest: list[str]) -> Answer:
         payment = self.payments.get(id)
         if payment is None:
             return self._error(404, {"category": "ERROR", "code": "RESOURCE_UNKNOWN", "text": f"payment {id} unknown"})
-        match asked.method, rest:
+        match request.method, rest:
             case "GET", []:
                 return self._ok({"transactionStatus": payment["status"], **(payment["asked"] or {})})
             case "GET", ["status"]:
@@ -281,7 +285,7 @@ class Ledger:
                     status=201,
                 )
             case "PUT", ["authorisations", started]:
-                data = asked.json
+                data = request.json
                 if "password" in data.get("psuData", {}):
                     self.authorisations[started]["status"] = "psuAuthenticated"
                 elif data["scaAuthenticationData"].startswith("0"):

@@ -44,8 +44,8 @@ def plant(kind: str, place: str, value: str | None = None) -> str:
     """A secret of this kind, or `value`, which stands elsewhere too, in this place."""
     made = value if value is not None else secret(kind, place)
     PLANTED.append(Secret(kind, made, place))
-    if found := _QUOTED.fullmatch(made):
-        PLANTED.extend(Secret(kind, found[kind], f"{place}, quoted") for kind in ("name", "iban"))
+    if quoted := _QUOTED.fullmatch(made):
+        PLANTED.extend(Secret(kind, quoted[kind], f"{place}, quoted") for kind in ("name", "iban"))
     return made
 
 

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.support.recorded_bank.ledger import Answer, Asked, Ledger
+from tests.support.recorded_bank.ledger import Answer, BankRequest, Ledger
 from tests.support.recorded_bank.planted import plant
 
 PREFIX = "/psd2"
@@ -47,13 +47,13 @@ def serve(tls: ssl.SSLContext, ports: tuple[int, int]) -> tuple[_Server, _Server
     interface, login = _listening(tls, ports[0]), _listening(tls, ports[1])
     ledger = Ledger(f"https://localhost:{interface.server_port}{PREFIX}", f"https://127.0.0.1:{login.server_port}")
 
-    def answer(asked: Asked) -> Answer:
+    def answer(request: BankRequest) -> Answer:
         with lock:
-            return ledger.answer(asked)
+            return ledger.answer(request)
 
-    def token(asked: Asked) -> Answer:
+    def token(request: BankRequest) -> Answer:
         with lock:
-            return ledger.token(asked)
+            return ledger.token(request)
 
     interface.RequestHandlerClass = type("Interface", (_Handler,), {"answer": staticmethod(answer), "prefix": PREFIX})
     login.RequestHandlerClass = type("Login", (_Handler,), {"answer": staticmethod(token), "prefix": ""})
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
     # Small answers in small packets would wait for each other.
     disable_nagle_algorithm = True
-    answer: Callable[[Asked], Answer]
+    answer: Callable[[BankRequest], Answer]
     prefix: str
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -93,14 +93,14 @@ class _Handler(BaseHTTPRequestHandler):
                 b'{"balanceAmount": {"currency": "EUR", "amount": "%s.25"}}' % path[6:].encode(),
             )
             return
-        asked = Asked(
+        request = BankRequest(
             self.command,
             tuple(unquote(part) for part in path.strip("/").split("/")),
             dict(parse_qsl(url.query)),
             {name.lower(): value for name, value in self.headers.items()},
             body,
         )
-        self._say(*self.answer(asked))
+        self._say(*self.answer(request))
 
     do_GET = do_POST = do_PUT = do_DELETE = _handle
 

@@ -81,29 +81,29 @@ def _strings(value: object) -> Iterator[str]:
 def _texts(content: bytes, depth: int) -> set[str]:
     if depth > _DEEPEST:
         return set()
-    found: set[str] = set()
+    texts: set[str] = set()
     for decoded in {content.decode(errors="replace"), content.decode("latin-1")}:
-        found |= {decoded, html.unescape(decoded), unquote_plus(decoded), html.unescape(unquote_plus(decoded))}
+        texts |= {decoded, html.unescape(decoded), unquote_plus(decoded), html.unescape(unquote_plus(decoded))}
         text = decoded
         for _ in range(3):
             text = _ESCAPE.sub(_unescaped, text)
-            found.add(text)
+            texts.add(text)
         for run in set(_BASE64.findall(text)):
             if (inner := _unpacked(run)) is not None:
-                found |= _texts(inner, depth + 1)
+                texts |= _texts(inner, depth + 1)
     for window in (31, 15):
         try:
-            found |= _texts(zlib.decompress(content, window), depth + 1)
+            texts |= _texts(zlib.decompress(content, window), depth + 1)
         except zlib.error:
             continue
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        found.add(content.decode("utf-16", errors="replace"))
-    return found
+        texts.add(content.decode("utf-16", errors="replace"))
+    return texts
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = found[1] or found[2]
-    return chr(int(code, 16)) if code else found[3]
+def _unescaped(texts: re.Match[str]) -> str:
+    code = texts[1] or texts[2]
+    return chr(int(code, 16)) if code else texts[3]
 
 
 def _unpacked(run: str) -> bytes | None:

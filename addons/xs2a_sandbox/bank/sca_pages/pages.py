@@ -229,7 +229,7 @@ def _turn_away(call: Call, to: Destination, own: Words, *, at_once: bool) -> Sho
     back = return_address(addresses, good=False)
     if back and at_once:
         return redirect(back, *PRIVATE)
-    values = {"asked": summary_of(call, to.family, to.resource, own), "family": to.family.name, "status": None}
+    values = {"subject": summary_of(call, to.family, to.resource, own), "family": to.family.name, "status": None}
     return Page("end", {**_ending(addresses, "funds"), **values, "state": to.resource["transactionStatus"]}, words=own)
 
 
@@ -279,7 +279,7 @@ def _common(visit: Visit) -> dict[str, Any]:
     if chosen := visit.authorisation.get("accounts"):
         resource = visit.settled(chosen)
     return {
-        "asked": summary_of(visit.call, visit.family, resource, visit.words),
+        "subject": summary_of(visit.call, visit.family, resource, visit.words),
         "app": asking(visit.authorisation),
         "family": visit.family.name,
     }
