@@ -26,7 +26,7 @@ help:
 	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
 	@echo "make openapi  write docs/openapi.yaml, control-openapi.yaml and operations.md from cassettes, schemas and control routes"
 	@echo "make pages    write docs/handlers.md, docs/states.md and what editors complete, after a change of a handler or of the states"
-	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/"
+	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/ (ARGS=\"--part 1/8\"; goes on where it was interrupted)"
 	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write docs/recorded-banks.md"
 	@echo "make compare-oracle  plant changes and noise into a bank's answers, see what comparisons tell, write docs/compare.md"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"

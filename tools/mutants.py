@@ -6,9 +6,16 @@ fail, or the cassettes be refused.
 What survives is listed in docs/mutants.md, and must be explained in tools/mutants-explained.yaml.
 
 python -m tools.mutants                 all, exit status 1 when a survivor is not explained
-python -m tools.mutants errors.yaml     those whose name contains the text; writes nothing
+python -m tools.mutants errors.yaml     those whose name contains the text
+python -m tools.mutants --part 1/8      every eighth one
+
+What became of each change is kept in build/mutants.jsonl: an interrupted run that is begun again, or another part, goes
+on from there, until a file of the package, the cassettes, the schemas or the tests changes. Files of parts that were
+done elsewhere can be put together with `cat`. docs/mutants.md is written once all have a result.
 """
 
+import argparse
+import hashlib
 import json
 import os
 import re
@@ -17,7 +24,8 @@ import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +36,7 @@ import pytest
 import yaml
 
 from tools.in_process import leave_doors_out, needs_no_door
+from tools.kept_results import KeptResults, digest, every
 from xs2a_sandbox.config.settings import Settings
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.engine.build import build
@@ -40,6 +49,8 @@ DIALECT = "xs2a-1.84"
 SOURCE = ROOT / "cassettes" / DIALECT
 PAGE = ROOT / "docs" / "mutants.md"
 EXPLAINED = ROOT / "tools" / "mutants-explained.yaml"
+BASELINE = "baseline"
+RESULTS = ROOT / "build" / "mutants.jsonl"
 EXAMPLES = "test_examples.py"
 TESTS = ROOT / "tests" / "contract"
 WORKERS = os.cpu_count() or 1
@@ -68,6 +79,11 @@ class Mutant:
     @property
     def id(self) -> str:
         return f"{self.file} {self.name} {self.kind}{' removed' if self.after == REMOVED else ''}"
+
+    @property
+    def key(self) -> str:
+        """What its result is kept by."""
+        return f"{self.id} {hashlib.sha256(self.content.encode()).hexdigest()[:16]}"
 
 
 # The changes
@@ -246,12 +262,17 @@ def mutants() -> list[Mutant]:
 
 
 @dataclass
-class Known:
+class Lessons:
     """What the tests are like: learnt from one run without a change, and from what noticed changes so far."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     touches: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     kills: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def learn(self, mutant: Mutant, result: str) -> None:
+        if result.startswith("tests/"):
+            for about in (*mutant.about, mutant.file):
+                self.kills[about, result] += 1
 
     def order(self, items: Sequence[pytest.Item], mutant: Mutant) -> list[pytest.Item]:
         """Likely ones first: those that noticed the like, those that use what is changed, the quick ones."""
@@ -267,10 +288,13 @@ class Known:
 class Hunt:
     """A pytest plugin: collects once, then runs the tests of each mutant in a process forked from there."""
 
-    def __init__(self, mutants_to_try: Sequence[Mutant]) -> None:
+    def __init__(self, mutants_to_try: Sequence[Mutant], earlier: Mapping[Mutant, str], kept: KeptResults) -> None:
         self.mutants = mutants_to_try
-        self.known = Known()
+        self.lessons = Lessons()
+        self.kept = kept
         self.results: dict[Mutant, str] = {}
+        for mutant, result in earlier.items():
+            self.lessons.learn(mutant, result)
         self.failed = False
         self.patience = LONGEST
 
@@ -290,38 +314,48 @@ class Hunt:
         return True
 
     def hunt(self, items: list[pytest.Item], directory: Path) -> None:
-        baseline = self.fork(lambda: self.measure(items), self.place(directory, "baseline", None))
-        learnt = json.loads(self.collect({baseline: directory})[baseline] or "{}")
+        learnt = json.loads(self.kept.read().get(BASELINE, "{}")) or self.baseline(items, directory)
+        self.lessons.seconds = learnt["seconds"]
+        self.patience = max(PATIENCE, 3 * round(sum(learnt["seconds"].values())))
+        self.lessons.touches.update({name: set(touched) for name, touched in learnt["touches"].items()})
+        print(f"{len(items)} tests in {sum(learnt['seconds'].values()):.1f} s; {len(self.mutants)} mutants", flush=True)
+        self.work(items, directory)
+
+    def baseline(self, items: list[pytest.Item], directory: Path) -> dict[str, Any]:
+        """What a run without any change teaches, in which all tests have to pass; it is kept for other parts."""
+        baseline = self.fork(lambda: self.measure(items), self.place(directory, BASELINE, None))
+        with ended([baseline]):
+            answer = self.collect({baseline: directory})[baseline]
+        learnt: dict[str, Any] = json.loads(answer or "{}")
         if failing := learnt.get("broken", ["every test: their run did not end"]):
             print("These must pass first:", *failing, sep="\n", file=sys.stderr)
             pytest.exit("tests fail without any change", returncode=2)
-        self.known.seconds = learnt["seconds"]
-        self.patience = max(PATIENCE, 3 * round(sum(learnt["seconds"].values())))
-        self.known.touches.update({name: set(touched) for name, touched in learnt["touches"].items()})
-        print(f"{len(items)} tests in {sum(learnt['seconds'].values()):.1f} s; {len(self.mutants)} mutants", flush=True)
-        self.work(items, directory)
+        self.kept.add(BASELINE, answer)
+        return learnt
 
     def work(self, items: list[pytest.Item], directory: Path) -> None:
         waiting = list(enumerate(self.mutants))
         running: dict[tuple[int, int], Mutant] = {}
         started = monotonic()
-        while waiting or running:
-            while waiting and len(running) < WORKERS:
-                number, mutant = waiting.pop(0)
-                place = self.place(directory, str(number), mutant)
-                ordered = self.known.order(items, mutant)
-                running[self.fork(lambda ordered=ordered: self.first_failure(ordered), place)] = mutant
-            for child, answer in self.collect(running).items():
-                mutant = running.pop(child)
-                result = json.loads(answer)["by"] if answer else "an early end"
-                self.results[mutant] = result
-                if result.startswith("tests/"):
-                    for about in (*mutant.about, mutant.file):
-                        self.known.kills[about, result] += 1
-                if not result:
-                    print(f"SURVIVED {mutant.id}: {mutant.before} → {mutant.after}", flush=True)
-                if len(self.results) % 50 == 0:
-                    print(f"{len(self.results)} of {len(self.mutants)} in {monotonic() - started:.0f} s", flush=True)
+        with ended(running):
+            while waiting or running:
+                while waiting and len(running) < WORKERS:
+                    number, mutant = waiting.pop(0)
+                    place = self.place(directory, str(number), mutant)
+                    ordered = self.lessons.order(items, mutant)
+                    running[self.fork(lambda ordered=ordered: self.first_failure(ordered), place)] = mutant
+                for child, answer in self.collect(running).items():
+                    mutant = running.pop(child)
+                    result = json.loads(answer)["by"] if answer else "an early end"
+                    self.results[mutant] = result
+                    self.kept.add(mutant.key, result)
+                    self.lessons.learn(mutant, result)
+                    if not result:
+                        print(f"SURVIVED {mutant.id}: {mutant.before} → {mutant.after}", flush=True)
+                    if len(self.results) % 50 == 0:
+                        print(
+                            f"{len(self.results)} of {len(self.mutants)} in {monotonic() - started:.0f} s", flush=True
+                        )
 
     def place(self, directory: Path, name: str, mutant: Mutant | None) -> Path:
         """A working directory with the dialect, changed."""
@@ -408,6 +442,18 @@ class Hunt:
         return self.failed
 
 
+@contextmanager
+def ended(children: Collection[tuple[int, int]]) -> Iterator[None]:
+    """Whoever is interrupted leaves none of these behind, with what they have started."""
+    try:
+        yield
+    except BaseException:
+        for child, _ in children:
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+        raise
+
+
 def pairs(items: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
     return zip(items, [*items[1:], None], strict=True)
 
@@ -449,25 +495,56 @@ def page(results: Mapping[Mutant, str], reasons: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(only: str = "") -> int:
-    chosen = [mutant for mutant in mutants() if only in mutant.id]
-    leave_doors_out()
-    os.chdir(ROOT)
-    hunt = Hunt(chosen)
+def sources() -> str:
+    """One name for all that a result depends on."""
+    folders = ("addons", "cassettes", "schemas", "tests")
+    files = [
+        file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in (".py", ".yaml", ".json")
+    ]
+    return digest(files, ROOT)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("only", nargs="?", default="", help="a text that the names of the changes contain")
+    parser.add_argument("--part", type=every, default="1/1", help="N/M: every Mth change from the Nth on")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file that results are kept in")
+    options = parser.parse_args(arguments)
+    every_mutant = mutants()
+    chosen = [mutant for mutant in every_mutant if options.only in mutant.id][options.part]
+    kept = KeptResults(options.results, sources())
+    results = _results(every_mutant, kept)
+    waiting = [mutant for mutant in chosen if mutant not in results]
+    print(f"{len(chosen)} mutants, {len(chosen) - len(waiting)} of them tried before", flush=True)
     started = monotonic()
-    pytest.main(["-q", "-p", "no:schemathesis", "-p", "no:xdist", str(TESTS)], plugins=[hunt])
-    if len(hunt.results) < len(chosen):
-        return 2
+    if waiting:
+        leave_doors_out()
+        os.chdir(ROOT)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        hunt = Hunt(waiting, results, kept)
+        pytest.main(["-q", "-p", "no:schemathesis", "-p", "no:xdist", str(TESTS)], plugins=[hunt])
+        results |= hunt.results
+        if len(hunt.results) < len(waiting):
+            print(f"{len(waiting) - len(hunt.results)} are left: the same command goes on with them", file=sys.stderr)
+            return 2
     reasons = explained()
-    survivors = {mutant.id for mutant, result in hunt.results.items() if not result}
+    survivors = {mutant.id for mutant in chosen if not results[mutant]}
     unexplained = sorted(survivors - reasons.keys())
-    stale = [] if only else sorted(reasons.keys() - survivors)
-    if not only:
-        PAGE.write_text(page(hunt.results, reasons))
-    print(f"{len(chosen)} mutants in {monotonic() - started:.0f} s, {len(survivors)} survived")
+    stale: list[str] = []
+    if len(results) == len(every_mutant):
+        stale = sorted(reasons.keys() - {mutant.id for mutant, result in results.items() if not result})
+        PAGE.write_text(page(results, reasons))
+    print(f"{len(waiting)} mutants in {monotonic() - started:.0f} s; of {len(chosen)}, {len(survivors)} survived")
     print(*(f"not explained: {id}" for id in unexplained), *(f"explained, but noticed: {id}" for id in stale), sep="\n")
+    print(f"{len(results)} of all {len(every_mutant)} have a result")
     return 1 if unexplained or stale else 0
 
 
+def _results(of: Sequence[Mutant], kept: KeptResults) -> dict[Mutant, str]:
+    """Those that are kept, in the order of the mutants."""
+    by_key = kept.read()
+    return {mutant: by_key[mutant.key] for mutant in of if mutant.key in by_key}
+
+
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))
