@@ -57,6 +57,11 @@ ROWS = {
 }
 PROMISED = {
     "proxy door": "≥ 1.00",
+    **{f"{door} door, two workers on SQLite: requests for CPU": "≥ 0.90" for door in ("direct", "proxy")},
+    **{
+        f"{way}, two workers: share of the busier one": "≤ 1.00"
+        for way in ("direct door", "proxy door", "direct door, payment initiation")
+    },
     "direct door, requests that arrive at random: p99 at 80% of the knee": "≤ 1.00",
     "proxy door, requests that arrive at random: p99 at 80% of the knee": "≤ 1.00",
     "proxy door, CONNECT and TLS, requests that arrive at random: p99 at 80% of the knee": "≤ 1.00",
