@@ -383,6 +383,14 @@ def test_health_is_answered_before_the_file_is_let_go(
     assert store._connection.execute("pragma busy_timeout").fetchone() == (0,)
 
 
+def test_a_write_at_a_closed_connection_is_unavailable_not_busy(store: SqliteStore) -> None:
+    store._connection.close()
+    store._files = []
+    with pytest.raises(StoreUnavailable, match="closed database") as caught:
+        store._begin()
+    assert type(caught.value) is StoreUnavailable
+
+
 def test_who_writes_all_the_time_leaves_nobody_without_a_turn(store: SqliteStore, file: Path) -> None:
     """Another loop holds the file but for moments: a write that is only tried now and then would miss them all."""
     ends = threading.Event()

@@ -33,7 +33,7 @@ class QueuePlace:
 
 
 class Journey:
-    """What its two sides call things, which states the bank has told, and what only one of the sides has.
+    """Knows what its two sides call things, which states the bank has told, and what only one of the sides has.
 
     `on_lesson` is told of whatever is learned here.
     """

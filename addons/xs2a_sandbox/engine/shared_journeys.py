@@ -43,7 +43,7 @@ class SharedJourneys(Journeys):
         self._sandbox_url = ""
         self._learning = Lock()  # a thread compares
         self._lessons: dict[Name, list[Lesson]] = {}
-        """What was learned here, and nobody else knows."""
+        """Lessons of this sandbox that no other has been sent."""
         self._unsent: list[Item] = []
         self._batch: tuple[str, list[Item]] | None = None
         """The last items sent, with a name of their own, until they are confirmed."""

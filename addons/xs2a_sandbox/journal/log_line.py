@@ -78,13 +78,13 @@ def _object(exchange: LogEntry, instant: float) -> str:
 # An app asks for the same again and again, and to write all of its line anew would take three times as long.
 @lru_cache(1024)
 def _words(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
-    """What stands before the milliseconds of a line, and after them."""
+    """Returns the parts of a line before the milliseconds and after them."""
     return f"{_word(session)} {_word(method)} {_word(_plain(path))} {status}", f"{source} {_word(rule or '-')}"
 
 
 @lru_cache(1024)
 def _members(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
-    """The same of a line that is JSON."""
+    """Returns the same parts of a line that is JSON."""
     before = {"session": session, "method": method, "path": _cut(_plain(path)), "status": status}
     return json.dumps(before)[1:-1], json.dumps({"source": source, "rule": rule})[1:-1]
 

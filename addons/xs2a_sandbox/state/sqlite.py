@@ -314,7 +314,8 @@ class SqliteStore:
         try:
             self._connection.execute("begin immediate")
         except sqlite3.Error as error:
-            is_busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+            # What the module itself objects to has no code of SQLite.
+            is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
             raise (StoreBusy if is_busy else StoreUnavailable)(str(error)) from error
 
     def _roll_back(self) -> None:
