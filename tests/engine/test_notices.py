@@ -50,7 +50,7 @@ def among(work: Callable[..., Awaitable[None]], url: str, *names: str) -> None:
             following = [asyncio.create_task(member.notices.follow(member.name)) for member in members]
             try:
                 # Who has not looked yet takes what is there for old.
-                await comes(lambda: all(member.notices._place for member in members))
+                await comes(lambda: all(member.notices._follows for member in members))
                 await work(*members)
             finally:
                 for task in following:
@@ -83,7 +83,7 @@ def test_what_was_said_before_is_not_told() -> None:
 
     async def before(a: Member) -> None:
         a.notices.own("old")
-        await comes(lambda: not a.notices._waiting and a.notices._batch is None)
+        await comes(lambda: not a.notices._waiting and not a.notices._outbox)
 
     async def after(a: Member, b: Member) -> None:
         a.notices.own("new")

@@ -188,7 +188,7 @@ def test_a_sandbox_whose_comparison_takes_long_is_waited_for(monkeypatch: pytest
         first = await slow.queue(theirs)
         mine = await one.of(names())
         second = await one.queue(mine)
-        signs = one._number + 50
+        signs = one._inbox._number + 50
 
         async def compare() -> None:
             async with one.turn(mine, second):
@@ -198,7 +198,7 @@ def test_a_sandbox_whose_comparison_takes_long_is_waited_for(monkeypatch: pytest
         async with slow.turn(theirs, first):
 
             async def has_seen_many() -> bool:
-                return one._number > signs
+                return one._inbox._number > signs
 
             await eventually(has_seen_many)  # for longer than GONE
             assert not waiting.done()
@@ -222,7 +222,7 @@ def test_without_the_stream_nothing_is_compared_and_nothing_piles_up_and_then_it
                 assert again is mine
                 with pytest.raises(StoreUnavailable):
                     await one.queue(again)
-            assert len(one._unsent) + len(one._batch[1] if one._batch else ()) <= 3
+            assert len(one._outbox) <= 3
             assert not one._places
 
             await asyncio.to_thread(server.start)

@@ -1,7 +1,7 @@
 """The journal that several sandboxes share: sent beside the answers, once, and read by each as a whole."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import fields, replace
 from time import monotonic
 from typing import Any
@@ -9,51 +9,14 @@ from typing import Any
 import pytest
 
 from tests.support.certificates import der, issued
+from tests.support.played_stream import PlayedStream
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.journal import Journal, Journaled
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.shared import SharedJournal
-from xs2a_sandbox.state.stream import Item, Stream, Tail
-
-
-class PlayedStream(Stream):
-    """In memory; while `is_away` nothing is added, and `loses` is how many answers are lost after it was."""
-
-    def __init__(self, count: int = 100) -> None:
-        self.items: list[tuple[int, Item]] = []
-        self.batches: dict[str, int] = {}
-        self.count = count
-        self.number = self.loses = self.lives = 0
-        self.is_away = False
-
-    async def append(self, batch: str, items: Sequence[Item], deadline: float) -> None:
-        await self._ask()
-        self.batches[batch] = self.batches.get(batch, 0) + 1
-        if self.batches[batch] == 1:
-            for item in items:
-                self.number += 1
-                self.items = [*self.items, (self.number, item)][-self.count :]
-        if self.loses:
-            self.loses -= 1
-            raise StoreUnavailable("the answer is lost")
-
-    async def after(self, life: str, number: int, deadline: float) -> Tail:
-        await self._ask()
-        since = number if life == str(self.lives) else 0
-        later = [(number, item.content) for number, item in self.items if number > since]
-        return Tail(str(self.lives), self.items[0][0] if self.items else 0, later)
-
-    async def remove(self, session: str | None, deadline: float) -> None:
-        await self._ask()
-        self.lives += 1
-        self.items = [one for one in self.items if session not in (None, one[1].session)]
-
-    async def _ask(self) -> None:
-        await asyncio.sleep(0)
-        if self.is_away:
-            raise StoreUnavailable("away")
+from xs2a_sandbox.state.stream import Item
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -14,15 +14,13 @@ from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state.snapshot import DistantStore
-from xs2a_sandbox.state.stream import Item
+from xs2a_sandbox.state.stream import PATIENCE, Inbox, Item, Outbox
 
 COUNT, BYTES = 20_000, 8 * 1024 * 1024
 """Items of the stream, and what they take up: of more, those that begin later do not know the oldest."""
 
-_PATIENCE = 0.7
-"""Seconds in which the stream has to answer."""
 _PATIENCE_OF_APPS = 0.25
-"""Seconds in which it has to where an app waits that may have to wait for the state as well."""
+"""Seconds in which the stream has to answer where an app waits that may have to wait for the state as well."""
 _LOOKS = 0.02
 """Seconds between two looks at the stream while others have their turn."""
 _SIGNS = 1.0
@@ -38,22 +36,19 @@ class SharedJourneys(Journeys):
 
     def __init__(self, store: DistantStore) -> None:
         super().__init__()
-        self._stream = store.stream("comparisons", COUNT, BYTES)
+        stream = store.stream("comparisons", COUNT, BYTES)
+        self._outbox, self._inbox = Outbox(stream), Inbox(stream)
         self._name = token_hex(8)
         self._sandbox_url = ""
         self._learning = Lock()  # a thread compares
         self._lessons: dict[Name, list[Lesson]] = {}
         """Lessons of this sandbox that no other has been sent."""
-        self._unsent: list[Item] = []
-        self._batch: tuple[str, list[Item]] | None = None
-        """The last items sent, with a name of their own, until they are confirmed."""
-        self._life, self._number = "", 0
         self._heard: dict[str, float] = {}
         """By sandbox: when an item of it was last read here."""
         self._away = 0.0
         """Until then no app waits for the stream once more."""
         self._places: set[QueuePlace] = set()
-        self._reading, self._sending = asyncio.Lock(), asyncio.Lock()
+        self._reading = asyncio.Lock()
         self._living: asyncio.Task[None] | None = None
 
     async def of(self, to_bank: BankRequest) -> Journey:
@@ -72,13 +67,12 @@ class SharedJourneys(Journeys):
         place = self._place(self._name)
         begins = self._item(journey, begins=place.number)
         self._places.add(place)
-        self._unsent.append(begins)
+        self._outbox.put(begins)
         try:
-            await self._send()
-            await self._read(_PATIENCE)
+            await self._outbox.send()
+            await self._read()
         except BaseException:
-            if begins in self._unsent:
-                self._unsent.remove(begins)
+            if self._outbox.withdraw(begins):
                 self._places.discard(place)
             else:  # others may have read it
                 self.leave(journey, place)
@@ -94,7 +88,7 @@ class SharedJourneys(Journeys):
                 await asyncio.sleep(_LOOKS)
                 if journey.queue[0].by != self._name:
                     with suppress(StoreUnavailable):
-                        await self._read(_PATIENCE)
+                        await self._read()
             yield
         finally:
             self.leave(journey, place)
@@ -104,14 +98,14 @@ class SharedJourneys(Journeys):
         self._places.discard(place)
         if place in journey.queue:
             journey.queue.remove(place)
-        self._unsent.append(self._item(journey, ends=place.number, lessons=self._take_lessons(journey)))
+        self._outbox.put(self._item(journey, ends=place.number, lessons=self._take_lessons(journey)))
 
     async def share(self, journey: Journey) -> None:
         if lessons := self._take_lessons(journey):
-            self._unsent.append(self._item(journey, lessons=lessons))
+            self._outbox.put(self._item(journey, lessons=lessons))
         # What cannot be sent is sent with the next sign of life.
         with suppress(StoreUnavailable):
-            await self._send()
+            await self._outbox.send()
         self._live()
 
     async def close(self) -> None:
@@ -119,7 +113,7 @@ class SharedJourneys(Journeys):
             self._living.cancel()
             await asyncio.gather(self._living, return_exceptions=True)
         with suppress(StoreUnavailable):
-            await self._send()
+            await self._outbox.send()
 
     def _make(self, name: Name, sandbox_url: str) -> Journey:
         return Journey(name, sandbox_url, partial(self._learn, name))
@@ -146,23 +140,13 @@ class SharedJourneys(Journeys):
         sent = to_json({"by": self._name, "at": at, **more})
         return Item(session, len(sent), sent)
 
-    async def _send(self) -> None:
-        async with self._sending:
-            while self._batch or self._unsent:
-                if self._batch is None:
-                    self._batch, self._unsent = (token_hex(8), self._unsent), []
-                await self._stream.append(*self._batch, _now() + _PATIENCE)
-                self._batch = None
-
-    async def _read(self, patience: float) -> None:
+    async def _read(self, patience: float = PATIENCE) -> None:
         async with self._reading:
-            tail = await self._stream.after(self._life, self._number, _now() + patience)
-            if tail.life != self._life:
-                self._life, self._number = tail.life, 0
+            tail, is_new = await self._inbox.read(patience)
+            if is_new:
                 for journey in self._journeys.values():
                     journey.queue = [place for place in journey.queue if place in self._places]
-            for number, sent in tail.items:
-                self._number = number
+            for _, sent in tail.items:
                 self._follow(json.loads(sent))
 
     def _follow(self, item: dict[str, Any]) -> None:
@@ -189,16 +173,16 @@ class SharedJourneys(Journeys):
 
     def _live(self) -> None:
         """Gives signs of life from now on, as long as anything waits for it."""
-        if (self._places or self._unsent or self._batch) and (self._living is None or self._living.done()):
+        if (self._places or self._outbox) and (self._living is None or self._living.done()):
             self._living = asyncio.get_running_loop().create_task(self._give_signs())
 
     async def _give_signs(self) -> None:
-        while self._places or self._unsent or self._batch:
+        while self._places or self._outbox:
             await asyncio.sleep(_SIGNS)
             if self._places:
-                self._unsent.append(self._item())
+                self._outbox.put(self._item())
             with suppress(StoreUnavailable):
-                await self._send()
+                await self._outbox.send()
 
 
 def _now() -> float:

@@ -11,20 +11,17 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from secrets import token_hex
 
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal.journal import Journal, KeptExchange, Peers, entry_of, packed, without_content
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.state.stream import Item, Stream, Tail
+from xs2a_sandbox.state.stream import Inbox, Item, Outbox, Stream, Tail, deadline
 
 log = logging.getLogger("xs2a_sandbox")
 
 _PAUSE = 0.25
 """Seconds for which exchanges are gathered before they are sent."""
-_PATIENCE = 0.7
-"""Seconds in which the stream has to answer."""
 _TAKE = "journal"
 _FORMAT = 2
 
@@ -35,12 +32,15 @@ class SharedJournal(Journal):
 
     stream: Stream = field(kw_only=True)
     _sending: "asyncio.Task[None] | None" = None
-    _batch: tuple[str, list[KeptExchange]] | None = None
-    """The last batch sent, with a name of its own, until it is confirmed."""
+    _taken: list[KeptExchange] = field(default_factory=list)
+    """What is being made items of the stream: whoever waits for that may be gone before its end."""
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seen: deque[KeptExchange] = field(default_factory=deque)
-    _life: str = ""
-    _number: int = 0
+    _outbox: Outbox = field(init=False)
+    _inbox: Inbox = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._outbox, self._inbox = Outbox(self.stream), Inbox(self.stream)
 
     def share(self, peers: Peers) -> None:
         """Lets who looks have what the other processes of this sandbox have not sent yet."""
@@ -58,14 +58,14 @@ class SharedJournal(Journal):
             self._adopt(part or ())
         async with self._in_turn:
             await self._send()
-            self._follow(await self.stream.after(self._life, self._number, _deadline()))
+            self._follow(*await self._inbox.read())
             return Journal(
                 self.count, self.bytes, self.show, deque(self._seen), sum(entry.size for entry in self._seen)
             )
 
     async def settle(self, whole: Journal) -> None:
         for session in whole.cleared:
-            await self.stream.remove(session, _deadline())
+            await self.stream.remove(session, deadline())
 
     async def close(self) -> None:
         """Sends what is left, if the stream is there."""
@@ -76,25 +76,28 @@ class SharedJournal(Journal):
             await self._send()
 
     async def _send_soon(self) -> None:
-        while self._kept or self._batch:
+        while self._is_unsent():
             await asyncio.sleep(_PAUSE)
             # Whoever asks for the state meanwhile hears why there is none.
             with suppress(StoreUnavailable):
                 async with self._in_turn:
                     await self._send()
 
+    def _is_unsent(self) -> bool:
+        return bool(self._kept or self._taken or self._outbox)
+
     async def _send(self) -> None:
-        while self._batch or self._kept:
-            if self._batch is None:
-                self._batch = token_hex(8), self._take()
-            name, kept = self._batch
-            if any(entry.exchange.personal for entry in kept):
-                # A large answer takes its time.
-                items = await asyncio.to_thread(self._items, kept)
-            else:
-                items = self._items(kept)
-            await self.stream.append(name, items, _deadline())
-            self._batch = None
+        while self._is_unsent():
+            if not self._outbox:
+                self._taken = self._taken or self._take()
+                if any(entry.exchange.personal for entry in self._taken):
+                    # A large answer takes its time.
+                    items = await asyncio.to_thread(self._items, self._taken)
+                else:
+                    items = self._items(self._taken)
+                self._outbox.put(*items)
+                self._taken = []
+            await self._outbox.send()
 
     def _items(self, kept: Iterable[KeptExchange]) -> list[Item]:
         shown = (self._without_people(entry) if entry.exchange.personal else entry for entry in kept)
@@ -130,20 +133,14 @@ class SharedJournal(Journal):
             self._size = sum(entry.size for entry in self._kept)
             self._drop_oldest()
 
-    def _follow(self, tail: Tail) -> None:
-        if tail.life != self._life:
+    def _follow(self, tail: Tail, is_new: bool) -> None:
+        if is_new:
             self._seen.clear()
-            self._life, self._number = tail.life, 0
         for number, written in tail.items:
-            self._number = number
             if kept := _read(number, written):
                 self._seen.append(kept)
         while self._seen and self._seen[0].number < tail.first:
             self._seen.popleft()
-
-
-def _deadline() -> float:
-    return asyncio.get_running_loop().time() + _PATIENCE
 
 
 def _written(kept: KeptExchange) -> bytes:
