@@ -1,9 +1,11 @@
 """Two exchanges field by field."""
 
+import re
 from typing import Any
 
 import pytest
 
+from tests.console.browser import ACCOUNT, Browser
 from xs2a_sandbox.console.beside import Field, Value, fields
 
 
@@ -60,3 +62,24 @@ def test_they_may_differ_in_what_is_hidden() -> None:
     (field,) = fields([hidden, hidden], [{"authorization": "Bearer a"}, {"authorization": "Bearer b"}])
     assert field.differs
     assert field.differs_unseen
+
+
+def test_two_are_told_apart_field_by_field_even_where_it_is_hidden(browser: Browser) -> None:
+    for currency, token in (("EUR", "sesame-one"), ("USD", "sesame-two")):
+        body = {"accounts": [{"iban": ACCOUNT, "currency": currency}]}
+        browser.app_asks("POST", "/v1/consents?a=b", json=body, headers={"Authorization": f"Bearer {token}"})
+    page = browser.page("/_sandbox/console/beside?one=1&other=2")
+    request = page.partition("fields differ")[2]
+    row = '<th scope="row">/accounts/0/currency</th>' + "".join(
+        f'<td data-label="No. {number}"><code>{currency}</code></td>' for number, currency in ((1, "EUR"), (2, "USD"))
+    )
+    assert row in request
+    assert re.search(r'scope="row">authorization</th>.*what is hidden differs', page)
+    assert "sesame" not in page
+    assert '<th scope="row">?a</th><td><code>b</code></td>' in page.partition("alike")[2]
+
+
+@pytest.mark.parametrize(("query", "status"), [("", 404), ("?one=1&other=9", 404), ("?one=1&other=two", 400)])
+def test_what_cannot_be_laid_beside_is_said(browser: Browser, query: str, status: int) -> None:
+    browser.app_asks("GET", "/v1/accounts")
+    assert 'role="alert"' in browser.page(f"/_sandbox/console/beside{query}", status=status)

@@ -1,20 +1,15 @@
 """The page of the rules, with those that a session was told of while the sandbox runs."""
 
-from pathlib import Path
+import html
+import uuid
 from typing import Any
 
-import pytest
-
-from tests.console.test_console import TOKEN, Browser
+from tests.console.browser import TOKEN, Browser
 from tests.support.engine_client import Client
+from xs2a_sandbox.control.pages import FilesStatus
 
 RULES = "/_sandbox/console/rules"
 RULE: dict[str, Any] = {"id": "mine", "match": {"operation": "account-list"}, "respond": {"status": 503}}
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Browser:
-    return Browser(tmp_path).sign_in()
 
 
 def add(browser: Browser, rule: dict[str, Any]) -> None:
@@ -43,3 +38,31 @@ def test_what_an_added_rule_says_is_no_markup(browser: Browser) -> None:
     page = browser.page(RULES)
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in page
+
+
+def test_rules_say_where_they_stand_and_who_answers(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    page = browser.page("/_sandbox/console/rules?url=/v1/accounts")
+    assert "cassettes/xs2a-1.84/accounts.yaml:7" in page
+    assert "the header X-Request-ID is missing" in page
+    assert '?rule=account-list">1<' in page
+    assert 'role="alert"' in browser.page("/_sandbox/console/rules?url=nonsense:", status=400)
+
+
+def test_rules_say_who_answers_a_request_with_headers(browser: Browser) -> None:
+    sent = {
+        "method": "get",
+        "url": "/v1/accounts",
+        "headers": f"X-Request-ID: {uuid.uuid4()}\nPSU-IP-Address: 192.0.2.7",
+    }
+    page = browser.page("/_sandbox/console/rules", sent)
+    assert "the header X-Request-ID is missing" not in page
+    assert '<span class="state">wins</span>' in page
+    wrong = browser.page("/_sandbox/console/rules", {**sent, "headers": "nonsense"}, 400)
+    assert 'aria-describedby="wrong-headers"' in wrong
+
+
+def test_problems_of_files_are_shown_with_line_and_caret(browser: Browser) -> None:
+    problem = "cases/a.yaml:3:5: error key-unknown: there is no key\n    opertion: x\n    ^"
+    browser.engine.files = FilesStatus(browser.engine.files.loaded, (problem,))
+    assert html.escape(problem) in browser.page("/_sandbox/console/rules")

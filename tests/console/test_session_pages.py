@@ -1,18 +1,14 @@
 """The pages of a session's time, and of the sessions that there are."""
 
-from pathlib import Path
+import asyncio
 
 import pytest
 
-from tests.console.test_console import Browser
+from tests.console.browser import Browser, payment
+from tests.support.engine_client import Client
 
 TIME = "/_sandbox/console/time"
 SESSIONS = "/_sandbox/console/sessions"
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Browser:
-    return Browser(tmp_path).sign_in()
 
 
 def test_the_clock_is_moved_stopped_and_let_go(browser: Browser) -> None:
@@ -20,7 +16,7 @@ def test_the_clock_is_moved_stopped_and_let_go(browser: Browser) -> None:
     assert "2026-11-21 09:00:00" in browser.page(TIME)
     browser.page(TIME, {"move": "1d"}, 303)
     page = browser.page(TIME)
-    assert "2026-11-22 09:00:00" in page
+    assert "2026-11-22 09:00:00+01:00" in page
     assert "The clock stands." in page
     browser.page(TIME, {"real": "true"}, 303)
     assert "The real time." in browser.page(TIME)
@@ -34,7 +30,8 @@ def test_a_wrong_time_is_said_beside_its_field_and_changes_nothing(browser: Brow
 
 
 def test_all_that_falls_due_is_linked(browser: Browser) -> None:
-    assert '/_sandbox/console/bank/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"' in browser.page(TIME)
+    due = browser.page(TIME).partition("What falls due next")[2]
+    assert '/_sandbox/console/bank/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"' in due
 
 
 @pytest.mark.parametrize(
@@ -64,3 +61,19 @@ def test_a_session_is_forgotten_once(browser: Browser) -> None:
     browser.page(SESSIONS, {"forget": "ci"}, 303)
     assert 'value="ci"' not in browser.page(SESSIONS)
     assert "nothing is kept of a session ci" in browser.page(SESSIONS, {"forget": "ci"}, 400)
+
+
+def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
+    payment(browser)
+    browser.page("/_sandbox/console/time", {"move": "1d"}, 303)
+    browser.page("/_sandbox/console/bank", {}, 303)
+    assert "The real time." in browser.page("/_sandbox/console/time")
+    asyncio.run(Client(browser.engine, "ci").send("POST", "/v1/consents", json={}))
+    browser.page("/s/ci/_sandbox/console/time", {"move": "1d"}, 303)
+    assert "/s/ci/_sandbox/console/bank" in browser.page("/_sandbox/console/sessions")
+    browser.page("/_sandbox/console/sessions", {"forget": "ci"}, 303)
+    assert "/s/ci/" not in browser.page("/_sandbox/console/sessions")
+    assert (
+        browser.ask("GET", "/_sandbox/console/sessions?open=new").headers["location"] == "/s/new/_sandbox/console/bank"
+    )
+    browser.page("/_sandbox/console/sessions?open=%2F..", status=400)

@@ -1,11 +1,12 @@
 """The list of exchanges, and the events that add to it."""
 
 import re
+import uuid
 from pathlib import Path
 
 import pytest
 
-from tests.console.test_console import Browser
+from tests.console.browser import Browser
 from xs2a_sandbox.console import traffic
 
 EVENTS = "/_sandbox/console/events"
@@ -54,3 +55,55 @@ def test_a_filtered_list_goes_back_with_its_filter(browser: Browser, monkeypatch
     page = browser.page("/_sandbox/?path=/v1/nothing")
     assert "?path=%2Fv1%2Fnothing&amp;before=3" in page
     assert numbers(browser.page("/_sandbox/?path=/v1/nothing&before=3")) == ["1"]
+
+
+def test_what_was_asked_is_listed_newest_first_with_the_reason(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    browser.app_asks("GET", "/v1/nothing")
+    page = browser.page("/_sandbox/")
+    assert numbers(page) == ["2", "1"]
+    assert "CONSENT_UNKNOWN" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "fitting"),
+    [("status=404", ["2"]), ("text=NOTHING", ["2"]), ("method=post", []), ("path=/v1/acc*", ["1"])],
+)
+def test_it_is_filtered(browser: Browser, query: str, fitting: list[str]) -> None:
+    browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
+    browser.app_asks("GET", "/v1/nothing")
+    assert numbers(browser.page(f"/_sandbox/?{query}")) == fitting
+
+
+def test_a_filter_that_is_none_is_said_beside_the_form(browser: Browser) -> None:
+    assert "status must be a whole number" in browser.page("/_sandbox/?status=many", status=400)
+
+
+def test_what_comes_is_sent_as_rows(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/nothing")
+    browser.app_asks("GET", "/v1/nothing/more")
+    text = browser.page("/_sandbox/console/events?since=1")
+    assert "event: rows\nid: 2\n" in text
+    assert "/v1/nothing/more" in text
+    assert text.endswith("event: again\nid: 2\ndata:\n\n")
+    assert "exchanges/1" not in text
+
+
+def test_where_too_much_has_passed_the_page_is_read_again(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic, "_AT_ONCE", 1)
+    for _ in range(2):
+        browser.app_asks("GET", "/v1/nothing")
+    assert "event: reload" in browser.page("/_sandbox/console/events?since=0")
+    browser.page("/_sandbox/console/events?since=x", status=400)
+
+
+def test_older_ones_are_on_pages_of_their_own(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic, "_SHOWN", 2)
+    for _ in range(3):
+        browser.app_asks("GET", "/v1/nothing")
+    page = browser.page("/_sandbox/")
+    assert numbers(page) == ["3", "2"]
+    assert "?before=2" in page
+    older = browser.page("/_sandbox/?before=2")
+    assert numbers(older) == ["1"]
+    assert "data-events" not in older

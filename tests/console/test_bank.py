@@ -1,0 +1,64 @@
+"""The pages of what the bank holds."""
+
+import html
+import re
+
+from tests.console.browser import Browser, payment
+from xs2a_sandbox.bank.domain.lifecycle import MACHINES
+from xs2a_sandbox.console.bank import VERBS
+
+EVENTS = r'name="event" value="([^"]+)"'
+
+
+def test_an_authorisation_is_approved_and_the_payment_goes_on(browser: Browser) -> None:
+    id = payment(browser)
+    started = browser.app_asks("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={})
+    authorisation = started.json()["authorisationId"]
+    assert authorisation in browser.page(f"/_sandbox/console/bank/payments/{id}")
+    browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}", {"event": "approve"}, 303)
+    page = browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}")
+    assert re.search(r'aria-current="step"><span class="state">finalised', page)
+    assert "ACSP" in browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status").body.decode()
+
+
+def test_something_happens_to_a_payment_and_its_requests_are_listed(browser: Browser) -> None:
+    id = payment(browser)
+    browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status")
+    browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
+    page = browser.page(f"/_sandbox/console/bank/payments/{id}")
+    assert re.search(r'aria-current="step"><span class="state">RJCT', page)
+    assert re.findall(r"exchanges/(\d+)", page) == ["1", "2"]
+    assert "can happen to it" in browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "cancel"}, 409)
+
+
+def test_the_life_of_a_payment_is_its_requests_states_and_links(browser: Browser) -> None:
+    id = payment(browser)
+    started = browser.app_asks("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={}).json()
+    page = browser.page(f"/_sandbox/console/bank/payments/{id}").partition("Its timeline")[2]
+    assert "transactionStatus RCVD" in page
+    assert "scaStatus received" in page
+    href = next(iter(links for name, links in started.items() if name.startswith("_")))["scaRedirect"]["href"]
+    assert f'<a href="{html.escape(href)}">scaRedirect</a>' in page
+    assert "Since then" not in page
+    browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
+    assert "Since then it has become" in browser.page(f"/_sandbox/console/bank/payments/{id}")
+
+
+def test_verbs_stand_for_events_that_there_are() -> None:
+    assert VERBS.keys() <= {transition.event for machine in MACHINES for transition in machine.transitions}
+
+
+def test_what_can_happen_to_a_payment_begins_with_its_approval_and_ends_with_its_end(browser: Browser) -> None:
+    page = f"/_sandbox/console/bank/payments/{payment(browser)}"
+    assert re.findall(EVENTS, browser.page(page))[0] == "authorised by all"
+    browser.page(page, {"event": "refused"}, 303)
+    ended = browser.page(page)
+    assert re.findall(EVENTS, ended) == []
+    assert "Nothing can happen to it any more." in ended
+
+
+def test_documents_are_listed_newest_first_with_what_somebody_knows_them_by(browser: Browser) -> None:
+    ids = [payment(browser, name) for name in ("Buchhandlung Eck", "Nahversorger Talblick")]
+    listed = browser.page("/_sandbox/console/bank").partition('<h2 id="payments">')[2].partition("</table>")[0]
+    assert [id for id in re.findall(r"bank/payments/([\w-]+)", listed) if id in ids] == ids[::-1]
+    assert '<span class="state">RCVD</span></td><td>sepa-credit-transfers, Buchhandlung Eck, 12.50 EUR</td>' in listed

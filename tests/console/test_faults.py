@@ -1,0 +1,67 @@
+"""The page of what is to go wrong."""
+
+import re
+
+import pytest
+
+from tests.console.browser import Browser
+
+
+def test_faults_are_added_listed_and_removed(browser: Browser) -> None:
+    page = "/_sandbox/console/faults"
+    browser.page(page, {"operation": "account-list", "status": "503", "next": "3", "method": "", "fault": ""}, 303)
+    browser.page(page, {"fault": "reset", "after": "true", "every": "2"}, 303)
+    assert browser.app_asks("GET", "/v1/accounts").status == 503
+    listed = browser.page(page)
+    assert "answered 503" in listed
+    assert "account-list, 3 times" in listed
+    assert '?rule=fault-1">1 hit<' in listed
+    assert "the connection is reset, only after the bank has done it" in listed
+    browser.page(page, {"remove": "fault-1"}, 303)
+    assert "fault-1" not in browser.page(page)
+    browser.page(page, {"clear": "all"}, 303)
+    assert browser.app_asks("GET", "/v1/accounts").status == 400
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        ({"operation": "acount-list", "status": "503"}, "operation"),
+        ({"status": "many"}, "status"),
+        ({"status": "99"}, "status"),
+        ({"status": "503", "next": "0"}, "next"),
+        ({"status": "503", "every": "x"}, "every"),
+        ({"error": "none-such"}, "error"),
+        ({"rule": "none-such"}, "rule"),
+        ({"delay": "1y"}, "delay"),
+        ({"status": "503", "error": "internal"}, "status"),
+    ],
+)
+def test_what_a_fault_cannot_be_is_said_beside_its_field(browser: Browser, form: dict[str, str], field: str) -> None:
+    page = browser.page("/_sandbox/console/faults", form, 400)
+    assert f'id="wrong-{field}" role="alert"' in page
+    for value in form.values():
+        assert f'value="{value}"' in page
+
+
+@pytest.mark.parametrize(
+    ("form", "words", "requests"),
+    [
+        ({"error": "consent-expired", "skip": "2"}, "answered with the error consent-expired", "not the first 2"),
+        ({"status": "429", "retry_after": "60", "every": "3"}, "answered 429, Retry-After 60", "one in 3"),
+        (
+            {"rule": "placeholder-authorisation", "method": "PUT"},
+            "answered by the rule placeholder-authorisation",
+            "PUT",
+        ),
+        ({"delay": "2s", "fault": "half-json"}, "2s late, the JSON breaks off", "all requests"),
+        ({"expires": "token", "operation": "account-*"}, "the token expires", "account-*"),
+        ({"sca": "decline", "next": "1"}, "an approval ends by decline", "authorisations, 1 times"),
+    ],
+)
+def test_a_fault_is_listed_in_words(browser: Browser, form: dict[str, str], words: str, requests: str) -> None:
+    browser.page("/_sandbox/console/faults", form, 303)
+    listed = browser.page("/_sandbox/console/faults")
+    ((what, whom),) = re.findall(r"<strong>fault-1</strong></td><td>([^<]*)</td><td>([^<]*)</td>", listed)
+    assert what == words
+    assert requests in whom
