@@ -23,6 +23,19 @@ def test_a_suite_for_each_point_counts_its_faults() -> None:
     }
 
 
+def test_a_fault_with_findings_is_a_failure_and_another_is_not() -> None:
+    cases = {
+        f"{case.get('classname')} {case.get('name')}": case
+        for suite in suites(as_junit(RESULTS)).values()
+        for case in suite.iter("testcase")
+    }
+
+    assert cases["account-list 1 busy, before"].find("failure") is None
+    failure = cases["initiate-payment 1 reset, after"].find("failure")
+    assert failure is not None
+    assert (failure.get("type"), failure.get("message")) == ("payments", "2 payments of the intent <E-1>")
+
+
 def test_all_findings_of_a_fault_stand_in_one_failure() -> None:
     more = replace(FOUND, findings=(*FOUND.findings, AppFinding("recovery", "the next run fails")))
 

@@ -1,0 +1,39 @@
+"""Reports as files, and the files of the findings."""
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.campaign.results_made_up import GOOD, RESULTS
+from xs2a_sandbox.campaign.reports import files
+from xs2a_sandbox.campaign.reports.html import as_html
+from xs2a_sandbox.errors import UserMistake
+
+
+def test_the_name_of_a_file_says_its_form(tmp_path: Path) -> None:
+    files.write(tmp_path / "report.xml", RESULTS)
+    files.write(tmp_path / "report.html", RESULTS)
+
+    root = ElementTree.parse(tmp_path / "report.xml").getroot()
+    assert (root.tag, root.get("name")) == ("testsuites", "xs2a-sandbox campaign")
+    assert (tmp_path / "report.html").read_text() == as_html(RESULTS)
+
+
+def test_findings_take_the_place_of_older_ones(tmp_path: Path) -> None:
+    (tmp_path / "findings").mkdir()
+    (tmp_path / "findings" / "old.yaml").write_text("")
+    (tmp_path / "findings" / "notes.txt").write_text("by somebody")
+
+    files.write_findings(tmp_path / "findings", RESULTS)
+
+    names = [file.name for file in sorted((tmp_path / "findings").iterdir())]
+    assert names == ["initiate-payment-1-html-after.yaml", "initiate-payment-1-reset-after.yaml", "notes.txt"]
+    files.write_findings(tmp_path / "findings", replace(RESULTS, results=(GOOD,)))
+    assert [file.name for file in (tmp_path / "findings").iterdir()] == ["notes.txt"]
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UserMistake, match="cannot write"):
+        files.write(tmp_path / "no" / "report.xml", RESULTS)
