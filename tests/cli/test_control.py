@@ -13,19 +13,9 @@ from tests.support.doors import opened
 from tests.support.engine_client import an_engine, bundled_engine
 from tests.support.roads import direct_door
 from xs2a_sandbox.cli import main
-from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Headers, Request
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    for setting in SETTINGS:
-        monkeypatch.delenv(setting.variable, raising=False)
-    return tmp_path
 
 
 @pytest.fixture

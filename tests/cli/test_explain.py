@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_control import confdir, home, port, run, said
+from tests.cli.test_control import confdir, port, run, said
 from tests.support.certificates import issued
 from tests.support.engine_client import an_engine, cassette
 from tests.support.explained import UUID, codes, name

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.test_testdata import LOADED, VALID
 from tests.support.engine_client import an_engine
 from tests.support.turns import few
 from xs2a_sandbox import __version__
@@ -18,44 +19,9 @@ from xs2a_sandbox.bundled import scenarios
 from xs2a_sandbox.cli import main as cli
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config import settings as config
-from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.engine import build as assembly
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.journal.log_line import LogEntry
-
-VALID = "11111111-1111-4111-8111-111111111111"
-DATA = {
-    "consents": {
-        "22222222-1111-4111-8111-111111111111": {"role": "expired", "accounts": ["AT1"]},
-        VALID: {"role": "valid", "accounts": ["AT1"], "frequencyPerDay": 4},
-    },
-    "accounts": {
-        "AT1": {
-            "currency": "EUR",
-            "name": "Anna [bold]",
-            "psuId": "anna",
-            "balances": [
-                {"balanceType": "interimAvailable", "balanceAmount": {"amount": "1.00", "currency": "EUR"}},
-                {"balanceType": "forwardAvailable", "balanceAmount": {"amount": "2.50", "currency": "EUR"}},
-            ],
-        },
-        "AT2": {"currency": "EUR", "name": "No balance", "psuId": "anna"},
-    },
-    "payments": {"p1": {"service": "payments", "product": "sepa-credit-transfers", "transactionStatus": "ACSP"}},
-    "psus": {
-        "anna": {"password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
-        "felix": {"password": "y", "otp": "2"},
-    },
-}
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    for variable in [setting.variable for setting in SETTINGS]:
-        monkeypatch.delenv(variable, raising=False)
-    return tmp_path
 
 
 def run(*words):
@@ -86,9 +52,6 @@ def serving(home, monkeypatch):
     monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", served)
     monkeypatch.setattr("xs2a_sandbox.doors.serving", served, raising=False)
     return served
-
-
-LOADED = types.SimpleNamespace(at=lambda today: DATA, unknown_consents=["unknown-id"])
 
 
 class TestServe:
@@ -199,45 +162,6 @@ class TestMistakes:
         monkeypatch.setattr(config, "load", interrupted)
         result = run("testdata")
         assert (result.exit_code, result.output) == (130, "")
-
-
-class TestTestdata:
-    @pytest.fixture(autouse=True)
-    def data(self, home, monkeypatch):
-        monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: LOADED)
-
-    def test_json(self):
-        assert json.loads(run("testdata", "--json").stdout) == {
-            "consents": [
-                {"id": "22222222-1111-4111-8111-111111111111", "role": "expired", "accounts": ["AT1"]},
-                {"id": VALID, "role": "valid", "accounts": ["AT1"]},
-                {"id": "unknown-id", "role": "unknown", "accounts": []},
-            ],
-            "accounts": [
-                {"iban": "AT1", "currency": "EUR", "name": "Anna [bold]", "balance": "2.50", "psuId": "anna"},
-                {"iban": "AT2", "currency": "EUR", "name": "No balance", "balance": None, "psuId": "anna"},
-            ],
-            "payments": [
-                {"id": "p1", "service": "payments", "product": "sepa-credit-transfers", "status": "ACSP"},
-            ],
-            "psus": [
-                {"id": "anna", "password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
-                {"id": "felix", "password": "y", "otp": "2", "methods": []},
-            ],
-        }
-
-    def test_table(self):
-        said = run("testdata").stdout
-        for part in (VALID, "Anna [bold]", "2.50", "sepa-credit-transfers", "sms"):
-            assert part in said
-
-
-def test_the_bundled_test_data_and_an_own_one(home):
-    listed = json.loads(run("testdata", "--json").stdout)
-    assert {consent["role"] for consent in listed["consents"]} == {"valid", "expired", "unknown"}
-    (home / "cassettes").mkdir()
-    (home / "cassettes/testdata.yaml").write_text("testdata: 1\n")
-    assert json.loads(run("testdata", "--json").stdout)["accounts"] == []
 
 
 class TestLint:

@@ -14,7 +14,6 @@ from tests.support.taping import START, again, same_body, tape, taped
 from tests.support.writing import rule_of
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
@@ -25,13 +24,7 @@ IBAN = "AT459880000010204711"
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    for setting in SETTINGS:
-        monkeypatch.delenv(setting.variable, raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture

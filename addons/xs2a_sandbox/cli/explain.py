@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox.cli.control import session_option
-from xs2a_sandbox.cli.described import by_name, read_body, read_headers
-from xs2a_sandbox.cli.flags import running_sandbox_flags
+from xs2a_sandbox.cli.flags import by_name, read_body, read_headers, request_arguments, running_sandbox_flags
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import DescribedRequest
@@ -69,7 +68,8 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield from suggestion["yaml"].splitlines()
 
 
-def _shown(file: Path) -> Iterator[str]:
+def _certificates(file: Path) -> Iterator[str]:
+    """Of a file in PEM, in base64."""
     from xs2a_sandbox.tpp import certificate
 
     try:
@@ -112,17 +112,7 @@ def _wrapped(line: str, indent: str = "  ") -> list[str]:
 
 
 @click.command()
-@click.argument("method")
-@click.argument("url")
-@click.option(
-    "-H",
-    "--header",
-    "headers",
-    metavar="'NAME: VALUE'",
-    multiple=True,
-    help="A header of the request; @FILE reads one from each line. May be repeated.",
-)
-@click.option("-d", "--data", "body", metavar="BODY", help="The body, as the app sends it; @FILE reads a file.")
+@request_arguments
 @click.option(
     "--cert",
     "certificate",
@@ -158,13 +148,13 @@ def explain(
     if session is not None:
         request["session"] = session
     if certificate:
-        request["certificates"] = list(_shown(certificate))
+        request["certificates"] = list(_certificates(certificate))
     try:
         described_request.read(request)
     except Refused as error:
         raise click.UsageError(str(error)) from None
     settings = load_settings(flags)
-    explained, note = (_offline(settings, request), "") if offline else _asked(settings, session, request)
+    explained, note = (_offline(settings, request), "") if offline else _explained(settings, session, request)
     if as_json:
         click.echo(json.dumps(explained, ensure_ascii=False, indent=2))
     else:
@@ -178,7 +168,8 @@ def _text(argument: str) -> str:
         raise click.BadParameter(f"{argument} is no text in UTF-8", param_hint="-d") from None
 
 
-def _asked(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
+def _explained(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
+    """By the running sandbox; where none runs by the files, with a note that says so."""
     client = Client.of(settings, session)
     try:
         return {"asked": client.url, **client.explain(request)}, ""

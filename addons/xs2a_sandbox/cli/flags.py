@@ -1,6 +1,7 @@
-"""The flags of the commands, one for each setting that has one; and how they show a file."""
+"""Flags and arguments that several commands take: those of the settings, and requests as curl has them."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -70,6 +71,64 @@ vault_flag = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="An exported vault, with the real values of the recording's pseudonyms. [vault in --confdir]",
 )
+
+
+def request_arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `method`, `url`, `headers` and `body`: what curl is given for a request."""
+    for add in (
+        click.option("-d", "--data", "body", metavar="BODY", help="The body, byte for byte; @FILE reads a file."),
+        click.option(
+            "-H",
+            "--header",
+            "headers",
+            metavar="'NAME: VALUE'",
+            multiple=True,
+            help="A header of the request; @FILE reads one from each line. May be repeated.",
+        ),
+        click.argument("url"),
+        click.argument("method"),
+    ):
+        command = add(command)
+    return command
+
+
+def read_headers(arguments: Iterable[str]) -> list[tuple[str, str]]:
+    """Names and values in their order; `@FILE` stands for the lines of a file, `@-` for standard input."""
+    return [pair for argument in arguments for pair in _read(argument)]
+
+
+def _read(argument: str) -> Iterator[tuple[str, str]]:
+    lines = _content(argument[1:]).decode("latin-1").splitlines() if argument.startswith("@") else [argument]
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon and name.strip():
+            yield name.strip(), value.strip()
+        elif line.strip() and not line.startswith("HTTP/"):
+            raise click.BadParameter(f"{line!r} is not 'NAME: VALUE'", param_hint="-H")
+
+
+def read_body(argument: str | None) -> bytes:
+    """The body as it is written, or of a file for `@FILE`, to the last byte."""
+    if argument and argument.startswith("@"):
+        return _content(argument[1:])
+    return (argument or "").encode()
+
+
+def _content(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise click.BadParameter(f"{file}: {error.strerror}") from None
+
+
+def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Lists of values."""
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return values
 
 
 def near(file: Path) -> Path:

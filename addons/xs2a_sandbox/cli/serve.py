@@ -262,7 +262,6 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
 
     from xs2a_sandbox.authoring.coverage import CoverageTally
     from xs2a_sandbox.cli.authoring import show_coverage
-    from xs2a_sandbox.cli.log_lines import LogLines
     from xs2a_sandbox.clock import instant
     from xs2a_sandbox.console import sign_in
     from xs2a_sandbox.console.console import Console
@@ -270,6 +269,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     from xs2a_sandbox.doors import serving
     from xs2a_sandbox.engine import build
     from xs2a_sandbox.journal import log_line
+    from xs2a_sandbox.journal.log_writer import LogWriter
     from xs2a_sandbox.journal.serving_log import ServingLog, standing
 
     settings = load_settings(flags)
@@ -318,7 +318,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         click.echo(announcement(settings, addresses, state, consent, console, serving.loop_name()))
 
     # What click does for terminals takes three times as long as to write the line.
-    lines = None if sys.stdout is None or sys.stdout.isatty() else LogLines(sys.stdout)
+    lines = None if sys.stdout is None or sys.stdout.isatty() else LogWriter(sys.stdout)
     shows_progress = sys.stderr.isatty()
 
     def log(exchange: LogEntry) -> None:

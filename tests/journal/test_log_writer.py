@@ -7,7 +7,7 @@ from select import PIPE_BUF
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.cli.log_lines import LogLines
+from xs2a_sandbox.journal.log_writer import LogWriter
 
 
 class Stream(StringIO):
@@ -30,7 +30,7 @@ def write(stream: Stream, *batches: list[str]) -> None:
     """Writes the lines of each batch before the first of them is due."""
 
     async def work() -> None:
-        lines = LogLines(stream)
+        lines = LogWriter(stream)
         for texts in batches:
             for text in texts:
                 lines.write(text)
@@ -52,7 +52,7 @@ def test_lines_are_written_without_being_asked_for() -> None:
             written.set()
 
     async def work() -> None:
-        LogLines(stream).write("one")
+        LogWriter(stream).write("one")
         await asyncio.wait_for(written.wait(), 10)
 
     written, stream = asyncio.Event(), Watched()
@@ -79,7 +79,7 @@ def test_a_character_that_the_encoding_has_not_costs_no_line() -> None:
     written = BytesIO()
 
     async def work() -> None:
-        lines = LogLines(TextIOWrapper(written, encoding="ascii", write_through=True))
+        lines = LogWriter(TextIOWrapper(written, encoding="ascii", write_through=True))
         for text in ("before", "Bäckerei", "after"):
             lines.write(text)
         lines.close()

@@ -1,5 +1,7 @@
-"""`sign`: the headers of a signed request."""
+"""The commands of signatures: `sign` makes the headers of a signed request, `verify` checks a signed answer."""
 
+import re
+import sys
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -7,24 +9,16 @@ from uuid import uuid4
 
 import click
 
-from xs2a_sandbox.cli.described import read_body, read_headers
+from xs2a_sandbox.cli.flags import read_body, read_headers, request_arguments
+from xs2a_sandbox.errors import UserMistake, WrongSignature
 from xs2a_sandbox.http import Headers
 
 _FILE = click.Path(path_type=Path)
+_HEAD = re.compile(rb"(HTTP/[\d.]+ \d{3}[^\n]*\n(?:[^\r\n]+\r?\n)*)\r?\n")
 
 
 @click.command()
-@click.argument("method")
-@click.argument("url")
-@click.option(
-    "-H",
-    "--header",
-    "headers",
-    metavar="'NAME: VALUE'",
-    multiple=True,
-    help="A header of the request. May be repeated.",
-)
-@click.option("-d", "--data", "body", metavar="BODY", help="The body, byte for byte; @FILE reads a file.")
+@request_arguments
 @click.option(
     "--with", "seal", metavar="FILE", type=_FILE, required=True, help="The seal (QSEAL) with its key, as PEM."
 )
@@ -82,3 +76,28 @@ def sign(
     replaced = {name.lower() for name, _ in added}
     for name, value in [*(pair for pair in sent if pair[0].lower() not in replaced), *added]:
         click.echo(f"{name}: {value}")
+
+
+@click.command()
+@click.argument("file", metavar="[FILE]", default="-")
+@click.option("--ca", metavar="FILE", type=_FILE, help="The CA that must have issued the seal.")
+def verify(file: str, ca: Path | None) -> None:
+    """Check the bank's signature of an answer, as `curl -i` writes it to FILE, or to standard input.
+
+    If the signature is wrong, it prints the reason and the signing string. Exit status: 0 right, 1 wrong.
+    """
+    from xs2a_sandbox.signatures import answers
+
+    content, head = read_body(f"@{file}"), None
+    # Before the answer there may be others, such as 100 Continue.
+    while next_head := _HEAD.match(content):
+        head, content = next_head[1].decode("latin-1"), content[next_head.end() :]
+    if head is None:
+        raise UserMistake("this is no answer with its headers: write it with curl -i")
+    headers = Headers(read_headers(head.splitlines()[1:]))
+    try:
+        answers.verify(headers, content, ca)
+    except WrongSignature as wrong:
+        click.echo(str(wrong), err=True)
+        sys.exit(1)
+    click.echo("the signature is right")

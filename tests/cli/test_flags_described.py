@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from xs2a_sandbox.cli.described import by_name, read_body, read_headers
+from xs2a_sandbox.cli.flags import by_name, read_body, read_headers
 
 
 def test_headers_are_read_in_their_order_from_arguments_and_files(tmp_path: Path) -> None:

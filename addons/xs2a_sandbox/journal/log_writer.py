@@ -11,7 +11,7 @@ _PAUSE = 0.02
 """Seconds for which lines are gathered: a call of the system takes longer than to make a line."""
 
 
-class LogLines:
+class LogWriter:
     """Writes lines a moment later, with those that have come meanwhile; `close` writes the last."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -1,0 +1,79 @@
+"""`testdata`: what a client needs to know of the bank that the sandbox plays."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from xs2a_sandbox.config import load_settings
+
+Collections = Mapping[str, Mapping[str, Any]]
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def testdata(as_json: bool) -> None:
+    """List the preconfigured consents, accounts, payments and customers."""
+    from xs2a_sandbox.engine.build import load_testdata
+
+    settings = load_settings()
+    data = load_testdata(settings)
+    listed = _listed(data.at(settings.clock.today()), data.unknown_consents)
+    if as_json:
+        click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    # Wide enough for an id and its accounts where there is no terminal.
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    for title, rows in listed.items():
+        table = Table(title=title, title_justify="left")
+        for column in rows[0] if rows else ():
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(_cell(value)) for value in row.values()))
+        console.print(table)
+
+
+def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The part of the test data that a client needs to know, as a session begins with it.
+
+    An account's balance is the one that decides whether payments are covered; the `unknown_consents` the bank does
+    not know.
+    """
+    from xs2a_sandbox.bank.domain.bookings import covering
+
+    consents = [
+        {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}
+        for id, consent in collections.get("consents", {}).items()
+    ]
+    consents += [{"id": id, "role": "unknown", "accounts": []} for id in unknown_consents]
+    accounts = [
+        {
+            "iban": iban,
+            "currency": a.get("currency"),
+            "name": a.get("name"),
+            "balance": covering(a.get("balances") or ()),
+        }
+        | {"psuId": a.get("psuId")}
+        for iban, a in collections.get("accounts", {}).items()
+    ]
+    payments = [
+        {"id": id, "service": p.get("service"), "product": p.get("product"), "status": p.get("transactionStatus")}
+        for id, p in collections.get("payments", {}).items()
+    ]
+    psus = [
+        {"id": id, "password": psu.get("password"), "otp": psu.get("otp"), "methods": psu.get("methods") or []}
+        for id, psu in collections.get("psus", {}).items()
+    ]
+    return {"consents": consents, "accounts": accounts, "payments": payments, "psus": psus}
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(str(v["authenticationMethodId"]) if isinstance(v, dict) else str(v) for v in value)
+    return "" if value is None else str(value)

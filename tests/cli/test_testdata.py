@@ -1,0 +1,84 @@
+"""`testdata`: what is listed of the bank's data, as JSON and as tables."""
+
+import json
+import types
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from xs2a_sandbox.cli.main import cli
+
+VALID = "11111111-1111-4111-8111-111111111111"
+DATA = {
+    "consents": {
+        "22222222-1111-4111-8111-111111111111": {"role": "expired", "accounts": ["AT1"]},
+        VALID: {"role": "valid", "accounts": ["AT1"], "frequencyPerDay": 4},
+    },
+    "accounts": {
+        "AT1": {
+            "currency": "EUR",
+            "name": "Anna [bold]",
+            "psuId": "anna",
+            "balances": [
+                {"balanceType": "interimAvailable", "balanceAmount": {"amount": "1.00", "currency": "EUR"}},
+                {"balanceType": "forwardAvailable", "balanceAmount": {"amount": "2.50", "currency": "EUR"}},
+            ],
+        },
+        "AT2": {"currency": "EUR", "name": "No balance", "psuId": "anna"},
+    },
+    "payments": {"p1": {"service": "payments", "product": "sepa-credit-transfers", "transactionStatus": "ACSP"}},
+    "psus": {
+        "anna": {"password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
+        "felix": {"password": "y", "otp": "2"},
+    },
+}
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, words)
+
+
+LOADED = types.SimpleNamespace(at=lambda today: DATA, unknown_consents=["unknown-id"])
+
+
+@pytest.fixture
+def data(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: LOADED)
+
+
+@pytest.mark.usefixtures("data")
+def test_json() -> None:
+    assert json.loads(run("testdata", "--json").stdout) == {
+        "consents": [
+            {"id": "22222222-1111-4111-8111-111111111111", "role": "expired", "accounts": ["AT1"]},
+            {"id": VALID, "role": "valid", "accounts": ["AT1"]},
+            {"id": "unknown-id", "role": "unknown", "accounts": []},
+        ],
+        "accounts": [
+            {"iban": "AT1", "currency": "EUR", "name": "Anna [bold]", "balance": "2.50", "psuId": "anna"},
+            {"iban": "AT2", "currency": "EUR", "name": "No balance", "balance": None, "psuId": "anna"},
+        ],
+        "payments": [
+            {"id": "p1", "service": "payments", "product": "sepa-credit-transfers", "status": "ACSP"},
+        ],
+        "psus": [
+            {"id": "anna", "password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
+            {"id": "felix", "password": "y", "otp": "2", "methods": []},
+        ],
+    }
+
+
+@pytest.mark.usefixtures("data")
+def test_table() -> None:
+    table = run("testdata").stdout
+    for part in (VALID, "Anna [bold]", "2.50", "sepa-credit-transfers", "sms"):
+        assert part in table
+
+
+def test_the_bundled_test_data_and_an_own_one(home: Path) -> None:
+    listed = json.loads(run("testdata", "--json").stdout)
+    assert {consent["role"] for consent in listed["consents"]} == {"valid", "expired", "unknown"}
+    (home / "cassettes").mkdir()
+    (home / "cassettes/testdata.yaml").write_text("testdata: 1\n")
+    assert json.loads(run("testdata", "--json").stdout)["accounts"] == []
