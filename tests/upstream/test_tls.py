@@ -3,6 +3,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -57,6 +58,21 @@ def test_a_bank_is_verified_by_default(files: dict[str, Path]) -> None:
     assert context.check_hostname
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.verify_flags & ssl.VERIFY_X509_STRICT
+
+
+def test_banks_that_are_met_alike_share_what_was_read_of_the_authorities(files: dict[str, Path]) -> None:
+    """Reading those of the system takes longer than most requests."""
+    usual = RealBank("https://bank.example")
+
+    assert tls.context(RealBank("https://other.example", mode="spy")) is tls.context(usual)
+    settings: tuple[dict[str, Any], ...] = (
+        {"ca": files["ca"]},
+        {"tls_minimum": "1.3"},
+        {"tls_strict": False},
+        {"client_cert": files["certificate"], "client_key": files["key"]},
+    )
+    contexts = {tls.context(replace(usual, **differing)) for differing in ({}, *settings)}
+    assert len(contexts) == 5
 
 
 def test_a_ca_of_its_own_is_the_only_one(files: dict[str, Path]) -> None:
@@ -141,7 +157,7 @@ def test_the_systems_cas_are_trusted_whatever_the_environment_says(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(files["ca"]))
     monkeypatch.setenv("SSL_CERT_DIR", str(files["directory"]))
-    tls.context.cache_clear()
+    tls._context.cache_clear()
     context = made(files)
     assert all("far-bank" not in str(ca) for ca in context.get_ca_certs())
 
@@ -152,7 +168,7 @@ def a_place(file: Path, folder: Path) -> ssl.DefaultVerifyPaths:
 
 def test_where_the_system_has_cas_they_are_the_ones(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: a_place(files["ca"], files["missing"]))
-    tls.context.cache_clear()
+    tls._context.cache_clear()
     (known,) = made(files).get_ca_certs()
     assert known["subject"] == ((("commonName", "far-bank"),),)
 
@@ -161,14 +177,14 @@ def test_where_it_has_none_certifis_are(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: a_place(files["missing"], tmp_path))
-    tls.context.cache_clear()
+    tls._context.cache_clear()
     assert len(made(files).get_ca_certs()) > 50
 
 
 @pytest.fixture(autouse=True)
 def anew() -> Iterator[None]:
     yield
-    tls.context.cache_clear()
+    tls._context.cache_clear()
 
 
 @pytest.fixture

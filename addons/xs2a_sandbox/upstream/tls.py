@@ -22,9 +22,14 @@ FOR_OTHERS = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE", "MITMPROXY_SSLKE
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
-@cache
 def context(bank: RealBank) -> ssl.SSLContext:
-    """Made once for each bank. Raises ConfigError for a file that cannot be used; the text names it."""
+    """One for all banks that are met alike. Raises ConfigError for a file that cannot be used; the text names it."""
+    names = ("ca", "client_cert", "client_key", "client_key_password", "tls_minimum", "tls_strict")
+    return _context(RealBank(**{name: getattr(bank, name) for name in names}))
+
+
+@cache
+def _context(bank: RealBank) -> ssl.SSLContext:
     # Python's default context would write the keys of its connections where SSLKEYLOGFILE says.
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if bank.ca is not None:
