@@ -7,6 +7,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,66 @@ def test_errors_that_no_handler_raises(engine: Engine, monkeypatch: pytest.Monke
     monkeypatch.setitem(HANDLERS, "consents.status", replace(HANDLERS["consents.status"], run=raises))
 
     says(ask(engine, STATUS), *OF_NO_HANDLER[name])
+
+
+OF_CHECKS = {
+    "access-exceeded": (
+        429,
+        "ACCESS_EXCEEDED",
+        "XS2A918E: the consent I has been used 4 times today without the customer",
+    ),
+    "access-missing": (401, "CONSENT_INVALID", "XS2A919E: the consent I is not for the balances of A"),
+    "certificate-missing": (401, "CERTIFICATE_MISSING", "XS2A950E: E"),
+    "certificate-invalid": (401, "CERTIFICATE_INVALID", "XS2A951E: E"),
+    "certificate-expired": (401, "CERTIFICATE_EXPIRED", "XS2A952E: the certificate was good until T"),
+    "certificate-revoked": (
+        401,
+        "CERTIFICATE_REVOKED",
+        "XS2A953E: the certificate 17 was revoked by who has issued it",
+    ),
+    "certificate-blocked": (401, "CERTIFICATE_BLOCKED", "XS2A954E: the TPP P is blocked by the competent authority"),
+    "role-invalid": (401, "ROLE_INVALID", "XS2A955E: E"),
+    "digest-wrong": (400, "FORMAT_ERROR", "XS2A930E: E"),
+    "token-unknown": (401, "TOKEN_UNKNOWN", "XS2A931E: E"),
+    "token-expired": (401, "TOKEN_EXPIRED", "XS2A932E: the token was good until T"),
+    "token-invalid": (401, "TOKEN_INVALID", "XS2A933E: the token is for S"),
+    "token-unproven": (401, "TOKEN_INVALID", "XS2A934E: E"),
+    "token-proof-invalid": (401, "TOKEN_INVALID", "XS2A935E: E"),
+    "token-key-wrong": (401, "TOKEN_INVALID", "XS2A936E: E"),
+    "signature-missing": (401, "SIGNATURE_MISSING", "XS2A940E: E"),
+    "signature-invalid": (401, "SIGNATURE_INVALID", "XS2A941E: E"),
+    "sessions-not-supported": (
+        400,
+        "SESSIONS_NOT_SUPPORTED",
+        "XS2A945E: combinedServiceIndicator must be false, as the bank combines no services",
+    ),
+    "format-not-offered": (406, "REQUESTED_FORMATS_INVALID", "XS2A929E: only F are offered"),
+    "access-not-offered": (400, "PARAMETER_NOT_SUPPORTED", "XS2A928E: consents with K are not offered"),
+}
+"""What a sandbox says that was asked to check more, or to offer less, than the documented bank."""
+
+HEADERS_OF_CHECKS = {
+    "access-exceeded": ("Retry-After", "90"),
+    "token-proof-invalid": ("WWW-Authenticate", 'DPoP error="invalid_dpop_proof", algs="ES256 PS256"'),
+    "token-key-wrong": ("WWW-Authenticate", 'DPoP error="invalid_token", algs="ES256 PS256"'),
+}
+
+
+@pytest.mark.parametrize("name", OF_CHECKS)
+def test_errors_of_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    values = {"id": "I", "limit": 4, "right": "balances", "account": "A", "expected": "E", "expires": "T", "serial": 17}
+    values |= {"tpp": "P", "scope": "S", "offered": "F", "kind": "K"}
+
+    def raises(_: object) -> Any:
+        raise BankError(name, **values)
+
+    monkeypatch.setitem(HANDLERS, "consents.status", replace(HANDLERS["consents.status"], run=raises))
+    almost_midnight = datetime.fromisoformat("2026-03-01T23:58:30+01:00")
+    answer = ask(build(Settings(state="memory:", confdir=tmp_path, frozen_at=almost_midnight)), STATUS)
+
+    says(answer, *OF_CHECKS[name])
+    header, value = HEADERS_OF_CHECKS.get(name, ("Retry-After", None))
+    assert answer.headers.get(header) == value
 
 
 @pytest.mark.parametrize(("name", "response"), [("timeout", door.LATE), ("internal", door.FAILED)])
