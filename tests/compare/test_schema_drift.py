@@ -1,11 +1,15 @@
 import asyncio
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.engine_client import an_engine, bundled_engine
 from xs2a_sandbox.compare.comparison import Comparison, Step
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import build
 from xs2a_sandbox.http import Headers, Request, Response
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
@@ -88,3 +92,24 @@ def test_errors_have_one_schema() -> None:
     comparison = Comparison(known.interface, known.schemas, bank, bank)
     result = asyncio.run(comparison.step(Step("", Request("GET", "/v1/accounts"))))
     assert [d.kind for d in result.differences] == ["drift"]
+
+
+@pytest.mark.parametrize("dialect", ["xs2a-1.84", "berlin-group-1.3"])
+def test_errors_have_the_schema_of_their_dialect(dialect: str, tmp_path: Path) -> None:
+    engine = build.build(Settings(state="memory:", confdir=tmp_path, dialect=dialect))
+    bank = engine.banks.default
+    comparison = Comparison(bank.interface, bank.schemas, engine.answer, engine.answer)
+    result = asyncio.run(comparison.step(Step("", Request("GET", "/v1/consents/nobody/status", HEADERS))))
+    assert result.bank is not None
+    assert result.bank.status == 403
+    assert result.differences == ()
+
+
+def test_errors_without_a_schema_do_not_drift() -> None:
+    async def bank(request: Request) -> Response:
+        return Response(403, (), b'{"error":"no"}')
+
+    known = bundled_engine()
+    plain = replace(known.interface, every_error=replace(known.interface.every_error, schema=None))
+    result = asyncio.run(Comparison(plain, known.schemas, bank, bank).step(Step("", Request("GET", "/v1/accounts"))))
+    assert result.differences == ()

@@ -66,6 +66,15 @@ def test_a_bank_that_speaks_the_dialect_is_answered_for_by_it(home: Path) -> Non
     )
 
 
+def test_errors_are_judged_by_the_schema_of_the_dialect(home: Path) -> None:
+    message = {"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "unknown"}
+    tape(home / "tape", spoken(), taped(STATUS, {"tppMessages": [message]}, status=403), redacted=False)
+    interface, schemas = build.interface_and_schemas(settings(home, dialect="berlin-group-1.3"))
+    derive(home / "tape", interface, schemas)
+    judgement = yaml.safe_load((home / "tape/cassettes/_dialect.yaml").read_text())["dialect"]
+    assert judgement["name"] == "berlin-group-1.3"
+
+
 @pytest.mark.parametrize(
     ("entries", "because"),
     [

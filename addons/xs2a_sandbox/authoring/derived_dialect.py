@@ -225,7 +225,8 @@ def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> 
             continue
         status = exchange.entry.status
         statuses = {answer.status for answer in exchange.operation.behaviour.respond}
-        fitting = [schemas[name] for name in answer_schemas(exchange.operation, status) if name in schemas]
+        names = answer_schemas(exchange.operation, status, interface.every_error.schema)
+        fitting = [schemas[name] for name in names if name in schemas]
         counted["operations"] += 1
         counted["statuses"] += status in statuses
         counted["shapes"] += any(schema.accepts(exchange.answer) for schema in fitting)

@@ -120,7 +120,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         self._index = Index(self.interface)
-        self._drift = Drift(self.schemas)
+        self._drift = Drift(self.schemas, self.interface.every_error.schema)
         self._undeclared = Drift(Schemas([]))
         self._consequences = Consequences(self.interface)
         self._between = Counterparts(self.bank_url, self.sandbox_url)

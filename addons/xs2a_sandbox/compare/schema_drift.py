@@ -25,10 +25,11 @@ _AMENDED = "X-Sandbox-Amended"
 
 
 class Drift:
-    """Remembers which schemas an answer may have."""
+    """Remembers which schemas an answer may have; `error_schema` is the name of that of errors."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: Schemas, error_schema: str | None = None) -> None:
         self._schemas = schemas
+        self._error_schema = error_schema
         self._possible: dict[tuple[str | None, int], list[Schema]] = {}
 
     def breaches(self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer) -> list[Breach]:
@@ -95,22 +96,26 @@ class Drift:
     def _schemas_of(self, operation: Operation | None, status: int) -> list[Schema]:
         key = operation.id if operation else None, status
         if key not in self._possible:
-            names = answer_schemas(operation, status)
+            names = answer_schemas(operation, status, self._error_schema)
             if not names and operation and 200 <= status < 300:
                 # A success that the interface says with another status.
                 others = {int(status) for status in operation.behaviour.answers or () if status.startswith("2")}
                 statuses = (answer.status for answer in operation.behaviour.respond)
                 others |= {other for other in statuses if isinstance(other, int) and 200 <= other < 300}
-                names = [name for other in sorted(others) for name in answer_schemas(operation, other)]
+                names = [name for other in sorted(others) for name in answer_schemas(operation, other, None)]
             self._possible[key] = [self._schemas[name] for name in names if name in self._schemas]
         return self._possible[key]
 
 
-def answer_schemas(operation: Operation | None, status: int) -> list[str]:
-    """The names of the schemas for answers with that status: one for an error, several maybe for a success."""
+def answer_schemas(operation: Operation | None, status: int, error_schema: str | None) -> list[str]:
+    """The names of the schemas for answers with that status: one at most for an error, several maybe for a success.
+
+    `error_schema` is that of the dialect's `every_error`, for operations that name none of their own.
+    """
     usual = ((operation.behaviour.answers if operation else None) or {}).get(str(status))
     if status >= 400:
-        return [usual or "error"]
+        error = usual or error_schema
+        return [error] if error else []
     respond = operation.behaviour.respond if operation else ()
     own = [answer.schema for answer in respond if answer.schema and answer.status == status]
     return [*([usual] if usual else ()), *own]

@@ -159,7 +159,7 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
             leftover.unlink()
     spoken = None
     if interface and interface.dialect:
-        spoken = dialect.judge(interface.dialect, taped, schemas or _schemas())
+        spoken = dialect.judge(interface, taped, schemas or _schemas())
         spoken = dialect.write(cassettes, spoken, existing)
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
     replaced = tuple(_replaced(rule, raw) for rule in made if rule.replaced)

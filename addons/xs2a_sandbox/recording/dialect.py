@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.compare.schema_drift import answer_schemas
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.files import replace_file
@@ -33,26 +34,27 @@ class SpokenDialect:
     because: str
 
 
-def judge(dialect: str, taped: Iterable[Taped], schemas: Schemas) -> SpokenDialect:
-    """The dialect, if at least one answer to its operations has JSON, and all fit its schemas of answers and errors."""
+def judge(interface: Interface, taped: Iterable[Taped], schemas: Schemas) -> SpokenDialect:
+    """The interface's dialect, if an answer to its operations is JSON, and all fit its schemas, errors too."""
     is_shown = False
     for recorded in taped:
-        mistake = _mistake(recorded, schemas)
+        mistake = _mistake(recorded, schemas, interface.every_error.schema)
         if mistake:
             request = f"{recorded.route.method} {recorded.route.path} was answered with {recorded.entry.status}"
             return SpokenDialect(NONE, f"{request}, in which {mistake}")
         is_shown = is_shown or mistake is not None
     if not is_shown:
-        return SpokenDialect(NONE, f"no answer to an operation of {dialect} was recorded that could show it")
-    return SpokenDialect(dialect, "what was answered to its operations fits its schemas")
+        return SpokenDialect(NONE, f"no answer to an operation of {interface.dialect} was recorded that could show it")
+    return SpokenDialect(interface.dialect, "what was answered to its operations fits its schemas")
 
 
-def _mistake(recorded: Taped, schemas: Schemas) -> str | None:
+def _mistake(recorded: Taped, schemas: Schemas, error_schema: str | None) -> str | None:
     """The mistake in an answer, in the dialect's eyes; "" for none, None where there is nothing to judge."""
     entry, operation = recorded.entry, recorded.route.operation
     if operation is None or not is_json(media_type(entry.answer_headers.get("content-type"))):
         return None
-    possible = [schemas[name] for name in answer_schemas(operation, entry.status) if name in schemas]
+    names = answer_schemas(operation, entry.status, error_schema)
+    possible = [schemas[name] for name in names if name in schemas]
     try:
         value = json.loads(entry.answer_body, parse_float=Decimal)
         if not possible or any(schema.accepts(value) for schema in possible):

@@ -62,6 +62,16 @@ def test_one_line_for_what_differs_redacted_and_cut_short() -> None:
     ]
 
 
+def test_a_breach_of_the_schema_names_the_member_and_the_rule() -> None:
+    both = compared()
+    lacking = Difference("drift", ("_links",), ("_links",), drift="is required")
+    strange = Difference("value", ("a",), ("a",), drift="must be a string")
+    assert told(a_report(), replace(both, verdict="differs", differences=(lacking, strange))) == [
+        "differs: GET /v1/hidden [account-list]: medium drift at /_links (against the schema: is required);"
+        " medium value at /a (bank 1, sandbox 1; against the schema: must be a string)"
+    ]
+
+
 def test_the_same_trouble_is_said_once_and_counted() -> None:
     report = a_report()
     said = told(report, *[compared(trouble="down")] * 3, compared(trouble="late"))

@@ -177,5 +177,7 @@ def _described(finding: Finding) -> str:
     bank, sandbox = (
         cut(one, other, _SHORT) for one, other in ((finding.bank, finding.sandbox), (finding.sandbox, finding.bank))
     )
-    manner = f"; {finding.manner}" if finding.manner else ""
-    return f"{finding.severity} {finding.kind}{place} (bank {bank}, sandbox {sandbox}{manner})".replace("\n", " ")
+    sides = () if finding.kind == "drift" else (f"bank {bank}, sandbox {sandbox}",)
+    drift = f"against the schema: {finding.drift}" if finding.drift else None
+    words = "; ".join(part for part in (*sides, finding.manner, drift) if part)
+    return f"{finding.severity} {finding.kind}{place} ({words})".replace("\n", " ")

@@ -313,6 +313,10 @@ class _Shown:
         """The value there before redaction."""
         return next(iter(at_pointer(self._raw.value, [str(step) for step in place])), None)
 
+    def lacks(self, place: Pointer) -> bool:
+        """True if the member is missing there, and all that it would be in is shown."""
+        return self.find(place[:-1])[2] and not at_pointer(self._raw.value, [str(step) for step in place])
+
     def find(self, place: Pointer) -> tuple[Pointer, Any, bool]:
         """The place where it is now, what stands there (`_GONE`: nothing), and whether that is the whole way."""
         raw, shown = self._raw.value, self._content.value
@@ -369,6 +373,9 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
         place, theirs, in_sandbox = (*place[: len(difference.place) - 1], *bank_place[-1:]), _GONE, in_bank
     elif kind in ("member-extra", "element-extra") or (kind == "null" and in_sandbox and not in_bank):
         bank_place, mine = (*bank_place[: len(difference.bank_place) - 1], *place[-1:]), _GONE
+    elif kind == "drift" and bank.lacks(difference.bank_place):
+        # The name is the schema's: there is nothing to redact.
+        place, bank_place = (*place, *difference.place[-1:]), (*bank_place, *difference.bank_place[-1:])
     shown = _length if kind in ("length", "order") else _text
     is_scalar = kind in ("value", "format", "type")
     return Finding(
