@@ -23,7 +23,7 @@ def fixed(bank: Engine) -> list[str]:
 
 
 def said(bank: Engine, response: Response) -> str | None:
-    by = bank.interface.named("mine")
+    by = bank.interface.entry("mine")
     assert by
     return complaint(response, by, bank.interface, bank.schemas)
 

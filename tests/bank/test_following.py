@@ -12,7 +12,7 @@ from tests.support.redirect_journey import ACCOUNTS, BACK, IBAN
 from xs2a_sandbox.bank import following
 from xs2a_sandbox.bank.domain.lifecycle import MACHINES, REMOVED
 from xs2a_sandbox.clock import REAL
-from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.compare.states import Move, ReportedState
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http import body as content
@@ -37,7 +37,7 @@ def send(engine: Engine, method: str, target: str, body: Any = None, *headers: t
     return content.read(answer.body).value
 
 
-def follow(engine: Engine, told: ToldState) -> Move | None:
+def follow(engine: Engine, told: ReportedState) -> Move | None:
     return asyncio.run(engine.follow(Request("GET", "/v1/x"), told))
 
 
@@ -54,9 +54,9 @@ def test_a_consent_goes_where_the_bank_says(state: str) -> None:
     engine = an_engine()
     id = consent(engine)
 
-    assert follow(engine, ToldState("consent", id, state)) == Move("consent", "received", state, "", True)
+    assert follow(engine, ReportedState("consent", id, state)) == Move("consent", "received", state, "", True)
     assert send(engine, "GET", f"/v1/consents/{id}/status") == {"consentStatus": state}
-    assert follow(engine, ToldState("consent", id, state)) is None, "it is there already"
+    assert follow(engine, ReportedState("consent", id, state)) is None, "it is there already"
 
 
 def test_what_a_followed_authorisation_is_for_goes_with_it() -> None:
@@ -64,8 +64,8 @@ def test_what_a_followed_authorisation_is_for_goes_with_it() -> None:
     id = payment(engine)
     (sca,) = send(engine, "GET", f"{PAYMENTS}/{id}/authorisations")["authorisationIds"]
 
-    assert str(follow(engine, ToldState("authorisation", sca, "started"))) == "authorisation received → started"
-    assert str(follow(engine, ToldState("authorisation", sca, "finalised"))) == "authorisation started → finalised"
+    assert str(follow(engine, ReportedState("authorisation", sca, "started"))) == "authorisation received → started"
+    assert str(follow(engine, ReportedState("authorisation", sca, "finalised"))) == "authorisation started → finalised"
     assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == "ACSP"
 
 
@@ -74,7 +74,7 @@ def test_a_payment_for_later_that_the_bank_executes_today_is_executed() -> None:
     later = (REAL.today().replace(year=REAL.today().year + 1)).isoformat()
     id = payment(engine, requestedExecutionDate=later)
 
-    assert str(follow(engine, ToldState("payment", id, "ACSP"))) == "payment RCVD → ACSP"
+    assert str(follow(engine, ReportedState("payment", id, "ACSP"))) == "payment RCVD → ACSP"
 
 
 @pytest.mark.parametrize("state", ["ACSC", "ACCC"])
@@ -82,7 +82,7 @@ def test_a_payment_is_executed_as_far_as_the_bank_says(state: str) -> None:
     engine = an_engine()
     id = payment(engine)
 
-    assert str(follow(engine, ToldState("payment", id, state))) == f"payment RCVD → {state}"
+    assert str(follow(engine, ReportedState("payment", id, state))) == f"payment RCVD → {state}"
     assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == state
 
 
@@ -91,14 +91,14 @@ def test_where_no_way_leads_all_stays_as_it_is(thing: Any, state: str) -> None:
     engine = an_engine()
     id = payment(engine)
 
-    move = follow(engine, ToldState(thing, id, state))
+    move = follow(engine, ReportedState(thing, id, state))
     assert str(move) == f"payment RCVD → {state}, which the sandbox's states do not allow"
     assert send(engine, "GET", f"{PAYMENTS}/{id}/status")["transactionStatus"] == "RCVD"
-    assert follow(engine, ToldState("payment", id, "ACSP")), "and it can still be authorised"
+    assert follow(engine, ReportedState("payment", id, "ACSP")), "and it can still be authorised"
 
 
 def test_what_the_sandbox_does_not_have_is_not_moved() -> None:
-    assert follow(an_engine(), ToldState("consent", "nobody", "valid")) is None
+    assert follow(an_engine(), ReportedState("consent", "nobody", "valid")) is None
 
 
 def test_a_basket_goes_with_its_members() -> None:
@@ -106,8 +106,8 @@ def test_a_basket_goes_with_its_members() -> None:
     ids = [payment(engine), payment(engine)]
     basket = send(engine, "POST", "/v1/signing-baskets", {"paymentIds": ids}, *BACK)["basketId"]
 
-    assert follow(engine, ToldState("payment", ids[0], "ACSP")) == Move("payment", "RCVD", "ACSP", "", False)
-    assert str(follow(engine, ToldState("basket", basket, "ACTC"))) == "basket RCVD → ACTC"
+    assert follow(engine, ReportedState("payment", ids[0], "ACSP")) == Move("payment", "RCVD", "ACSP", "", False)
+    assert str(follow(engine, ReportedState("basket", basket, "ACTC"))) == "basket RCVD → ACTC"
     assert send(engine, "GET", f"{PAYMENTS}/{ids[0]}/status")["transactionStatus"] == "ACSP"
 
 

@@ -41,6 +41,6 @@ def test_reads_about_what_a_spared_write_has_made_are_told_apart() -> None:
 def test_of_reads_with_several_answers_all_but_the_last_are_outdated() -> None:
     answers = [b"1", b"2", b"2"]
     steps = compare.of_entries([entry(answer=answer) for answer in answers] + [entry("/v1/y"), entry(method="POST")])
-    assert [step.recorded and step.recorded.answer_body for step in compare.asked_again(steps)] == [b"1"]
+    assert [step.recorded and step.recorded.answer_body for step in compare.outdated_reads(steps)] == [b"1"]
     of_another = compare.of_entries([entry(answer=b"1", **{"Consent-ID": "a"}), entry(answer=b"2")])
-    assert compare.asked_again(of_another) == []
+    assert compare.outdated_reads(of_another) == []

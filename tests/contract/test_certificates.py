@@ -22,7 +22,7 @@ from tests.support.roads import direct_door
 from xs2a_sandbox.doors.client_header import ClientHeader
 from xs2a_sandbox.tpp import certificate, key_files
 from xs2a_sandbox.tpp.mistakes import MISTAKES
-from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, shown
+from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, as_ordered
 from xs2a_sandbox.tpp.trust_service import Provider, TrustService
 
 spec = pytest.mark.spec
@@ -120,7 +120,7 @@ def accounts(bank: Bank) -> Answer:
 @spec("reading-strict-certificate")
 @carrying
 def test_a_good_certificate_is_taken_and_none_is_not(showing: As, strictly: Control, order: Order) -> None:
-    assert accounts(showing(shown(order))).status == 200
+    assert accounts(showing(as_ordered(order))).status == 200
     assert refusal(accounts(showing(NOBODY))) == (401, "CERTIFICATE_MISSING")
 
 
@@ -128,7 +128,7 @@ def test_a_good_certificate_is_taken_and_none_is_not(showing: As, strictly: Cont
 @carrying
 def test_a_bound_token_is_good_with_its_certificate_alone(showing: As, strictly: Control, order: Order) -> None:
     strictly.ask("PUT", "checks", {"checks": ["token"]})
-    own, other = shown(order), shown(order)
+    own, other = as_ordered(order), as_ordered(order)
     thumbprint = urlsafe_b64encode(sha256(own.chain[0]).digest()).decode().rstrip("=")
     token = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "cnf": {"x5t#S256": thumbprint}}
     strictly.ask("PUT", "state/tokens/bound", token)
@@ -154,7 +154,7 @@ def as_client(bank: Bank, id: str, path: str = "/as/token.oauth2", **form: str) 
 def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: Control, order: Order, id: str) -> None:
     said = {} if id.startswith("PSD") else {"organizationIdentifier": "PSDAT-FMA-777"}
     strictly.ask("PUT", f"state/clients/{id}", {"secret": "its secret", "name": "An app", **said})
-    own, other = showing(shown(order)), showing(shown(order.changed(organisation_identifier="PSDAT-FMA-2")))
+    own, other = showing(as_ordered(order)), showing(as_ordered(order.changed(organisation_identifier="PSDAT-FMA-2")))
     token = as_client(own, id).json()["access_token"]
     refused = as_client(other, id)
     assert (refused.status, refused.json()["error"]) == (401, "invalid_client")
@@ -172,7 +172,7 @@ def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: C
 @spec("reading-strict-certificate-role")
 @carrying
 def test_the_role_is_that_of_the_operation(showing: As, strictly: Control, order: Order) -> None:
-    bank = showing(shown(order.changed(roles=particulars(roles=("PISP",)).roles)))
+    bank = showing(as_ordered(order.changed(roles=particulars(roles=("PISP",)).roles)))
     assert refusal(accounts(bank)) == (401, "ROLE_INVALID")
     assert bank.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).status == 200
 
@@ -189,9 +189,9 @@ def test_a_certificate_ends_with_the_clock_of_the_session(showing: As, strictly:
 @spec("reading-strict-certificate-status")
 @carrying
 def test_revoked_and_blocked_at_once(showing: As, strictly: Control, order: Order, service: TrustService) -> None:
-    order, one = order.changed(organisation_identifier="PSDAT-FMA-778"), shown(order)
+    order, one = order.changed(organisation_identifier="PSDAT-FMA-778"), as_ordered(order)
     service.register("PSDAT-FMA-778", Provider("My TPP"))
-    bank, blocked = showing(one), showing(shown(order))
+    bank, blocked = showing(one), showing(as_ordered(order))
     assert (accounts(bank).status, accounts(blocked).status) == (200, 200)
     service.revoke(certificate.read(one.chain[0]), datetime.now(UTC))
     service.register("PSDAT-FMA-778", Provider("My TPP", is_blocked=True))
@@ -219,7 +219,7 @@ def test_the_zoo(showing: As, strictly: Control, order: Order, service: TrustSer
 def test_two_certificates_of_a_tpp_overlap(showing: As, strictly: Control, order: Order) -> None:
     soon = order.changed(not_after=order.now + timedelta(days=3))
     later = order.changed(not_before=order.now + timedelta(days=1), not_after=order.now + timedelta(days=47))
-    old, new = showing(shown(soon)), showing(shown(later))
+    old, new = showing(as_ordered(soon)), showing(as_ordered(later))
     assert accounts(old).status == 200
     assert refusal(accounts(new)) == (401, "CERTIFICATE_INVALID"), "not valid yet"
     strictly.move("48h")
@@ -246,7 +246,7 @@ def test_strict_asks_all_who_come_over_tls(showing: As, control: Control) -> Non
 @spec("reading-strict-certificate-tpp")
 @carrying
 def test_what_another_tpp_has_created_is_unknown(showing: As, strictly: Control, order: Order) -> None:
-    one, other = showing(shown(order)), showing(shown(order.changed(organisation_identifier="PSDAT-FMA-2")))
+    one, other = showing(as_ordered(order)), showing(as_ordered(order.changed(organisation_identifier="PSDAT-FMA-2")))
     consent = one.post("/v1/consents", json=bodies.consent()).json()["consentId"]
     payment = one.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).json()
     path = f"/v1/payments/sepa-credit-transfers/{payment['paymentId']}/status"
@@ -254,14 +254,14 @@ def test_what_another_tpp_has_created_is_unknown(showing: As, strictly: Control,
     assert refusal(other.get(f"/v1/consents/{consent}")) == (403, "CONSENT_UNKNOWN")
     assert refusal(other.get("/v1/accounts", consent=consent)) == (403, "CONSENT_UNKNOWN")
     assert refusal(other.get(path)) == (404, "RESOURCE_UNKNOWN")
-    renewed = showing(shown(order))
+    renewed = showing(as_ordered(order))
     assert renewed.get("/v1/accounts", consent=consent).status == 200, "another certificate of the same TPP"
 
 
 @in_process
 def test_nothing_is_read_of_it_by_default(showing: As, order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate, "read", lambda der: pytest.fail("it was read"))
-    assert accounts(showing(shown(order))).status == 200
+    assert accounts(showing(as_ordered(order))).status == 200
 
 
 def test_all_ways_over_tls_are_tried() -> None:

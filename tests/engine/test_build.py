@@ -122,7 +122,7 @@ def test_files_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
     files = read(settings(tmp_path), [data, case])
 
     assert files.interface
-    assert files.interface.named("mine")
+    assert files.interface.entry("mine")
     assert files.testdata is None
     assert (files.layers[-1], files.data[-1]) == ([case], data)
     assert [problem.code for problem in files.problems] == ["unknown-key"]

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from tests.compare.test_comparison import step
-from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.compare.states import Move, ReportedState
 from xs2a_sandbox.engine import journeys
 from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson
 from xs2a_sandbox.http import Response
@@ -18,9 +18,9 @@ def test_what_is_learned_of_one_is_all_that_another_needs() -> None:
     one.counterparts.learn("theirs", "ours-1234567")
     made = Response(201, (("Content-Type", "application/json"),), b'{"paymentId": "theirs-alone"}')
     one.keep(step("POST", "/v1/payments/sepa-credit-transfers", {}).request, made, "bank")
-    one.states.keep(ToldState("consent", "theirs", "valid"), Move("consent", "received", "valid", "", True))
+    one.states.keep(ReportedState("consent", "theirs", "valid"), Move("consent", "received", "valid", "", True))
     refused = Move("payment", "RCVD", "ACSC", "transactionStatus", False)
-    one.states.keep(ToldState("payment", "pay", "ACSC", "transactionStatus"), refused)
+    one.states.keep(ReportedState("payment", "pay", "ACSC", "transactionStatus"), refused)
 
     other = Journey((BANK, "a"), OURS)
     for lesson in json.loads(json.dumps(lessons)):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.bank import Outcome
-from xs2a_sandbox.engine.telling import log_entry, reason_of, shown_text
+from xs2a_sandbox.engine.telling import displayed_text, log_entry, reason_of
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.messages import refusal
 
@@ -49,10 +49,10 @@ def test_the_line_has_the_path_without_the_query(outcome: Outcome) -> None:
 def test_texts_are_shown_as_the_display_shows_them() -> None:
     display = bundled_engine().display
     assert display
-    shown: Callable[[bool], str] = lambda personal: shown_text("for AT611904300234573201", personal, display)  # noqa: E731
+    shown: Callable[[bool], str] = lambda personal: displayed_text("for AT611904300234573201", personal, display)  # noqa: E731
 
     assert "AT611904300234573201" not in shown(True)
-    assert shown_text("as it is", True, None) == "as it is"
+    assert displayed_text("as it is", True, None) == "as it is"
 
 
 def test_the_id_of_a_request_is_told_where_it_is_one(outcome: Outcome) -> None:

@@ -16,7 +16,7 @@ from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING, HOP_BY_HOP, NOISE, OURS, counts
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.recording.recorded_answer import taped_answer
+from xs2a_sandbox.recording.recorded_answer import recorded_answer
 
 PACKAGE = Path(xs2a_sandbox.__file__).parent
 TELLTALE = (HOP_BY_HOP | NOISE | {"content-length", "expect", "digest", "set-cookie", "traceparent"}) - {"connection"}
@@ -42,7 +42,7 @@ def test_rules_answer_with_a_header_if_and_only_if_it_is_compared(name: str, exp
 
     assert counts(name) is expected
     assert bool(compared([pair])) is expected
-    assert ("headers" in taped_answer(entry, {})) is expected
+    assert ("headers" in recorded_answer(entry, {})) is expected
     assert ("headers" in case_from(engine.journal.entries()[0], engine.interface)["respond"]) is expected
 
 

@@ -10,7 +10,7 @@ from yarl import URL
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.http import Headers, Request
-from xs2a_sandbox.http.origin import PORTS, Origin, host_of, named, split_authority, url
+from xs2a_sandbox.http.origin import PORTS, Origin, destinations, host_of, split_authority, url
 
 SCHEMES = st.sampled_from(["http", "https"])
 LABELS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=6)
@@ -140,11 +140,11 @@ def test_it_is_written_as_browsers_do(origin: Origin, text: str) -> None:
 
 def test_a_port_that_was_not_asked_for_apart_is_that_of_the_host_header() -> None:
     request = Request("GET", "/", Headers([("Host", "bank.example:9443")]), host="bank.example", scheme="https")
-    assert named(request) == {Origin("https", "bank.example", 9443)}
+    assert destinations(request) == {Origin("https", "bank.example", 9443)}
 
 
 def test_without_a_host_header_the_name_asked_for_counts() -> None:
-    assert named(Request("GET", "/", host="::1", port=9)) == {Origin("http", "::1", 9)}
+    assert destinations(Request("GET", "/", host="::1", port=9)) == {Origin("http", "::1", 9)}
 
 
 def test_an_address_of_six_is_taken_apart_canonically() -> None:

@@ -73,7 +73,7 @@ class Seen:
 
     @property
     def last(self) -> Journaled:
-        return self._engine.journal.shown(self._engine.journal.entries()[-1])
+        return self._engine.journal.displayed(self._engine.journal.entries()[-1])
 
     @property
     def path(self) -> str:
@@ -180,7 +180,7 @@ class TestSimulated:
             sandbox.ask(
                 "POST", "/as/token.oauth2", {**headers, "Content-Type": "application/x-www-form-urlencoded"}, form
             )
-            shown = [sandbox._engine.journal.shown(entry) for entry in sandbox._engine.journal.entries()]
+            shown = [sandbox._engine.journal.displayed(entry) for entry in sandbox._engine.journal.entries()]
             text = repr(
                 [(one.target, one.headers.pairs, one.body, one.answer_headers, one.answer_body) for one in shown]
             )

@@ -139,7 +139,7 @@ def test_without_a_redactor_nothing_that_could_be_secret_is_shown() -> None:
     headers = Headers([("Authorization", "Bearer SECRET"), ("Content-Type", "application/json")])
     request = Request("POST", "/v1/x?SECRET=SECRET", headers, b"SECRET")
     journal.add(request, Response(200, (("Set-Cookie", "SECRET"),), b"SECRET"), exchange())
-    shown = journal.shown(journal.entries()[0])
+    shown = journal.displayed(journal.entries()[0])
     assert "SECRET" not in repr(shown)
     assert shown.headers.get("content-type") == "application/json"
     assert "SECRET" in repr(journal.entries()[0])
@@ -155,7 +155,7 @@ def test_the_redactor_is_given_an_exchange_and_its_answer_is_shown() -> None:
 
     journal = filled(Journal(show=show), "/v1/accounts")
     (entry,) = journal.entries()
-    shown = journal.shown(entry)
+    shown = journal.displayed(entry)
     assert (shown.target, shown.body, shown.answer_body) == ("/shown", b"in", b"out")
     assert (shown.number, shown.status, shown.method, shown.bank) == (1, 200, "GET", entry.bank)
     assert [(one.method, one.target, one.status) for one in seen] == [("GET", "/v1/accounts", 200)]

@@ -97,7 +97,7 @@ CREDENTIALS = b64encode(b"client-7:basic-secret").decode()
 )
 def test_no_secret_of_the_request_is_shown(secret: str, request_: Request) -> None:
     text = f"cannot use {secret} nor {secret!r} nor {json.dumps(secret)} of client-7"
-    shown = reason.shown(text, request_, str)
+    shown = reason.without_secrets(text, request_, str)
     assert shown.startswith("cannot use … nor ")
     assert "geheim" not in shown
     assert secret not in shown
@@ -107,15 +107,15 @@ def test_no_secret_of_the_request_is_shown(secret: str, request_: Request) -> No
 def test_words_that_go_with_a_secret_stay() -> None:
     request = Request("GET", "/", Headers([("Authorization", "Bearer geheim-1"), ("X-Pin", "1")]))
     text = "send `Authorization: Bearer TOKEN`, 1 of 10"
-    assert reason.shown(text, request, str) == text
+    assert reason.without_secrets(text, request, str) == text
 
 
 def test_what_else_is_hidden_is_said_elsewhere() -> None:
-    assert reason.shown("of Anna", None, lambda text: text.replace("Anna", "N.")) == "of N."
+    assert reason.without_secrets("of Anna", None, lambda text: text.replace("Anna", "N.")) == "of N."
 
 
 def test_what_cannot_be_redacted_is_not_quoted() -> None:
     def fails(text: str) -> str:
         raise ValueError(text)
 
-    assert reason.shown("of Anna", None, fails) == "(not shown, as it could not be redacted: ValueError)"
+    assert reason.without_secrets("of Anna", None, fails) == "(not shown, as it could not be redacted: ValueError)"

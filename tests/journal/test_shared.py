@@ -94,7 +94,7 @@ def test_what_real_people_have_a_part_in_leaves_no_process_unredacted() -> None:
         journal.add(Request("POST", "/v1/x", body=b"Anna"), Response(), exchange(personal=True))
         whole = await journal.whole()
         (entry,) = whole
-        assert (entry.body, whole.shown(entry).body, shown) == (b"Xxxx", b"Xxxx", 1)
+        assert (entry.body, whole.displayed(entry).body, shown) == (b"Xxxx", b"Xxxx", 1)
         assert b"Anna" not in stream.items[0][1].content
 
         def broken[E: Exchange](entry: E, personal: bool) -> E:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.taping import URL, bank_of_things, tape, taped
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, by_route, read
+from xs2a_sandbox.recording.routes import LeftOut, RoutedExchange, Routes, by_route, read
 
 A = "11111111-1111-4111-8111-111111111111"
 
@@ -17,7 +17,7 @@ def noted(body: bytes, *headers: tuple[str, str], status: int = 200) -> Exchange
     return replace(taped("/v1/things", answer_headers=headers, status=status), answer_body=body)
 
 
-def found(directory: Path) -> tuple[list[Taped], dict[str, int], list[str]]:
+def found(directory: Path) -> tuple[list[RoutedExchange], dict[str, int], list[str]]:
     left_out: list[LeftOut] = []
     exchanges, said = read(directory / "tape", Routes(bank_of_things(directory)), left_out)
     return exchanges, said, list(map(str, left_out))

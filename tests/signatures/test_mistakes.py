@@ -6,20 +6,20 @@ from xs2a_sandbox.signatures.mistakes import SignatureMistake, SignedText, inval
 def test_a_reason_alone() -> None:
     mistake = invalid("the header digest must be signed, too")
     assert mistake == SignatureMistake("signature-invalid", "the header digest must be signed, too")
-    assert (mistake.text, mistake.shown) == (mistake.reason, None)
+    assert (mistake.text, mistake.log_text) == (mistake.reason, None)
     assert mistake.described == {"reason": mistake.reason, "signingString": None, "clientSigned": None}
 
 
 def test_both_texts_are_shown() -> None:
     mistake = invalid("it was another one", "a: 1\nb: 2", SignedText("b: 2\r\na: 1", "in reverse order"))
     assert mistake.text == "it was another one: in reverse order"
-    assert mistake.shown == "the signing string is 'a: 1\\nb: 2', the client signed 'b: 2\\r\\na: 1'"
+    assert mistake.log_text == "the signing string is 'a: 1\\nb: 2', the client signed 'b: 2\\r\\na: 1'"
     assert mistake.described["signingString"] == ["a: 1", "b: 2"]
     assert mistake.described["clientSigned"] == {"difference": "in reverse order", "text": ["b: 2\r", "a: 1"]}
 
 
 def test_endless_texts_are_cut() -> None:
     mistake = invalid("no", "x" * 1_000_000, SignedText("y" * 1_000_000, "other"))
-    assert mistake.shown
-    assert len(mistake.shown) < 10_000
+    assert mistake.log_text
+    assert len(mistake.log_text) < 10_000
     assert len(str(mistake.described)) < 10_000

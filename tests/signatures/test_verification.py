@@ -313,8 +313,8 @@ def test_what_is_shown_of_it() -> None:
         "signingString": LINES,
         "clientSigned": {"difference": "the headers in alphabetical order", "text": sorted(LINES)},
     }
-    assert mistake.shown
-    assert repr(RIGHT) in mistake.shown
+    assert mistake.log_text
+    assert repr(RIGHT) in mistake.log_text
 
 
 def test_what_a_bank_has_against_a_certificate() -> None:

@@ -17,7 +17,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.bundled import quirks as bundled_quirks
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.compare.states import Thing, ToldState
+from xs2a_sandbox.compare.states import ReportedState, Thing
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.engine import Engine
@@ -90,7 +90,7 @@ class App:
     def decide(self, thing: Thing, id: str, state: str) -> None:
         """Lets the customer, or the bank, do what leads to a state."""
         request = Request("GET", f"{PREFIX}/v1/accounts", Headers([]), b"")
-        move = asyncio.run(self.engine.follow(request, ToldState(thing, id, state)))
+        move = asyncio.run(self.engine.follow(request, ReportedState(thing, id, state)))
         assert move
         assert move.done
 

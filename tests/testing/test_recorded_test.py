@@ -183,12 +183,12 @@ def test_tests_have_recordings_of_their_own() -> None:
 
 def test_who_is_asked(tmp_path: Path) -> None:
     test = RecordedTest(tmp_path / "test_one")
-    assert test.is_asked("once")
+    assert test.asks_bank("once")
     with pytest.raises(UserMistake, match="there is no recording"):
-        test.is_asked("none")
+        test.asks_bank("none")
     test.cassettes.mkdir(parents=True)
     for mode in ("once", "none"):
         with pytest.raises(UserMistake, match="has no cassettes: xs2a-sandbox derive "):
-            test.is_asked(mode)  # nobody is asked where something is there
+            test.asks_bank(mode)  # nobody is asked where something is there
     (test.cassettes / "accounts.yaml").touch()
-    assert [test.is_asked(mode) for mode in ("once", "none", "all")] == [False, False, True]
+    assert [test.asks_bank(mode) for mode in ("once", "none", "all")] == [False, False, True]

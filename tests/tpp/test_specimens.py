@@ -10,7 +10,7 @@ from tests.support.linted import findings
 from xs2a_sandbox.tpp import certificate
 from xs2a_sandbox.tpp.judgement import mistake
 from xs2a_sandbox.tpp.mistakes import MISTAKES
-from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, shown
+from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, as_ordered
 from xs2a_sandbox.tpp.trust_service import Provider, Trust
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -71,7 +71,7 @@ def test_the_zoo_is_large_enough() -> None:
 
 
 def test_a_good_certificate_is_taken() -> None:
-    one = shown(order())
+    one = as_ordered(order())
 
     assert mistake(one.chain, trust(one, None), NOW, ["AISP"]) is None
 

@@ -9,7 +9,7 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.journal.journal import Journaled
 from xs2a_sandbox.recording.infer_match import recorded_request, tell_apart
-from xs2a_sandbox.recording.recorded_answer import taped_answer
+from xs2a_sandbox.recording.recorded_answer import recorded_answer
 from xs2a_sandbox.recording.routes import Routes, slug
 
 _TELLING = ("Consent-ID", "PSU-ID")
@@ -32,15 +32,15 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
     request = recorded_request(
         entry.number, route.parameters, entry.target, Headers(headers.items()), entry.body, answer=""
     )
-    (told_apart,) = tell_apart([request], {}, always={name.lower() for name in _TELLING})
-    if len(told_apart.get("body", ())) > _MEMBERS:
-        del told_apart["body"]
+    (distinction,) = tell_apart([request], {}, always={name.lower() for name in _TELLING})
+    if len(distinction.get("body", ())) > _MEMBERS:
+        del distinction["body"]
     start = {"operation": route.operation.id} if route.operation else {"method": route.method, "path": route.path}
     sent = {"headers": headers, "query": query, "method": entry.method, "body": entry.json}
     rule: dict[str, Any] = {
         "id": f"{slug(route.name)}-{entry.number}",
         "doc": f"As answered on {entry.time:%Y-%m-%d %H:%M}, exchange {entry.number} of the journal.",
-        "match": start | told_apart,
+        "match": start | distinction,
         "respond": _answer(entry),
         "examples": [
             {"request": {key: value for key, value in sent.items() if value}, "expect": {"status": entry.status}}
@@ -57,4 +57,4 @@ def _answer(entry: Journaled) -> dict[str, Any]:
     if isinstance(body, dict) and body.pop("sandbox", None):
         # The sandbox's own remark on an unmatched request is no part of the answer.
         entry = replace(entry, answer_body=to_json(body))
-    return taped_answer(entry, {}) | ({"fault": entry.fault} if entry.fault else {})
+    return recorded_answer(entry, {}) | ({"fault": entry.fault} if entry.fault else {})

@@ -360,9 +360,9 @@ _MOST_TRIES = 1000
 
 def _data(tape: Tape, draft: _Draft) -> TestData | None:
     """The customers and accounts that the recording shows, as far as test data can say them."""
-    shown = recorded_data(tape.entries, TestData({}, ()))
+    recorded = recorded_data(tape.entries, TestData({}, ()))
     collections: dict[str, dict[str, Any]] = {}
-    for name, entries in shown.collections.items():
+    for name, entries in recorded.collections.items():
         for id, entry in entries.items():
             if (fitting := _as_test_data(name, id, entry)) is None:
                 draft.unknown.append(f"{name} {id} of the recording cannot stand in test data")
@@ -537,11 +537,11 @@ def _listed(places: Sequence[str]) -> str:
     for place in dict.fromkeys(places):
         file, _, number = place.rpartition(" ")
         by_file.setdefault(file, []).append(number)
-    shown = []
+    texts = []
     for file, numbers in by_file.items():
         more = f" and {len(numbers) - _MOST_PLACES} more" if numbers[_MOST_PLACES:] else ""
-        shown.append(f"{file}{'s' * (len(numbers) > 1)} {', '.join(numbers[:_MOST_PLACES])}{more}")
-    return "; ".join(shown)
+        texts.append(f"{file}{'s' * (len(numbers) > 1)} {', '.join(numbers[:_MOST_PLACES])}{more}")
+    return "; ".join(texts)
 
 
 def _plain(value: Any) -> Any:

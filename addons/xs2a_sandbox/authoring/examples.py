@@ -68,11 +68,11 @@ def examples(interface: Interface) -> list[Example]:
 def example(
     owner: Operation | Rule, interface: Interface, number: int, request: Mapping[str, Any], expect: Mapping[str, Any]
 ) -> Example:
-    named = interface.operations.get(owner.operation or "") if isinstance(owner, Rule) else owner
+    operation = interface.operations.get(owner.operation or "") if isinstance(owner, Rule) else owner
     own = owner if isinstance(owner, Rule) else None
     where: tuple[Constraint, ...] = own.constraints if own else ()
-    if named:
-        methods, pattern, where = frozenset([named.method]), named.pattern, (*where, *named.where[0])
+    if operation:
+        methods, pattern, where = frozenset([operation.method]), operation.pattern, (*where, *operation.where[0])
     else:
         methods, pattern = own.methods if own else frozenset(), owner.pattern or Pattern("/", ())
     return Example(owner, number, methods, pattern, where, request, expect)
@@ -98,7 +98,7 @@ def compose(entry: Example) -> Request:
         headers=Headers((name, to_text(value)) for name, value in headers.items() if value is not None),
         body=to_json(spec["body"]) if "body" in spec else spec.get("text", "").encode(),
         host="bank.example",
-        certificates=_shown(**_plain(spec["certificate"])) if "certificate" in spec else None,
+        certificates=_certificates(**_plain(spec["certificate"])) if "certificate" in spec else None,
     )
 
 
@@ -108,7 +108,7 @@ def _plain(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(64)
-def _shown(
+def _certificates(
     name: str = "My TPP",
     organisation: str = "PSDAT-FMA-123456",
     kind: "Kind" = "QWAC",
@@ -142,10 +142,10 @@ def _shown(
 def compare(expect: Mapping[str, Any], response: Response, why: str = "") -> list[str]:
     """Complaints. The first says `why`, and the first that is not about a header shows the answer."""
     text = response.body.decode("utf-8", "replace")[:_SHOWN]
-    complaints, shown = [], f"; the answer is {text}" if text else "; the answer has no body"
+    complaints, answer = [], f"; the answer is {text}" if text else "; the answer has no body"
     if response.status != expect["status"]:
-        complaints.append(f"the status is {response.status}, not {expect['status']}{why}{shown}")
-        why = shown = ""
+        complaints.append(f"the status is {response.status}, not {expect['status']}{why}{answer}")
+        why = answer = ""
     headers = Headers(response.headers)
     for name, expected in expect.get("headers", {}).items():
         value = headers.get(name)
@@ -153,7 +153,7 @@ def compare(expect: Mapping[str, Any], response: Response, why: str = "") -> lis
             complaints.append(f"the header {name} is {_word(value)}, not {_word(expected)}{why}")
             why = ""
     if "body" in expect and not contains(read_json(response.body), expect["body"]):
-        complaints.append(f"the body does not contain {to_json(expect['body']).decode()[:_SHOWN]}{why}{shown}")
+        complaints.append(f"the body does not contain {to_json(expect['body']).decode()[:_SHOWN]}{why}{answer}")
     return complaints
 
 
@@ -232,7 +232,7 @@ async def _try(engine: Engine, log_entries: list[LogEntry], entry: Example) -> T
 def _why(engine: Engine, entry: Example, request: Request, exchange: LogEntry) -> str:
     """Says who has answered, and what kept the example's own rule from it."""
     explained, own = engine.explain(request), entry.owner.id
-    if exchange.rule and (by := engine.interface.named(exchange.rule)):
+    if exchange.rule and (by := engine.interface.entry(exchange.rule)):
         who = f", answered by {by.id} ({place_of(by)})"
     elif explained.by:
         who = f", refused by {explained.by.candidate.entry.id} ({explained.by.candidate.place})"
@@ -265,12 +265,12 @@ def _exceptions() -> Iterator[list[str]]:
     """Collects what the engine would log of its failures, which here are the cassettes'."""
     raised: list[str] = []
 
-    class Handler(logging.Handler):
+    class WarningHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if record.exc_info and record.exc_info[1]:
                 raised.append(str(record.exc_info[1]))
 
-    log, handler = logging.getLogger("xs2a_sandbox"), Handler()
+    log, handler = logging.getLogger("xs2a_sandbox"), WarningHandler()
     propagated = log.propagate
     log.addHandler(handler)
     log.propagate = False

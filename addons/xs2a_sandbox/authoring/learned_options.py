@@ -40,8 +40,8 @@ class LearnedOptions:
     unknown: list[str] = field(default_factory=list)
 
     def add(self, handler: str, option: str, value: Any, places: Sequence[str]) -> None:
-        values, shown = self.options.get(handler, ({}, []))
-        self.options[handler] = {**values, option: value}, [*shown, *places]
+        values, evidence = self.options.get(handler, ({}, []))
+        self.options[handler] = {**values, option: value}, [*evidence, *places]
 
 
 def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface, courses: Courses) -> LearnedOptions:
@@ -52,7 +52,7 @@ def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface,
     if any(_usual(interface, "consents.create", "reuse")):
         # What is recorded is one bank's own: no consent stands ready for requests that name an account.
         learned.add("consents.create", "reuse", False, [])
-    gone = _told_after_delete(exchanges)
+    gone = _answers_after_delete(exchanges)
     if gone and any(_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
         learned.add("consents.delete", "keeps", gone[0].succeeded, [exchange.place for exchange in gone])
     _learn_one_off(learned, exchanges, interface)
@@ -203,7 +203,7 @@ def _one_off_handlers(interface: Interface) -> set[str]:
     }
 
 
-def _told_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
+def _answers_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
     """The answers to questions for consents that had been deleted."""
     deleted: set[str] = set()
     after = []

@@ -189,10 +189,10 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
         problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
     members = Members(interface, NAMED, data.collections)
     for by in owners:
-        named = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
+        operation = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.
-        if named is None or _layer(named, files) <= _layer(by, files):
-            problems += check_parameters(by, named)
+        if operation is None or _layer(operation, files) <= _layer(by, files):
+            problems += check_parameters(by, operation)
         problems += members.check(by)
     for made_for, tried in _testdata(files, data):
         for trial in trials(
@@ -233,7 +233,7 @@ def _operation(rule: Rule, interface: Interface) -> Operation | None:
 
 def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface) -> Iterator[Problem]:
     owner, place = trial.entry.owner, ("examples", trial.entry.number)
-    by = interface.named(trial.exchange.rule) if trial.exchange and trial.exchange.rule else None
+    by = interface.entry(trial.exchange.rule) if trial.exchange and trial.exchange.rule else None
     for source, reason in trial.mismatches:
         at_text = (by and mismatch(by, source, reason)) or mismatch(owner, source, reason)
         yield at_text or owner.origin.problem("template", computed(source, reason), place)

@@ -19,7 +19,7 @@ def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[
     if isinstance(by, Operation):
         yield from _required_by(by, ())
         return
-    types = _asked(by) or (_of_all(operation.require) if operation and not by.skips_requirements else ())
+    types = _own_types(by) or (_of_all(operation.require) if operation and not by.skips_requirements else ())
     yield from _checked(by, types, by.constraints, ("match",))
     yield from _required_by(by, types)
 
@@ -45,7 +45,7 @@ def _required(require: Requirement) -> Sequence[str]:
     return require.media or (("application/json",) if wants_json else ())
 
 
-def _asked(rule: Rule) -> Sequence[str]:
+def _own_types(rule: Rule) -> Sequence[str]:
     """The media types that the rule itself asks for."""
     own = next(
         (constraint.spec for constraint in rule.constraints if str(constraint.place) == "headers.content-type"), {}

@@ -45,8 +45,8 @@ class Members:
         read = {keys[0] for _, _, (root, keys) in self._every_chain() if root in ("state", "testdata") and keys}
         set_, bundled = {e.collection for e in effects}, documents.collections()
         # What is both written and read, under whatever name, is meant.
-        named = {e.collection: e.collection in read for e in effects} | dict.fromkeys(map(str, read - set_), False)
-        own = {name for name, is_meant in named.items() if is_meant or not did_you_mean(name, bundled)}
+        uses = {e.collection: e.collection in read for e in effects} | dict.fromkeys(map(str, read - set_), False)
+        own = {name for name, is_meant in uses.items() if is_meant or not did_you_mean(name, bundled)}
         self._collections = bundled | own | set(testdata)
         self._set = {(e.collection, e.members[0]) for e in effects if e.members and not self._misspells(e)}
         state = {name: {_ANY: self._document(name)} for name in self._collections}

@@ -145,12 +145,12 @@ def _save(
     if file.suffix != ".yaml":
         raise ConfigError(f"{file} must end in .yaml, as all cassettes do")
     schema = Path.cwd() / "schemas" / "cassette.schema.json"
-    shown = relpath(schema, file.parent) if schema.is_file() else None
+    schema_path = relpath(schema, file.parent) if schema.is_file() else None
     before = lint.check(settings)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(written(shown))
+            stream.write(written(schema_path))
     except FileExistsError:
         raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
     except OSError as error:
@@ -218,12 +218,12 @@ def _operation(interface: Interface, method: str, target: Target) -> tuple[Opera
     nobody = Transaction(MemoryStore(), DEFAULT, lambda _: {})
     call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody)
     operations = list(interface.operations.values())
-    shown = [
+    lines = [
         f"  {one.entry.method} {one.entry.pattern.text} ({one.entry.id})"
         for one in nearest(operations, interface, call, _SHOWN)
         if isinstance(one.entry, Operation)
     ]
-    raise UserMistake(f"no operation is {method} {path}; these come nearest:\n" + "\n".join(shown))
+    raise UserMistake(f"no operation is {method} {path}; these come nearest:\n" + "\n".join(lines))
 
 
 def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | None] | None:
@@ -291,7 +291,7 @@ def _error(operation: Operation, interface: Interface, status: int) -> Any:
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
     row = next((error for error in usual if error.status(operation.id) == status and error.body is None), None)
-    phrase = next((known.phrase for known in HTTPStatus if known == status), "Error")
+    phrase = next((standard.phrase for standard in HTTPStatus if standard == status), "Error")
     error = {
         "name": row.name if row else "",
         "status": status,

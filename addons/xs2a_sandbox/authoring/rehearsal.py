@@ -11,7 +11,7 @@ from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.compare import steps
 from xs2a_sandbox.compare.comparison import Comparison
-from xs2a_sandbox.compare.states import STATES, Move, ToldState
+from xs2a_sandbox.compare.states import STATES, Move, ReportedState
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine
@@ -50,7 +50,7 @@ def rehearse(
         log_entries.clear()
         return await engine.answer(request)
 
-    async def follow(request: Request, state: ToldState) -> Move | None:
+    async def follow(request: Request, state: ReportedState) -> Move | None:
         return await engine.follow(request, replace(state, state=courses.meaning(state.thing, state.state)))
 
     url = entries[0].bank if entries else ""

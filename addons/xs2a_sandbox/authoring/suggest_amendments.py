@@ -87,7 +87,7 @@ def suggest(report: Report, interface: Interface) -> Suggestion:
         rules = list(_rules(operation, ones, left))
         if rules:
             head = yaml_text({"cassette": 1, "title": f"{operation}, as {report.bank} answers"})
-            lines = [line for group in report.groups if group.operation == operation for line in _said(group.first)]
+            lines = [_line(group.first) for group in report.groups if group.operation == operation]
             comment = "".join(f"# {line}\n" for line in lines[:_MOST_SAID])
             cassettes[operation] = comment + head + "rules:\n" + indent(yaml_text(rules), "  ")
     return Suggestion(cassettes, tuple(dict.fromkeys(left)))
@@ -116,10 +116,10 @@ def left(before: Report, after: Report) -> dict[str, tuple[str, ...]]:
     return places
 
 
-def _said(finding: Finding) -> Iterator[str]:
+def _line(finding: Finding) -> str:
     bank, sandbox = (text[:_LONGEST] for text in (finding.bank, finding.sandbox))
     line = f"{finding.severity} {finding.kind} at {finding.place or 'the body'}: bank {bank}, sandbox {sandbox}"
-    yield printable(line).replace("\n", " ")
+    return printable(line).replace("\n", " ")
 
 
 class _Answered:
@@ -157,7 +157,7 @@ class _Answered:
             yield Edit("status", value=str(self.bank.status))
             is_json = self.mine.kind == self.ours.kind == "json" and _is_writable(self.mine.value)
             if self.sandbox.status < 400 <= self.bank.status and is_json:
-                yield Edit("patch", "", "replace", _json(self._named(self.mine.value)))
+                yield Edit("patch", "", "replace", _json(self._renamed(self.mine.value)))
                 return
         yield from self._headers(findings)
         yield from self._patch(findings)
@@ -171,7 +171,7 @@ class _Answered:
             elif NOT_SHOWN in (finding.header, finding.bank) or not (value := finding.bank).isprintable():
                 self._left(finding, "its value is not shown")
             else:
-                yield Edit("header", finding.header, value=_json(self._named(value)))
+                yield Edit("header", finding.header, value=_json(self._renamed(value)))
 
     # Bodies
 
@@ -293,17 +293,18 @@ class _Answered:
         if EVERY in starred:
             above = starred[:-1] if first.op == "add" else starred
             values = {
-                _json(self._named(change.value, change.entries)) if change.op != "remove" else "" for change in changes
+                _json(self._renamed(change.value, change.entries)) if change.op != "remove" else ""
+                for change in changes
             }
             if len(values) == 1 and len(changes) == len(list(_filled(self.ours.value, above))):
                 yield Edit("patch", pointer_text(starred), first.op, values.pop(), first.test)
                 return
         backwards = first.op == "remove"
         for change in sorted(changes, key=lambda change: [(str(type(s)), s) for s in change.place], reverse=backwards):
-            value = "" if change.op == "remove" else _json(self._named(change.value))
+            value = "" if change.op == "remove" else _json(self._renamed(change.value))
             yield Edit("patch", pointer_text(change.place), change.op, value, change.test)
 
-    def _named(self, value: Any, entries: tuple[Any, Any] | None = None) -> Any:
+    def _renamed(self, value: Any, entries: tuple[Any, Any] | None = None) -> Any:
         """The bank's value, with what it calls things replaced by where the sandbox has its own names for them.
 
         `entries` are those of the two sides that the value is for.
@@ -349,7 +350,7 @@ def _rules(operation: str, ones: Sequence[_Answered], left: list[str]) -> Iterat
     for (positions, status, _), edits in together.items():
         parts: list[tuple[int, ...]] = [positions, *((position,) for position in positions)]
         for part in parts:
-            match = _told_apart(ones, part, positions, status, edits)
+            match = _distinction(ones, part, positions, status, edits)
             if match is not None:
                 is_refused = any(ones[position].sandbox.status >= 400 for position in part)
                 rule = _rule(operation, match, status, edits, is_refused)
@@ -363,7 +364,7 @@ def _rules(operation: str, ones: Sequence[_Answered], left: list[str]) -> Iterat
         yield {"id": f"amend-{slug(operation)}-{number}", **rule}
 
 
-def _told_apart(
+def _distinction(
     ones: Sequence[_Answered],
     positions: Sequence[int],
     needing: Sequence[int],
@@ -387,7 +388,7 @@ def _told_apart(
     }
     choices = [[], *([place] for place in several), several, [*several, *sorted(lacking)]]
     for chosen in choices:
-        if not any(all(shown.conditions.get(place) == value for place, value in chosen) for shown in spoiled):
+        if not any(all(other.conditions.get(place) == value for place, value in chosen) for other in spoiled):
             match: dict[str, Any] = {}
             for (kind, name), value in chosen:
                 match.setdefault(kind, {})[name] = {"absent": True} if value is None else value

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from xs2a_sandbox.bank import presented_token, request_rules, shown_certificate, signed_requests
+from xs2a_sandbox.bank import client_certificate, presented_token, request_rules, signed_requests
+from xs2a_sandbox.bank.client_certificate import ReadTrust
 from xs2a_sandbox.bank.handlers import token
-from xs2a_sandbox.bank.shown_certificate import ReadTrust
 from xs2a_sandbox.cassette import Call, Operation
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import digest
@@ -13,31 +13,26 @@ from xs2a_sandbox.signatures.rules import SignatureRules
 
 def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust) -> None:
     """Raises BankError, or has the call note it where a check only warns. Certificates are judged by `trust`."""
-    if shown_certificate.is_judged(call):
-        _object(call, "certificate", _known(shown_certificate.refusal(call, operation, trust)))
+    if client_certificate.is_judged(call):
+        _object(call, "certificate", [client_certificate.refusal(call, operation, trust)])
     if call.judges("digest"):
         _object(call, "digest", _digest_mistakes(call))
     # Clients without a token come here to get one, and those with one to end it.
     if operation.behaviour.handler in token.ENDPOINTS or call.segments[:1] == (".well-known",):
         return
     if call.judges("signature"):
-        _object(call, "signature", _known(signed_requests.refusal(call, signatures, trust)))
+        _object(call, "signature", [signed_requests.refusal(call, signatures, trust)])
     if call.judges("token"):
-        _object(call, "token", _known(presented_token.refusal(call)))
+        _object(call, "token", [presented_token.refusal(call)])
     if call.judges("redirect"):
         _object(call, "redirect", request_rules.redirect_mistakes(call))
     if call.judges("validity"):
         _object(call, "validity", request_rules.validity_mistakes(call, operation))
 
 
-def _object(call: Call, check: str, errors: Iterable[BankError]) -> None:
-    for error in errors:
+def _object(call: Call, check: str, errors: Iterable[BankError | None]) -> None:
+    for error in filter(None, errors):
         call.object(check, error)
-
-
-def _known(error: BankError | None) -> Iterator[BankError]:
-    if error:
-        yield error
 
 
 def _digest_mistakes(call: Call) -> Iterator[BankError]:

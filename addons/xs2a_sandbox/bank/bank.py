@@ -8,12 +8,12 @@ from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
-from xs2a_sandbox.bank import admission, owners, presented_token, repeated_requests, shown_certificate
+from xs2a_sandbox.bank import admission, client_certificate, owners, presented_token, repeated_requests
+from xs2a_sandbox.bank.client_certificate import ReadTrust, trust_nobody
 from xs2a_sandbox.bank.handlers.approaches import LOGIN
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
-from xs2a_sandbox.bank.shown_certificate import ReadTrust, trust_nobody
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import (
     JSON,
@@ -236,7 +236,7 @@ class Bank:
         outcome.rule = by.id
         if by.behaviour.bank:
             raise BankError("bank-not-configured")
-        is_once = call.checks is not NONE and repeated_requests.is_meant(call, by.behaviour.handler)
+        is_once = call.checks is not NONE and repeated_requests.is_checked(call, by.behaviour.handler)
         if is_once and (earlier := repeated_requests.earlier(call)):
             outcome.source = "handler"
             return self.amend(earlier, call, outcome)
@@ -290,13 +290,13 @@ class Bank:
         target = split_target(seen.target)
         near = self._find(call.request.method, target.segments, self._skips(segments))
         recorded = call.had_it_been(seen, Target(near.segments, target.query))
-        taped = (
+        replaying = (
             (rule, path, recorded)
             for rule, path in candidates(near, lambda path: lambda place: recorded.values(place, path))
             if rule.tape
         )
         others = (candidate for candidate in plain if not candidate[0].tape)
-        return merge(others, taped, key=lambda candidate: self._positions[candidate[0].id])
+        return merge(others, replaying, key=lambda candidate: self._positions[candidate[0].id])
 
     def _respond(self, by: Rule | Operation, operation: Operation | None, call: Call, outcome: Outcome) -> Response:
         behaviour = by.behaviour
@@ -310,7 +310,7 @@ class Bank:
             call.options = {**handler.defaults, **call.options}
             scope["result"] = handler(call)
             if call.checks is not NONE:
-                owner = {"client": presented_token.client_of(call), "tpp": shown_certificate.tpp_of(call)}
+                owner = {"client": presented_token.client_of(call), "tpp": client_certificate.tpp_of(call)}
                 owners.keep(call, scope["result"], owner)
             answers = answers or default.respond
         if let := (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
@@ -450,9 +450,9 @@ def refusal(error: BankError | Refused, outcome: Outcome) -> Reply:
 class Banks:
     """`named` have hosts of their own; `default` is there for all other requests."""
 
-    def __init__(self, default: Bank, named: Sequence[Bank] = ()) -> None:
+    def __init__(self, default: Bank, with_hosts: Sequence[Bank] = ()) -> None:
         self.default = default
-        self.all = (*named, default)
+        self.all = (*with_hosts, default)
         self.are_personal = any(bank.is_personal for bank in self.all)
         """True where real people's data may be in what any of them is asked."""
         self.heed_request_ids = any(bank.interface.heeds_request_ids for bank in self.all)
@@ -460,13 +460,13 @@ class Banks:
         # Longest first: of banks at one host each is the one whose path the request goes on from.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
 
-    def meant(self, request: Request) -> Bank:
+    def bank_of(self, request: Request) -> Bank:
         """Finds the bank by the host that the request names; at the proxy that may be the one of the bank's own URL."""
         return self._by_host.get(request.host.lower()) or self._at(request) or self.default
 
     def choose(self, request: Request) -> Bank:
         """Finds the bank that is meant. Raises BankError, at the proxy, for a host that is no bank's."""
-        bank = self.meant(request)
+        bank = self.bank_of(request)
         if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
             # Where everything is to be recorded, nothing is made up for hosts that nobody has named.
             unnamed = bank.real.url is None and bank.real.mode == "record"

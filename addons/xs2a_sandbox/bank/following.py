@@ -19,7 +19,7 @@ from xs2a_sandbox.bank.domain.signing import (
 )
 from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.compare.states import Move, ToldState
+from xs2a_sandbox.compare.states import Move, ReportedState
 from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
@@ -27,7 +27,7 @@ from xs2a_sandbox.state import Document
 _MOST_SIGNATURES = 10
 
 
-def follow(call: Call, state: ToldState) -> Move | None:
+def follow(call: Call, state: ReportedState) -> Move | None:
     """The move of the thing to the state that is told; None where there is no such thing, or it is there already.
 
     Where the state machine has no way, or its way leads elsewhere, all stays as it is.
@@ -50,7 +50,7 @@ def follow(call: Call, state: ToldState) -> Move | None:
     return Move(state.thing, before, state.state, state.member, done)
 
 
-def _status(call: Call, state: ToldState, id: str) -> str | None:
+def _status(call: Call, state: ReportedState, id: str) -> str | None:
     if state.thing == "authorisation":
         authorisation = call.state.get(AUTHORISATIONS, id)
         return authorisation["scaStatus"] if authorisation else None

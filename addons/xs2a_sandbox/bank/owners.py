@@ -32,12 +32,12 @@ def foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
 
 def keep(call: Call, result: Mapping[str, Any], owners: Mapping[str, str | None]) -> None:
     """Keeps with what a handler has created whose it is, by the member that names them."""
-    named = {member: owner for member, owner in owners.items() if owner}
+    members = {member: owner for member, owner in owners.items() if owner}
     for name, collection, _ in _CREATED:
-        document = call.state.get(collection, result[name]) if named and name in result else None
+        document = call.state.get(collection, result[name]) if members and name in result else None
         # What the test data have was there before everybody.
         if document is not None and "role" not in document:
-            call.state.put(collection, result[name], {**document, **named})
+            call.state.put(collection, result[name], {**document, **members})
 
 
 def organisation(call: Call, client: str | None) -> str | None:

@@ -45,10 +45,10 @@ def _wrong_certificate(call: Call, kept: Document) -> BankError | None:
     """The error of a token that is bound to another certificate than was shown."""
     if (thumbprint := kept.get("cnf", {}).get(CERTIFICATE)) is None:
         return None
-    shown = certificate_of(call)
-    if shown == thumbprint:
+    certificate = certificate_of(call)
+    if certificate == thumbprint:
         return None
-    of = f"the one that was shown has {shown}" if shown else "none was shown"
+    of = f"the one that was shown has {certificate}" if certificate else "none was shown"
     text = f"the token is bound to the client certificate with the SHA-256 thumbprint {thumbprint}, and {of}"
     return BankError("token-unproven", expected=text)
 
@@ -62,11 +62,13 @@ def _wrong_key(call: Call, kept: Document, scheme: str) -> BankError | None:
     if scheme != "dpop":
         return _unbound("the token is bound to a key; it is sent with the scheme DPoP, and a proof in the header DPoP")
     try:
-        shown = key_of(call, _secret(call))
+        proof_key = key_of(call, _secret(call))
     except Unproven as mistake:
         return BankError("token-proof-invalid", expected=str(mistake))
-    if shown != key:
-        return _unbound(f"the token is bound to the key with the thumbprint {key}, the DPoP proof is made with {shown}")
+    if proof_key != key:
+        return _unbound(
+            f"the token is bound to the key with the thumbprint {key}, the DPoP proof is made with {proof_key}"
+        )
     return None
 
 

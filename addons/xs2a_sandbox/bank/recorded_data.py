@@ -19,13 +19,13 @@ _ACCESS = ("accounts", "balances", "transactions")
 
 def recorded_data(entries: Iterable[Exchange], data: TestData) -> TestData:
     """The test data with what the exchanges show besides: accounts that are not among them, and what is about these."""
-    shown = _Shown()
+    bank_data = _BankData()
     for entry in entries:
-        shown.look_at(entry)
-    return _over(data, shown)
+        bank_data.look_at(entry)
+    return _over(data, bank_data)
 
 
-class _Shown:
+class _BankData:
     """Collects what exchanges show: of each thing as it was first, but of lists the longest."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class _Shown:
             case ("consents", id):
                 self._take_consent(id, body)
             case (service, product, id) if service in _SERVICES:
-                self._keep(self.payments, id, {"service": service, "product": product, **_known("paymentEntry", body)})
+                self._keep(self.payments, id, {"service": service, "product": product, **_entry("paymentEntry", body)})
 
     def _take_accounts(self, entry: Exchange, body: Mapping[str, Any]) -> None:
         ibans = [iban for reference in _mappings(body.get("accounts")) if (iban := self._account(reference))]
@@ -69,15 +69,15 @@ class _Shown:
             consent_entry = self.consents.setdefault(consent, {"role": "valid", "accounts": []})
             consent_entry["accounts"] = list(dict.fromkeys([*consent_entry["accounts"], *ibans]))
 
-    def _account(self, shown: Mapping[str, Any]) -> str | None:
-        iban = shown.get("iban")
+    def _account(self, reference: Mapping[str, Any]) -> str | None:
+        iban = reference.get("iban")
         if not isinstance(iban, str):
             return None
         account = self.accounts.setdefault(iban, {})
-        account |= {name: value for name, value in _known("accountEntry", shown).items() if name not in account}
-        if isinstance(id := shown.get("resourceId"), str):
+        account |= {name: value for name, value in _entry("accountEntry", reference).items() if name not in account}
+        if isinstance(id := reference.get("resourceId"), str):
             self._ibans[id] = iban
-        if isinstance(name := shown.get("ownerName"), str):
+        if isinstance(name := reference.get("ownerName"), str):
             account.setdefault("name", name)
         return iban
 
@@ -85,15 +85,15 @@ class _Shown:
         account = self.accounts.setdefault(self._ibans.get(id, id), {})
         for name, value in members.items():
             if isinstance(value, list):
-                account.setdefault(name, [_known("balance", balance) for balance in _mappings(value)])
+                account.setdefault(name, [_entry("balance", balance) for balance in _mappings(value)])
 
-    def _take_transactions(self, id: str, shown: Any) -> None:
-        if not isinstance(shown, Mapping):
+    def _take_transactions(self, id: str, report: Any) -> None:
+        if not isinstance(report, Mapping):
             return
         account = self.accounts.setdefault(self._ibans.get(id, id), {})
         lists = account.setdefault("transactions", {})
         for name in _LISTS:
-            entries = [_known("transaction", entry) for entry in _mappings(shown.get(name))]
+            entries = [_entry("transaction", entry) for entry in _mappings(report.get(name))]
             if len(entries) > len(lists.get(name, ())):
                 lists[name] = entries
 
@@ -108,7 +108,7 @@ class _Shown:
         role = "expired" if body.get("consentStatus") == "expired" else "valid"
         consent = self.consents.setdefault(id, {"role": role, "accounts": []})
         consent["accounts"] = list(dict.fromkeys([*consent["accounts"], *ibans]))
-        consent |= {name: value for name, value in _known("consentEntry", body).items() if name not in consent}
+        consent |= {name: value for name, value in _entry("consentEntry", body).items() if name not in consent}
         consent["role"] = role
         for reference in _mappings(access.get("accounts") if isinstance(access, Mapping) else ()):
             self._account({"iban": reference.get("iban"), "currency": reference.get("currency")})
@@ -123,14 +123,14 @@ class _Shown:
         collection.setdefault(id, document)
 
 
-def _over(data: TestData, shown: _Shown) -> TestData:
+def _over(data: TestData, bank_data: _BankData) -> TestData:
     there = data.collections.get("accounts", {})
-    accounts = {iban: account for iban, account in shown.accounts.items() if iban not in there}
-    psus = list(shown.psus) or [_CUSTOMER]
+    accounts = {iban: account for iban, account in bank_data.accounts.items() if iban not in there}
+    psus = list(bank_data.psus) or [_CUSTOMER]
     owner = next((psu for psu in psus if psu not in data.collections.get("psus", {})), psus[0])
     names = [account["name"] for account in accounts.values() if "name" in account]
     # What opens doors was dropped in the recording: so it is what the customers say.
-    customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": shown.methods}
+    customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": bank_data.methods}
     filled = {
         iban: {"currency": _currency(account), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
         | {"balances": []}
@@ -139,13 +139,13 @@ def _over(data: TestData, shown: _Shown) -> TestData:
     }
     consents = {
         id: consent
-        for id, consent in shown.consents.items()
-        if id not in shown.made and not accounts.keys().isdisjoint(consent["accounts"])
+        for id, consent in bank_data.consents.items()
+        if id not in bank_data.made and not accounts.keys().isdisjoint(consent["accounts"])
     }
     payments = {
         id: payment
-        for id, payment in shown.payments.items()
-        if id not in shown.made and payment.get("debtorAccount", {}).get("iban") not in there
+        for id, payment in bank_data.payments.items()
+        if id not in bank_data.made and payment.get("debtorAccount", {}).get("iban") not in there
     }
     more = {"accounts": filled, "consents": consents, "payments": payments}
     own = dict.fromkeys(psus, customer) if filled else {}
@@ -161,10 +161,10 @@ def _currency(account: Mapping[str, Any]) -> str:
     return next(filter(None, amounts), "EUR")
 
 
-def _known(entry: str, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _entry(kind: str, document: Mapping[str, Any]) -> dict[str, Any]:
     """The members that an entry of test data has, and a value; an account there as well."""
-    members = bundled_schema("testdata").document["$defs"][entry]["properties"]
-    return {name: _without_nulls(value) for name, value in shown.items() if name in members and value is not None}
+    members = bundled_schema("testdata").document["$defs"][kind]["properties"]
+    return {name: _without_nulls(value) for name, value in document.items() if name in members and value is not None}
 
 
 def _without_nulls(value: Any) -> Any:

@@ -11,7 +11,7 @@ _REQUESTS = "initiations"
 _INITIATES = "payments.initiate"
 
 
-def is_meant(call: Call, handler: str | None) -> bool:
+def is_checked(call: Call, handler: str | None) -> bool:
     """Tells if a request is one that is not to be done twice."""
     return handler == _INITIATES and call.judges("idempotency")
 

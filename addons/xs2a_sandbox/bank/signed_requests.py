@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from xs2a_sandbox.bank import owners
+from xs2a_sandbox.bank.client_certificate import ReadTrust
 from xs2a_sandbox.bank.presented_token import client_of
-from xs2a_sandbox.bank.shown_certificate import ReadTrust
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.errors import BankError
@@ -40,8 +40,8 @@ def refusal(call: Call, rules: SignatureRules, trust: ReadTrust) -> BankError | 
     mistake = verification.mistake(message, rules, times, lambda certificate: _objection(call, certificate, trust))
     if mistake is None:
         return None
-    if shown := mistake.shown:
-        call.warnings.append(shown)
+    if mistake.log_text:
+        call.warnings.append(mistake.log_text)
     return BankError(mistake.error, **{**mistake.values, "expected": mistake.text}, signature=mistake.described)
 
 
@@ -53,14 +53,14 @@ def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "Sig
     from xs2a_sandbox.signatures.sealing_certificate import organisation
     from xs2a_sandbox.tpp import judgement
 
-    shown = (certificate.public_bytes(Encoding.DER),)
-    if error := judgement.mistake(shown, trust(), call.clock.now(), kind="QSEAL"):
+    certificates = (certificate.public_bytes(Encoding.DER),)
+    if error := judgement.mistake(certificates, trust(), call.clock.now(), kind="QSEAL"):
         text = error.values.get("expected", "").replace("client certificate", "certificate of the signature")
         return SignatureMistake(error.name, text, values=error.values)
     sealed = organisation(certificate)
     of_token = owners.organisation(call, client_of(call))
     for what, owner in (
-        ("client certificate", _organisation_shown(call)),
+        ("client certificate", _organisation_of_client(call)),
         ("token", of_token),
     ):
         if owner is not None and owner != sealed:
@@ -68,5 +68,5 @@ def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "Sig
     return None
 
 
-def _organisation_shown(call: Call) -> str | None:
+def _organisation_of_client(call: Call) -> str | None:
     return call.client.organisation_identifier if call.client else None

@@ -67,8 +67,8 @@ class Amendment:
                 headers = with_content_type(headers, JSON)
         if self.headers:
             rendered = [(name, render(text, scope)) for name, text in self.headers]
-            named = {name.lower() for name, _ in rendered}
-            kept = tuple(pair for pair in headers if pair[0].lower() not in named)
+            names = {name.lower() for name, _ in rendered}
+            kept = tuple(pair for pair in headers if pair[0].lower() not in names)
             headers = kept + tuple((name, to_text(text)) for name, text in rendered if text is not None)
         status = response.status if self.status is None else status_of(render(self.status, scope))
         return Response(status, headers, body, self.fault or response.fault)

@@ -42,7 +42,7 @@ class Session(NamedTuple):
     url: str
 
     @classmethod
-    def named(cls, name: str, public_url: str) -> "Session":
+    def from_name(cls, name: str, public_url: str) -> "Session":
         return cls(name, public_url if name == DEFAULT else f"{public_url}/s/{name}")
 
 
@@ -257,11 +257,11 @@ class Call:
         return self.clock.today(days).isoformat()
 
 
-def _read_certificate(shown: Sequence[bytes]) -> "TppCertificate | None":
+def _read_certificate(certificates: Sequence[bytes]) -> "TppCertificate | None":
     # Imported by who is shown one: it takes its time.
     from xs2a_sandbox.tpp import certificate
 
-    return certificate.readable(shown[0])
+    return certificate.readable(certificates[0])
 
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:

@@ -113,14 +113,14 @@ def compiled(id: str, wish: Mapping[str, Any]) -> Fault:
             raise ValueError(f"{name} must be a text")
     if not isinstance(after := wish.get("after", False), bool):
         raise ValueError("after must be true or false")
-    named = [name for name in _ANSWERS if name in wish]
-    if len(named) > 1:
-        raise ValueError(f"{named[0]} and {named[1]} exclude each other: there is one answer")
+    answers = [name for name in _ANSWERS if name in wish]
+    if len(answers) > 1:
+        raise ValueError(f"{answers[0]} and {answers[1]} exclude each other: there is one answer")
     fault = wish.get("fault")
     expires = wish.get("expires")
     if expires is not None and expires not in _EXPIRES:
         raise ValueError(f"expires must be one of {', '.join(_EXPIRES)}")
-    if not named and fault is None and not wish.keys() & {"delay", "expires", "retry_after"}:
+    if not answers and fault is None and not wish.keys() & {"delay", "expires", "retry_after"}:
         raise ValueError(f"it says nothing that could go wrong: name one of {', '.join(MEMBERS[:-1])}")
     if after and not ({"status", "error", "fault", "expires"} & wish.keys()):
         raise ValueError("after goes with a status, an error, a fault or expires: the bank does what it is asked first")
@@ -133,9 +133,9 @@ def compiled(id: str, wish: Mapping[str, Any]) -> Fault:
     answer = {name: wish[name] for name in ("status", "error") if name in wish}
     if "error" in wish:
         answer["values"] = _VALUES
-    if after and named:
+    if after and answers:
         return replace(expiry, amending=_instead(_rule(id, "amend", connection), _rule(id, "respond", answer)))
-    if named:
+    if answers:
         amending = _rule(id, "amend", connection) if connection else None
         return replace(expiry, answering=_rule(id, "respond", answer), amending=amending)
     if fault is not None and not after and fault not in _NEEDS_THE_ANSWER:

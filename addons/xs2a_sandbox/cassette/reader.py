@@ -226,11 +226,9 @@ class _Reader:
         for name, value in spec.get("let", {}).items():
             report = self.report((*pointer, "let", name), "expression")
             let.append((name, compile_value(value, roots | {"let"} if let else roots, report)))
-        named = [effect["as"] for effect in spec.get("effects", ()) if "as" in effect]
-        roots = roots | {"let"} if let or named else roots
-        for name in {
-            name_given for name_given in named if named.count(name_given) > 1 or name_given in spec.get("let", ())
-        }:
+        aliases = [effect["as"] for effect in spec.get("effects", ()) if "as" in effect]
+        roots = roots | {"let"} if let or aliases else roots
+        for name in {alias for alias in aliases if aliases.count(alias) > 1 or alias in spec.get("let", ())}:
             self.note((*pointer, "effects"), "effect", f"let.{name} is two things")
         respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
         for answer, place in respond[:-1]:

@@ -44,9 +44,9 @@ def _as_cassette(written: yaml_reader.Document, name: str) -> yaml_reader.Docume
     if isinstance(value, dict) and "cassette" in value:
         return written
     rules, places = (value, root.children) if isinstance(value, list) else ([value], [root])
-    named = [
+    with_ids = [
         {"id": name if len(rules) == 1 else f"{name}.{number}", **rule} if isinstance(rule, dict) else rule
         for number, rule in enumerate(rules, 1)
     ]
     whole = Position(root.line, root.column, {"rules": Position(root.line, root.column, list(places))})  # type: ignore[arg-type]
-    return yaml_reader.Document(written.file, {"cassette": 1, "rules": named}, written.lines, whole)
+    return yaml_reader.Document(written.file, {"cassette": 1, "rules": with_ids}, written.lines, whole)

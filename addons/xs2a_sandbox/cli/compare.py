@@ -314,7 +314,7 @@ def _compared(
     if lacking:
         click.echo(_LACKING.format(counted(len(lacking), "request")), err=True)
     if against == "recording" and not allow_writes:
-        outdated = recorded_steps.asked_again(steps)
+        outdated = recorded_steps.outdated_reads(steps)
         steps = [step for step in steps if step not in outdated]
         if outdated:
             click.echo(_OUTDATED.format(counted(len(outdated), "read")), err=True)

@@ -292,7 +292,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
         served = engine
         if not engine.interface.silent:
             consent = valid_consent(engine.testdata.at(settings.clock.today()))
-        standing_log.redact = engine.shown_text
+        standing_log.redact = engine.displayed_text
         run.begin(engine)
         if engine.passage.comparing:
             engine.passage.comparing.report.say = standing_log.note

@@ -161,7 +161,7 @@ def new(
     first = begin.replace(tzinfo=BANK_ZONE) if begin else now - timedelta(days=1)
     service = TrustService(settings.confdir)
     ca = service.ca(now)
-    make = specimens.MAKERS[wrong] if wrong else specimens.shown
+    make = specimens.MAKERS[wrong] if wrong else specimens.as_ordered
     standing = MISTAKES[wrong].standing if wrong else None
     for kind in _KINDS:
         particulars = issuing.Particulars(

@@ -11,7 +11,7 @@ from typing import Literal
 
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.difference import Severity
-from xs2a_sandbox.compare.states import THINGS, Thing, resource, told_state, used
+from xs2a_sandbox.compare.states import THINGS, Thing, reported_state, resource, used
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.target import split_target
@@ -99,14 +99,14 @@ def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
     for exchange in exchanges:
         lookup = index.find(exchange.method, split_target(exchange.target).segments)
         answer = content.read(exchange.answer_body)
-        state = told_state(lookup, answer) if exchange.status < 400 else None
+        state = reported_state(lookup, answer) if exchange.status < 400 else None
         if state:
             lives.setdefault((state.thing, state.id), _Life(state.thing)).enter(state.state, exchange.time)
-        named = resource(lookup, None)
+        own_thing = resource(lookup, None)
         consent = exchange.headers.get("Consent-ID")
         if used(lookup, exchange) and (life := lives.get(("consent", str(consent)))) and life.states[-1][0] == _INITIAL:
             life.enter("valid", exchange.time)
-        of = [named] if named else [("consent", consent)] if consent else []
+        of = [own_thing] if own_thing else [("consent", consent)] if consent else []
         for key in of:
             life = lives.get(key)  # type: ignore[arg-type]
             if life is None:

@@ -296,7 +296,7 @@ class Comparison:
         expected: int | None = None,
     ) -> Compared:
         answers = [self.interface.every_answer, *(operation.behaviour.respond if operation else ())]
-        named = {name.lower() for answer in answers for name, _ in answer.headers}
+        header_names = {name.lower() for answer in answers for name, _ in answer.headers}
         silent = self.interface.silent
         # A bank that does not speak the dialect is not judged by its schemas.
         drift = self._undeclared if silent and (operation is None or operation.id in silent) else self._drift
@@ -305,14 +305,14 @@ class Comparison:
         reads = [bank, *usable]
         bank = max(reads, key=lambda read: len(drift.breaches(operation, read, sandbox))) if usable else bank
         both = bank.response, bank.content, sandbox.response, sandbox.content
-        contrast = Contrast(self._between, named, makes=bank.exchange.method == "POST")
+        contrast = Contrast(self._between, header_names, makes=bank.exchange.method == "POST")
         differences = self._without_replaced(contrast.answers(*both), bank, sandbox)
         differences = drift.marked(differences, operation, bank, sandbox)
         if self.against == "recording":
             # What breaks the schema now as it did then has not moved.
             differences = [difference for difference in differences if difference.kind != "drift"]
         schema = drift.schema(operation, bank, sandbox) if differences else None
-        noise = Noise(bank.response, [read.response for read in reads if read is not bank], named)
+        noise = Noise(bank.response, [read.response for read in reads if read is not bank], header_names)
         unusable = len(again) - len(usable)
         counted, masked = [], []
         for raw in differences:
@@ -346,13 +346,13 @@ class Comparison:
         ):
             return differences
         redacted = self.redact(bank.exchange)
-        shown = body.read(redacted.answer_body).value
+        redacted_body = body.read(redacted.answer_body).value
 
         def is_replaced(difference: Difference) -> bool:
             if difference.header:
                 lacks = self.is_redacted and self.against == "recording" and difference.kind != "header-extra"
                 return lacks and redacted.answer_headers.get(difference.header) is None
-            there = at_pointer(shown, [*map(str, difference.bank_place)])
+            there = at_pointer(redacted_body, [*map(str, difference.bank_place)])
             here = at_pointer(sandbox.content.value, [*map(str, difference.place)])
             if difference.kind not in _OF_TEXTS or not there or not here:
                 return False

@@ -237,9 +237,9 @@ class Exact:
         pass
 
 
-def contrast(bank: Response, sandbox: Response, identity: Identity, named: Collection[str] = ()) -> list[Difference]:
-    """`named`: lower-case names of the headers that the interface has, beside those that all have."""
-    return Contrast(identity, named).answers(bank, body.read(bank.body), sandbox, body.read(sandbox.body))
+def contrast(bank: Response, sandbox: Response, identity: Identity, headers: Collection[str] = ()) -> list[Difference]:
+    """`headers` are lower-case names of the headers that the interface has, beside those that all have."""
+    return Contrast(identity, headers).answers(bank, body.read(bank.body), sandbox, body.read(sandbox.body))
 
 
 class Contrast:
@@ -248,33 +248,33 @@ class Contrast:
     """
 
     def __init__(
-        self, identity: Identity, named: Collection[str] = (), learn: bool = True, makes: bool = False
+        self, identity: Identity, header_names: Collection[str] = (), learn: bool = True, makes: bool = False
     ) -> None:
         self._identity = identity
         self._makes = makes
-        self._named = ACTED_ON | frozenset(named)
+        self._header_names = ACTED_ON | frozenset(header_names)
         self._learn = learn
-        self._found: list[Difference] = []
+        self._differences: list[Difference] = []
 
     def answers(
         self, bank: Response, bank_content: Content, sandbox: Response, sandbox_content: Content
     ) -> list[Difference]:
-        self._found = []
+        self._differences = []
         if bank.status != sandbox.status:
-            self._found.append(Difference("status"))
+            self._differences.append(Difference("status"))
             if bank.status // 100 != sandbox.status // 100 and not _comparable(bank_content, sandbox_content):
-                return self._found  # an error and a success have nothing else in common
+                return self._differences  # an error and a success have nothing else in common
         if self._makes and bank.status < 300 > sandbox.status:
             self._identity.made(bank_content.value, sandbox_content.value)
         self._headers(bank.headers, sandbox.headers)
         self._contents(bank_content, sandbox_content)
-        return self._found
+        return self._differences
 
     def values(self, bank: Any, sandbox: Any, name: str = "") -> list[Difference]:
         """The differences of two JSON values, which stand in a member of this name."""
-        self._found = []
+        self._differences = []
         self._value(bank, sandbox, name, None, 0)
-        return self._found
+        return self._differences
 
     # Headers
 
@@ -290,7 +290,7 @@ class Contrast:
                 self._header("header-extra", name, written)
 
     def _header(self, kind: Kind, name: str, written: str) -> None:
-        self._found.append(Difference(kind, header=written, named=name in self._named))
+        self._differences.append(Difference(kind, header=written, named=name in self._header_names))
 
     # Bodies
 
@@ -299,13 +299,13 @@ class Contrast:
             self._value(bank.value, sandbox.value, "", None, 0)
         elif "json" in (bank.kind, sandbox.kind) or "nothing" in (bank.kind, sandbox.kind):
             if bank.kind != sandbox.kind:
-                self._found.append(Difference("type"))
+                self._differences.append(Difference("type"))
         elif bank.value != sandbox.value:
-            self._found.append(Difference("value"))
+            self._differences.append(Difference("value"))
 
     def _add(self, kind: Kind, here: "_Here", by: str | None = None, key: str | None = None) -> None:
         place, bank_place = _pointers(here)
-        self._found.append(Difference(kind, place, bank_place, by=by, key=key))
+        self._differences.append(Difference(kind, place, bank_place, by=by, key=key))
 
     def _value(self, bank: Any, sandbox: Any, name: str, here: "_Here", depth: int) -> None:
         mine, theirs = type(bank), type(sandbox)

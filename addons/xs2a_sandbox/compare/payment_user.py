@@ -10,7 +10,7 @@ from typing import Any
 from xs2a_sandbox.cassette.index import Index, Lookup
 from xs2a_sandbox.compare.diff import PAGES
 from xs2a_sandbox.compare.loaded_answer import Ask
-from xs2a_sandbox.compare.states import Thing, resource, told_state, used
+from xs2a_sandbox.compare.states import Thing, reported_state, resource, used
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http import body as content
@@ -44,7 +44,7 @@ class PaymentUser:
         if (target := _status_target(made, id, index)) is None:
             return f"the interface has no status of a {thing} by which to wait for the payment user"
         headers = [pair for pair in made.headers if not pair[0].lower().startswith(_OF_A_BODY)]
-        last = told_state(lookup, answer)
+        last = reported_state(lookup, answer)
         before = last.state if last and last.thing == thing else await _state(bank, target, headers, index, thing)
         self.tell(f"the payment user decides about the {thing} at the bank, within {self.seconds:g} s: {link}")
         end = monotonic() + self.seconds
@@ -66,12 +66,12 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
         if made is None or made.status >= 300 or not any(links(made)):
             continue
         lookup, answer = _lookup(index, made), content.read(made.answer_body)
-        subject, begun = resource(lookup, answer), told_state(lookup, answer)
+        subject, begun = resource(lookup, answer), reported_state(lookup, answer)
         for later, exchange in enumerate(recorded[position + 1 :], position + 1):
             if subject is None or exchange is None:
                 continue
             lookup = _lookup(index, exchange)
-            now = told_state(lookup, content.read(exchange.answer_body))
+            now = reported_state(lookup, content.read(exchange.answer_body))
             if used(lookup, exchange) == subject[1]:
                 visits[later] = position
                 break
@@ -126,5 +126,5 @@ async def _state(bank: Ask, target: str, headers: Sequence[tuple[str, str]], ind
         answer = await bank(Request("GET", target, sent))
     except BankError:
         return None
-    now = told_state(index.find("GET", split_target(target).segments), content.read(answer.body))
+    now = reported_state(index.find("GET", split_target(target).segments), content.read(answer.body))
     return now.state if now and now.thing == thing and answer.status < 300 else None

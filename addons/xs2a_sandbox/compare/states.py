@@ -30,7 +30,7 @@ _USED_BY = "Consent-ID"
 
 
 @dataclass(frozen=True, slots=True)
-class ToldState:
+class ReportedState:
     """A state that an answer tells; `member` is where in the body, empty if it follows from there being an answer."""
 
     thing: Thing
@@ -55,7 +55,7 @@ class Move:
         return f"{self.thing} {self.before} → {self.to}, which the sandbox's states do not allow"
 
 
-Follow = Callable[[Request, ToldState], Awaitable[Move | None]]
+Follow = Callable[[Request, ReportedState], Awaitable[Move | None]]
 """Moves the sandbox's twin, in the session of a request to it, to the state that is told. None where there is nothing
 to move."""
 
@@ -68,7 +68,7 @@ class Twin:
     follow: Follow
 
 
-def told_state(lookup: Lookup, content: Content) -> ToldState | None:
+def reported_state(lookup: Lookup, content: Content) -> ReportedState | None:
     """The state that an answer tells of what its request names, or of what was made by it."""
     if not isinstance(content.value, dict):
         return None
@@ -78,7 +78,7 @@ def told_state(lookup: Lookup, content: Content) -> ToldState | None:
             for name, thing in names.items():
                 id = lookup.parameters.get(name) or content.value.get(name)
                 if isinstance(id, str):
-                    return ToldState(thing, id, state, member)
+                    return ReportedState(thing, id, state, member)
     return None
 
 
@@ -104,13 +104,13 @@ class BankStates:
     `on_change` is told of each state that is new, and of each move.
     """
 
-    def __init__(self, on_change: Callable[[ToldState, Move | None], None] | None = None) -> None:
-        self._told: dict[tuple[Thing, str], str] = {}
+    def __init__(self, on_change: Callable[[ReportedState, Move | None], None] | None = None) -> None:
+        self._reported: dict[tuple[Thing, str], str] = {}
         self._refused: dict[tuple[Thing, str], Move] = {}
         self._on_change = on_change
         self.moves = 0
 
-    def changed(self, lookup: Lookup, exchange: Exchange, content: Content) -> ToldState | None:
+    def changed(self, lookup: Lookup, exchange: Exchange, content: Content) -> ReportedState | None:
         """The state that is another one than was told of the thing before.
 
         Nobody tells how an authorisation began that came with what it is for. A consent that nobody had authorised yet
@@ -118,13 +118,13 @@ class BankStates:
         """
         if exchange.status >= 400:
             return None
-        now = told_state(lookup, content)
+        now = reported_state(lookup, content)
         if now is None:
             id = used(lookup, exchange)
-            if id is None or self._told.get((_USED, id)) != "received":
+            if id is None or self._reported.get((_USED, id)) != "received":
                 return None
-            now = ToldState(_USED, id, "valid")
-        last = self._told.get((now.thing, now.id))
+            now = ReportedState(_USED, id, "valid")
+        last = self._reported.get((now.thing, now.id))
         if last != now.state:
             self._change(now)
         before = ("" if now.thing == "authorisation" else now.state) if last is None else last
@@ -132,24 +132,24 @@ class BankStates:
 
     def refused(self, lookup: Lookup, content: Content) -> Move | None:
         """The move to the state that is told which was not possible when the bank told it first."""
-        now = told_state(lookup, content)
+        now = reported_state(lookup, content)
         move = self._refused.get((now.thing, now.id)) if now else None
         return move if move and now and move.to == now.state else None
 
-    def keep(self, state: ToldState, move: Move) -> None:
+    def keep(self, state: ReportedState, move: Move) -> None:
         self._change(state, move)
 
-    def adopt(self, state: ToldState, move: Move | None) -> None:
+    def adopt(self, state: ReportedState, move: Move | None) -> None:
         """Takes over what the bank has told another sandbox, or how that has kept step."""
         if move is None:
-            self._told[state.thing, state.id] = state.state
+            self._reported[state.thing, state.id] = state.state
         elif move.done:
             self.moves += 1
             self._refused.pop((state.thing, state.id), None)
         else:
             self._refused[state.thing, state.id] = move
 
-    def _change(self, state: ToldState, move: Move | None = None) -> None:
+    def _change(self, state: ReportedState, move: Move | None = None) -> None:
         self.adopt(state, move)
         if self._on_change:
             self._on_change(state, move)

@@ -40,8 +40,8 @@ def replayed(result: Result) -> list[Step]:
     steps = []
     for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):
         session = sandbox.headers.get(HEADER)
-        named = [(name, session if name == HEADER and session else value) for name, value in step.request.headers]
-        steps.append(replace(step, request=replace(step.request, headers=Headers(named))))
+        headers = [(name, session if name == HEADER and session else value) for name, value in step.request.headers]
+        steps.append(replace(step, request=replace(step.request, headers=Headers(headers))))
     return steps
 
 
@@ -69,7 +69,7 @@ def about_spared_writes(steps: Sequence[Step]) -> list[Step]:
     return orphans
 
 
-def asked_again(steps: Sequence[Step]) -> list[Step]:
+def outdated_reads(steps: Sequence[Step]) -> list[Step]:
     """The reads that the recording asks again later, and has another answer for: the bank has only the last of them."""
     last: dict[tuple[object, ...], Exchange] = {}
     outdated = []

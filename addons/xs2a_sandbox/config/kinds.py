@@ -91,14 +91,14 @@ def setting[T](
 
     `written` is the default as it is written where that is another text; an `example` stands for one that is not told.
     """
-    shown: Any = written or default
+    value: Any = written or default
     if default == ():
-        shown = [] if kind.is_list else {}
+        value = [] if kind.is_list else {}
     declared = {
         "kind": kind,
         "doc": doc,
-        "default": None if example else shown,
-        "example": example or (shown if isinstance(shown, str) and shown else json.dumps(shown)),
+        "default": None if example else value,
+        "example": example or (value if isinstance(value, str) and value else json.dumps(value)),
         "unset": unset,
         "in_file_only": in_file_only,
     }
@@ -142,7 +142,7 @@ CASSETTES = several("folders that exist, or bundled ones such as scenarios/outag
 QUIRKS = several("names of quirks", readers.quirk_files, "NAME")
 DIALECT = text("the name of a folder of cassettes", r"[A-Za-z0-9][A-Za-z0-9._-]*", "NAME")
 HOSTS = several("host names", readers.hosts, "HOST")
-NAMED_HOSTS = several("host names, some with a port", readers.named_hosts, "HOST")
+NAMED_HOSTS = several("host names, some with a port", readers.host_names, "HOST")
 ORIGINS = several("origins such as http://localhost:3000", readers.origins, "ORIGIN")
 NETWORKS = several("addresses or networks such as 10.0.0.0/8", readers.networks, "ADDRESS")
 HEADER = text("the name of a header", r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}", "HEADER")

@@ -184,12 +184,12 @@ def checks(written: Any, directory: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read(name, directory) for name in _listed(written, ",")))
 
 
-def named_hosts(written: Any, directory: Path) -> tuple[str, ...]:
+def host_names(written: Any, directory: Path) -> tuple[str, ...]:
     """Host names, some with a port."""
-    return tuple(_named_host(name) for name in _listed(written, ","))
+    return tuple(_host_name(name) for name in _listed(written, ","))
 
 
-def _named_host(written: str) -> str:
+def _host_name(written: str) -> str:
     host, port = split_authority(written) or (written.strip("[]").lower(), None)
     if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]*:[0-9a-f:.]*", host):
         raise ValueError

@@ -11,7 +11,7 @@ from xs2a_sandbox.config.checks import Checks, Profile
 from xs2a_sandbox.config.kinds import MODES, Mode, SettingKind, setting
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
-from xs2a_sandbox.http.origin import Origin, named
+from xs2a_sandbox.http.origin import Origin, destinations
 from xs2a_sandbox.http.target import split_target
 
 _MODE = SettingKind(kinds.MODE.expected, kinds.MODE.read, schema=kinds.MODE.schema, definition="mode")
@@ -44,15 +44,15 @@ class BankHost(NamedTuple):
 
 def _hosts(written: Any, directory: Path) -> tuple[BankHost, ...]:
     if not isinstance(written, list):
-        return tuple(map(BankHost, readers.named_hosts(written, directory)))
+        return tuple(map(BankHost, readers.host_names(written, directory)))
     return tuple(_host(entry, directory) for entry in written)
 
 
 def _host(entry: Any, directory: Path) -> BankHost:
     if not isinstance(entry, dict):
-        (name,) = readers.named_hosts([entry], directory)
+        (name,) = readers.host_names([entry], directory)
         return BankHost(name)
-    (name,) = readers.named_hosts([entry["host"]], directory)
+    (name,) = readers.host_names([entry["host"]], directory)
     return BankHost(name, kinds.BANK_URL.read(entry["url"], directory))
 
 
@@ -173,7 +173,7 @@ class RealBank:
 
         Hosts with a URL of their own do not count: `at` them they do.
         """
-        return all(self._is_at(origin) for origin in named(request))
+        return all(self._is_at(origin) for origin in destinations(request))
 
     def _is_at(self, origin: Origin | None) -> bool:
         if origin is None:
@@ -189,7 +189,7 @@ class RealBank:
         if self.url is None:
             raise ValueError("a bank without a URL is only simulated")
         path = urlsplit(self.url).path
-        names_it = named(request) == {self.origin}
+        names_it = destinations(request) == {self.origin}
         # Sessions are told by prefixes at base URLs; at the proxy the path is the bank's from its first segment on.
         sent = request.target if names_it and request.door == "proxy" and request.target[:1] == "/" else typed
         if sent.startswith(path) and (rest := sent[len(path) :])[:1] in ("", "/", "?"):
@@ -244,7 +244,7 @@ BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": 
 
 def stranger(request: Request, *banks: RealBank) -> BankError:
     """The refusal of a request at the proxy that names another place, with what would let it through."""
-    place = " and ".join(sorted({str(origin) if origin else request.host for origin in named(request)}))
+    place = " and ".join(sorted({str(origin) if origin else request.host for origin in destinations(request)}))
     names = ", ".join(sorted({str(entry) for bank in banks for entry in (*bank.host_names, bank.origin) if entry}))
     only = f", only {names} is" if names else ""
     text = f"{place} is not the bank{only}: if it is, name it in banks[].hosts of xs2a-sandbox.yaml"

@@ -45,8 +45,8 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
             values[setting.name] = setting.kind.read(written, directory)
         except ValueError as error:
             # A URL may hold a password too.
-            shown = not _SECRET.search(setting.name) and "@" not in str(written)
-            instead = f", not {json.dumps(written, ensure_ascii=False)}" if shown else ""
+            is_public = not _SECRET.search(setting.name) and "@" not in str(written)
+            instead = f", not {json.dumps(written, ensure_ascii=False)}" if is_public else ""
             mistakes.append(f"{origin}: must be {setting.kind.expected}{instead}{hint(error)}")
     if not mistakes:
         mistakes.extend(_clashes(values))
@@ -166,13 +166,13 @@ _OF_BANKS = ("mode", "bank", "banks", "forward_host", "hosts", "to", "profile", 
 
 def _bank_clashes(settings: Settings) -> Iterator[str]:
     hosts: set[str] = set()
-    *named, default = settings.real_banks()
+    *with_hosts, default = settings.real_banks()
     yield from dict.fromkeys(
-        clash for bank in (*named, default) if (clash := Checks.clash(bank.profile or "", bank.checks or ()))
+        clash for bank in (*with_hosts, default) if (clash := Checks.clash(bank.profile or "", bank.checks or ()))
     )
-    for bank in (*named, default):
+    for bank in (*with_hosts, default):
         if bank.url is None and any(mode != "simulate" for mode in (bank.mode, *dict(bank.modes).values())):
-            if bank is default and any(bank.can_be_asked for bank in named):
+            if bank is default and any(bank.can_be_asked for bank in with_hosts):
                 continue
             where = f"the bank of {', '.join(bank.host_names)}" if bank.hosts else f"mode {bank.mode}"
             yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
@@ -184,7 +184,7 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
         if host in hosts or any(
             # At the proxy a bank with hosts is known by them alone.
             bank.can_be_asked and not bank.hosts and urlsplit(bank.url or "").hostname == host
-            for bank in (*named, default)
+            for bank in (*with_hosts, default)
         ):
             yield f"forward_host: {host} is a bank's; what is passed on is neither simulated nor recorded"
     if sum(not bank.hosts for bank in settings.banks) > 1:

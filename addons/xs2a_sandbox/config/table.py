@@ -245,7 +245,7 @@ class Settings:
 
     def real_banks(self) -> tuple[RealBank, ...]:
         """The banks with hosts of their own, then the one for all other requests."""
-        named = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
+        with_hosts = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
         rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
         default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
         if self.hosts:
@@ -257,7 +257,7 @@ class Settings:
                 profile=bank.profile or self.profile,
                 checks=self.checks if bank.checks is None else bank.checks,
             )
-            for bank in (*named, default)
+            for bank in (*with_hosts, default)
         )
 
 

@@ -118,7 +118,7 @@ async def document(visit: ConsoleVisit) -> Response:
     )
 
 
-async def named_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, str]]:
+async def documents_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, str]]:
     """The consents, payments, baskets and authorisations of the session whose ids an exchange has somewhere, as entries
     of a list."""
     words = set(_WORD.findall(json.dumps(exchange, ensure_ascii=False)))
@@ -142,11 +142,11 @@ async def _timeline(visit: ConsoleVisit, id: str) -> list[TimelineStep]:
             continue  # it has gone meanwhile
         body = answer.get("body")
         members = body if isinstance(body, dict) else {}
-        steps.append(TimelineStep(entry, tuple(_told_states(members)), tuple(_links(members))))
+        steps.append(TimelineStep(entry, tuple(_reported_states(members)), tuple(_links(members))))
     return steps
 
 
-def _told_states(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _reported_states(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((name, state) for name, state in body.items() if name in STATES and isinstance(state, str))
 
 

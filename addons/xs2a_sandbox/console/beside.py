@@ -41,51 +41,51 @@ class Field:
 async def beside(visit: ConsoleVisit) -> Response:
     numbers = [visit.query.get(name, "").strip() for name in ("one", "other")]
     try:
-        shown = [await _exchange(visit, number, "") for number in numbers]
+        views = [await _exchange(visit, number, "") for number in numbers]
         plain = [await _exchange(visit, number, "?plain=true") for number in numbers]
     except Refused as refused:
         return visit.page("beside.html", "Traffic", refused.status, problem=str(refused), numbers=numbers, parts=())
     parts = [
         (
             title,
-            fields([_message(exchange, name) for exchange in shown], [_message(exchange, name) for exchange in plain]),
+            fields([_message(exchange, name) for exchange in views], [_message(exchange, name) for exchange in plain]),
         )
         for title, name in (("Request", "request"), ("Answer", "answer"))
     ]
-    return visit.page("beside.html", "Traffic", numbers=numbers, exchanges=shown, parts=parts)
+    return visit.page("beside.html", "Traffic", numbers=numbers, exchanges=views, parts=parts)
 
 
 async def _exchange(visit: ConsoleVisit, number: str, query: str) -> Any:
     return await visit.ask("GET", f"journal/{quote(number, safe='') or '0'}{query}")
 
 
-def fields(shown: Sequence[Mapping[str, Any]], plain: Sequence[Mapping[str, Any]]) -> list[Field]:
+def fields(views: Sequence[Mapping[str, Any]], plain: Sequence[Mapping[str, Any]]) -> list[Field]:
     """The places of two messages, in their order; whether they differ is seen in what was sent.
 
     What one of them lacks as a whole, such as a list, is one place and not as many as it has members.
     """
     return [
         field
-        for place in dict.fromkeys((*shown[0], *shown[1]))
+        for place in dict.fromkeys((*views[0], *views[1]))
         for field in _fields(
             place,
-            [message.get(place, _ABSENT) for message in shown],
+            [message.get(place, _ABSENT) for message in views],
             [message.get(place, _ABSENT) for message in plain],
         )
     ]
 
 
-def _fields(place: str, shown: Sequence[Any], plain: Sequence[Any]) -> Iterator[Field]:
+def _fields(place: str, views: Sequence[Any], plain: Sequence[Any]) -> Iterator[Field]:
     steps: dict[str | int, None] = {}
-    if all(isinstance(value, dict) for value in shown):
-        steps = dict.fromkeys((*shown[0], *shown[1]))
-    elif all(isinstance(value, list) for value in shown):
-        steps = dict.fromkeys(range(max(map(len, shown))))
+    if all(isinstance(value, dict) for value in views):
+        steps = dict.fromkeys((*views[0], *views[1]))
+    elif all(isinstance(value, list) for value in views):
+        steps = dict.fromkeys(range(max(map(len, views))))
     if not steps:
-        yield Field(place, _value(shown[0]), _value(shown[1]), plain[0] != plain[1])
+        yield Field(place, _value(views[0]), _value(views[1]), plain[0] != plain[1])
     for step in steps:
         inner = place.removeprefix("body") + pointer_text((step,))
-        yield from _fields(inner, [_at(value, step) for value in shown], [_at(value, step) for value in plain])
+        yield from _fields(inner, [_at(value, step) for value in views], [_at(value, step) for value in plain])
 
 
 def _at(container: Any, step: str | int) -> Any:

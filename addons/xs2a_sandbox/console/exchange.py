@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from xs2a_sandbox.console.bank import named_in
+from xs2a_sandbox.console.bank import documents_in
 from xs2a_sandbox.console.visit import ConsoleVisit
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.documents.yaml_writer import yaml_text
@@ -27,10 +27,10 @@ _ALIKE = 6
 async def exchange(visit: ConsoleVisit) -> Response:
     number = visit.names[1]
     plain = await visit.ask("GET", f"journal/{quote(number, safe='')}?plain=true")
-    shown = plain if visit.query.get("plain") == "true" else await visit.ask("GET", f"journal/{number}")
+    displayed = plain if visit.query.get("plain") == "true" else await visit.ask("GET", f"journal/{number}")
     more: dict[str, Any] = {"problem": "", "done": "", "comparison": None}
     case, no_case = _case(visit, plain)
-    of_its_session = replace(visit, session=shown["session"])
+    of_its_session = replace(visit, session=displayed["session"])
     if visit.is_sent:
         try:
             match visit.form.get("do", "case"):
@@ -38,7 +38,7 @@ async def exchange(visit: ConsoleVisit) -> Response:
                     again = await visit.ask("POST", f"journal/{number}/send")
                     return visit.go(f"exchanges/{again['number']}?again={number}")
                 case "compare":
-                    order = {"allow_writes": shown["method"] not in _READS}
+                    order = {"allow_writes": displayed["method"] not in _READS}
                     more["comparison"] = await visit.ask("POST", f"journal/{number}/compare", order)
                 case _:
                     more["done"] = await _written(visit, plain)
@@ -49,19 +49,19 @@ async def exchange(visit: ConsoleVisit) -> Response:
         "Traffic",
         409 if more["problem"] else 200,
         **more,
-        one=shown,
-        plain=shown is plain,
+        one=displayed,
+        plain=displayed is plain,
         text=body_text,
         raw=_raw,
         why=await _why(visit, plain),
-        curl=curl(shown, visit.base_url),
+        curl=curl(displayed, visit.base_url),
         case=case,
         no_case=no_case,
         of_its_session=of_its_session,
-        documents=await named_in(of_its_session, plain),
-        alike=await _alike(visit, shown),
+        documents=await documents_in(of_its_session, plain),
+        alike=await _alike(visit, displayed),
         again=visit.query.get("again", ""),
-        is_read=shown["method"] in _READS,
+        is_read=displayed["method"] in _READS,
         asks_bank=any(bank.real.can_be_asked for bank in visit.sandbox.banks.all),
     )
 

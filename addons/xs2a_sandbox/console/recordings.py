@@ -26,7 +26,7 @@ async def recordings(visit: ConsoleVisit) -> Response:
         files, runs = list(_files(directory)), history.read(history.FOLDER)
     except ConfigError as mistake:
         problem = str(mistake)
-    shown = list(_runs(runs))[-_RUNS:]
+    last_runs = list(_runs(runs))[-_RUNS:]
     return visit.page(
         "recordings.html",
         "Recordings",
@@ -36,8 +36,8 @@ async def recordings(visit: ConsoleVisit) -> Response:
         files=files,
         recorded=_recorded_rules(visit),
         comparison=status["comparison"],
-        runs=shown[::-1],
-        most=max((len(run.drifts) for run, _ in shown), default=1),
+        runs=last_runs[::-1],
+        most=max((len(run.drifts) for run, _ in last_runs), default=1),
         history=history.FOLDER / history.FILE,
     )
 

@@ -74,5 +74,5 @@ class ConsoleVisit:
 def wrong_field(problem: str, names: Iterable[str], sent: Mapping[str, str]) -> str:
     """The field of a form that a refusal is about: the one that it names, or whose value it quotes; else none."""
     words = problem.replace("'", " ").replace(":", " ").replace(",", " ").split()
-    named = next((name for name in names if name in words), None)
-    return named or next((name for name in names if sent.get(name) and sent[name] in problem), "")
+    field = next((name for name in names if name in words), None)
+    return field or next((name for name in names if sent.get(name) and sent[name] in problem), "")

@@ -147,9 +147,7 @@ class Control:
         """Lets something happen to a consent, payment or basket that its state machine has."""
         collection, id = _writable(request)
         event = request.read().get("event")
-        family = next(
-            (known_family for known_family in FAMILIES.values() if known_family.collection == collection), None
-        )
+        family = next((candidate for candidate in FAMILIES.values() if candidate.collection == collection), None)
         if family is None:
             raise Refused(404, "events-unknown", "events happen to consents, payments and baskets")
         document = request.call.state.get(collection, id)
@@ -435,7 +433,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "sca/{authorisationId}",
         "authorisation",
         "An authorisation as it is now",
-        lambda control, request: (200, sca.shown(request.call, request.names[0])),
+        lambda control, request: (200, sca.read(request.call, request.names[0])),
         {200: shapes.AuthorisationShape},
         errors=("authorisation-unknown",),
     ),

@@ -29,7 +29,7 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
         raise Refused(409, "too-many-faults", f"a session has {MOST} faults at most: delete some")
     interfaces = [bank.interface for bank in banks.all]
     wish = {name: body[name] for name in MEMBERS if name in body}
-    number = 1 + max((int(known_fault["id"].rpartition("-")[2]) for known_fault in there), default=0)
+    number = 1 + max((int(earlier["id"].rpartition("-")[2]) for earlier in there), default=0)
     if "sca" in body:
         _check_ending(body)
     else:
@@ -89,6 +89,6 @@ def _check_text(name: str, body: Mapping[str, Any], texts: list[str], fits: Call
         return
     value = body[name]
     if not isinstance(value, str) or not any(fits(form, value) for form in texts):
-        shown = f" {value[:80]!r}" if isinstance(value, str) else ""
+        quote = f" {value[:80]!r}" if isinstance(value, str) else ""
         hint = did_you_mean(value, texts) if isinstance(value, str) else ""
-        raise body_invalid(f"there is no {name}{shown}{hint}")
+        raise body_invalid(f"there is no {name}{quote}{hint}")

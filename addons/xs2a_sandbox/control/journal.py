@@ -25,7 +25,7 @@ QUERY: Mapping[str, type] = {
     PLAIN: bool,
 }
 """The filters of the list, by name, with their types."""
-_AS_SHOWN = "number session method target status source rule milliseconds fault cut reason operation client".split()
+_AS_DISPLAYED = "number session method target status source rule milliseconds fault cut reason operation client".split()
 """Members of an exchange that are shown as they are."""
 
 
@@ -61,7 +61,7 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
         fitting = select(journal.entries(after), search)
         count, entries = len(fitting), fitting[len(fitting) - min(limit, len(fitting)) :]
     return {
-        "exchanges": [summary(entry, _shown(journal, entry, plain)) for entry in entries],
+        "exchanges": [summary(entry, _displayed(journal, entry, plain)) for entry in entries],
         "found": count,
         "kept": len(journal),
     }
@@ -70,7 +70,7 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
 def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
     """All of one exchange. Raises Refused."""
     entry = _entry(journal, number)
-    return whole(entry, _shown(journal, entry, _plain(call.query)))
+    return whole(entry, _displayed(journal, entry, _plain(call.query)))
 
 
 def since(request: Request) -> int:
@@ -110,7 +110,7 @@ async def sent_again(sandbox: Answering, entry: Journaled) -> Answer:
         if (sent_entry.method, sent_entry.target, sent_entry.headers.pairs)
         == (entry.method, entry.target, entry.headers.pairs)
     )
-    return 201, summary(sent, sandbox.journal.shown(sent))
+    return 201, summary(sent, sandbox.journal.displayed(sent))
 
 
 async def compared(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]) -> Answer:
@@ -160,62 +160,62 @@ def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str,
         409,
         "journal-mismatch",
         f"expected {verdict.times}, found {len(verdict.fitting)}: {verdict.search}",
-        found=[summary(entry, journal.shown(entry)) for entry in verdict.fitting[-LIMIT:]],
+        found=[summary(entry, journal.displayed(entry)) for entry in verdict.fitting[-LIMIT:]],
         nearest=[
             # Where, not how: that would tell what was sent.
-            {**summary(entry, journal.shown(entry)), "differs": [place for place, _ in differences]}
+            {**summary(entry, journal.displayed(entry)), "differs": [place for place, _ in differences]}
             for entry, differences in verdict.nearest
         ],
     )
 
 
-def summary(entry: Journaled, shown: Journaled) -> dict[str, Any]:
-    """A few words of `shown`, and what the entry came nearest to: those are the interface's words, not the app's."""
+def summary(entry: Journaled, view: Journaled) -> dict[str, Any]:
+    """A few words of `view`, and what the entry came nearest to: those are the interface's words, not the app's."""
     return {
-        "number": shown.number,
-        "time": shown.time.isoformat(timespec="milliseconds"),
-        "session": shown.session,
-        "method": shown.method,
-        "target": shown.target,
-        "status": shown.status,
-        "source": shown.source,
-        "rule": shown.rule,
-        "milliseconds": round(shown.milliseconds, 1),
-        "warnings": list(shown.warnings),
-        "reason": shown.reason,
+        "number": view.number,
+        "time": view.time.isoformat(timespec="milliseconds"),
+        "session": view.session,
+        "method": view.method,
+        "target": view.target,
+        "status": view.status,
+        "source": view.source,
+        "rule": view.rule,
+        "milliseconds": round(view.milliseconds, 1),
+        "warnings": list(view.warnings),
+        "reason": view.reason,
         "nearest": candidates(entry),
-        "operation": shown.operation,
-        "client": shown.client,
+        "operation": view.operation,
+        "client": view.client,
     }
 
 
-def whole(entry: Journaled, shown: Journaled) -> dict[str, Any]:
+def whole(entry: Journaled, view: Journaled) -> dict[str, Any]:
     return {
-        **summary(entry, shown),
-        "origin": shown.origin,
-        "fault": shown.fault,
-        "cut": shown.cut,
-        "request": {"headers": [list(pair) for pair in shown.headers], **_body(shown.body)},
+        **summary(entry, view),
+        "origin": view.origin,
+        "fault": view.fault,
+        "cut": view.cut,
+        "request": {"headers": [list(pair) for pair in view.headers], **_body(view.body)},
         "answer": {
-            "status": shown.status,
-            "headers": [list(pair) for pair in shown.answer_headers],
-            **_body(shown.answer_body),
+            "status": view.status,
+            "headers": [list(pair) for pair in view.answer_headers],
+            **_body(view.answer_body),
         },
     }
 
 
-def read(shown: Mapping[str, Any]) -> Journaled:
+def read(document: Mapping[str, Any]) -> Journaled:
     """The exchange that `whole` has shown. A body of JSON is written anew: its spaces are lost."""
-    request, answer = shown["request"], shown["answer"]
+    request, answer = document["request"], document["answer"]
     return Journaled(
-        time=datetime.fromisoformat(shown["time"]),
-        bank=shown["origin"],
+        time=datetime.fromisoformat(document["time"]),
+        bank=document["origin"],
         headers=_headers(request),
         body=_bytes(request),
         answer_headers=_headers(answer),
         answer_body=_bytes(answer),
-        warnings=tuple(shown["warnings"]),
-        **{name: shown[name] for name in _AS_SHOWN},
+        warnings=tuple(document["warnings"]),
+        **{name: document[name] for name in _AS_DISPLAYED},
     )
 
 
@@ -241,8 +241,8 @@ def _body(body: bytes) -> dict[str, Any]:
         return {"base64": b64encode(body).decode()}
 
 
-def _shown(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
-    return entry if plain else journal.shown(entry)
+def _displayed(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
+    return entry if plain else journal.displayed(entry)
 
 
 def _plain(query: Mapping[str, str]) -> bool:

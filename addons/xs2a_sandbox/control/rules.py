@@ -15,7 +15,7 @@ MOST = 100
 
 
 def listed(call: Call) -> dict[str, Any]:
-    return {"added": [_shown(addition) for addition in session_rules(call.state)]}
+    return {"added": [_described(addition) for addition in session_rules(call.state)]}
 
 
 def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
@@ -32,7 +32,7 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     if not new["hits"]:
         raise body_invalid("there is no rule in it")
     keep_rules(call.state, [*there, new])
-    return _shown(new)
+    return _described(new)
 
 
 def deleted(call: Call, id: str) -> None:
@@ -51,7 +51,7 @@ def forgotten(call: Call) -> dict[str, Any]:
     return {"forgotten": len(there)}
 
 
-def _shown(kept: Mapping[str, Any]) -> AddedRules:
+def _described(kept: Mapping[str, Any]) -> AddedRules:
     return AddedRules(id=kept["id"], rules=kept["rules"], hits=kept["hits"])
 
 

@@ -14,7 +14,7 @@ from xs2a_sandbox.state import Document
 DECISIONS = ("approve", "decline", "timeout", "error")
 
 
-def shown(call: Call, id: str) -> Document:
+def read(call: Call, id: str) -> Document:
     """The authorisation and the status of what it is for. Raises Refused."""
     return _described(_visit(call, id))
 

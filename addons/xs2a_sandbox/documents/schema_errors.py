@@ -79,7 +79,7 @@ def of_body(error: "ValidationError") -> Complaint:
         case "additionalProperties" | "unevaluatedProperties":
             name = next(_unknown(value, schema), None)
             if name is not None:
-                hint = did_you_mean(name, _named(schema))
+                hint = did_you_mean(name, _keys(schema))
                 return Complaint((*pointer, name), "unknown-key", f"is not known there{hint}", True)
         case "anyOf" | "oneOf":
             needed = [name for branch in rule if isinstance(branch, dict) for name in branch.get("required", ())]
@@ -107,7 +107,7 @@ def of_file(error: "ValidationError") -> Iterator[Complaint]:
         return
     match keyword:
         case "additionalProperties" | "unevaluatedProperties":
-            names = _named(schema)
+            names = _keys(schema)
             for key in _unknown(value, schema):
                 hint = did_you_mean(key, names - value.keys()) or _choices(names - value.keys())
                 yield Complaint((*pointer, key), "unknown-key", f"unknown key {key}{hint}", True)
@@ -148,7 +148,7 @@ def _is_about_a_name(error: "ValidationError") -> bool:
 
 
 def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    names, patterns = _named(schema), schema.get("patternProperties", ())
+    names, patterns = _keys(schema), schema.get("patternProperties", ())
     return (name for name in value if name not in names and not any(re.search(pattern, name) for pattern in patterns))
 
 
@@ -194,18 +194,18 @@ def _distance(branch: "Sequence[ValidationError]") -> tuple[int, int, int, int]:
     common: set[str] = set()
     for error in branch:
         if not error.relative_path and isinstance(error.instance, dict):
-            common |= _named(error.schema) & error.instance.keys()
+            common |= _keys(error.schema) & error.instance.keys()
     return sum(map(_is_other, branch)), marks, -len(common), sum(1 for error in branch for _ in of_file(error))
 
 
-def _named(schema: Any) -> set[str]:
+def _keys(schema: Any) -> set[str]:
     """The keys a schema speaks of, also in the schemas it is made of."""
     if not isinstance(schema, dict):
         return set()
     names = set(schema.get("properties", ()))
     for keyword in ("allOf", "anyOf", "oneOf"):
         for inner in schema.get(keyword, ()):
-            names |= _named(inner)
+            names |= _keys(inner)
     return names
 
 
@@ -215,13 +215,13 @@ def _wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]
         return _none_of(map(_written, rule), value, rule)
     if keyword == "pattern":
         return _unlike(rule, value, schema)
-    is_shown = keyword == "format" or (keyword in _LIMITS and not isinstance(value, dict | list))
-    return f"{_rule(keyword, rule, schema)}{f', not {_shown(value)}' if is_shown else ''}"
+    is_quoted = keyword == "format" or (keyword in _LIMITS and not isinstance(value, dict | list))
+    return f"{_rule(keyword, rule, schema)}{f', not {_quoted(value)}' if is_quoted else ''}"
 
 
 def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
     hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
-    return f"{_rule('pattern', pattern, schema)}, not {_shown(value)}{hint}"
+    return f"{_rule('pattern', pattern, schema)}, not {_quoted(value)}{hint}"
 
 
 def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
@@ -258,7 +258,7 @@ def _none_of(expected: Iterable[str], value: Any, words: Iterable[Any] = (), kin
     hint = did_you_mean(value, words) if isinstance(value, str) else ""
     if "string" in kinds and not isinstance(value, dict | list | None):
         hint = "; quote it to make it text"
-    return f"must be {_either(expected)}, not {_shown(value)}{hint}"
+    return f"must be {_either(expected)}, not {_quoted(value)}{hint}"
 
 
 def _listed(rule: Any) -> list[Any]:
@@ -281,10 +281,10 @@ def _inside(pointer: tuple[str | int, ...]) -> str:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else _shown(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else _quoted(value)
 
 
-def _shown(value: Any) -> str:
+def _quoted(value: Any) -> str:
     match value:
         case None:
             return "null"

@@ -63,9 +63,9 @@ def _complaints(name: str, document: Any, schemas: Schemas) -> Iterator[Complain
             if hint := did_you_mean(keyword, _KEYWORDS) if keyword not in _KEYWORDS else "":
                 yield Complaint((*pointer, keyword), "schema", f"unknown keyword {keyword}{hint}", True)
         formats = {*FORMATS, *_OF_JSON_SCHEMA}
-        if (named := schema.get("format", "uuid")) not in formats:
-            hint = did_you_mean(named, formats) or f"; there are {', '.join(sorted(formats))}"
-            yield Complaint((*pointer, "format"), "schema", f"unknown format {named}{hint}")
+        if (format_name := schema.get("format", "uuid")) not in formats:
+            hint = did_you_mean(format_name, formats) or f"; there are {', '.join(sorted(formats))}"
+            yield Complaint((*pointer, "format"), "schema", f"unknown format {format_name}{hint}")
 
 
 def _dangling(name: str, reference: str, schemas: Schemas, seen: frozenset[str] = frozenset()) -> str | None:

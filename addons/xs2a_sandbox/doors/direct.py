@@ -11,7 +11,7 @@ from xs2a_sandbox.doors.door import Answer, Repeat, Tell, unkept
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
 from xs2a_sandbox.doors.wrong_protocol import DIRECT
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.origin import asked_for
+from xs2a_sandbox.http.origin import host_and_port
 
 
 class DirectDoor:
@@ -61,12 +61,12 @@ class _Client(HttpConnection):
     def place(self, url: bytes, headers: Headers) -> Place:
         parsed = httptools.parse_url(url)
         target = (parsed.path or b"/") + (b"?" + parsed.query if parsed.query else b"")
-        return Place(target.decode("ascii"), *asked_for("", headers), "http")
+        return Place(target.decode("ascii"), *host_and_port("", headers), "http")
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
         target, host, port, scheme = turn.place
         headers, body, door = turn.headers, turn.body, DIRECT.door
         if self._client_header is None:
             return Request(turn.method, target, headers, body, host, scheme, door, port=port), None
-        headers, shown = self._client_header.take(headers, self.transport.get_extra_info("peername"))
-        return Request(turn.method, target, headers, body, host, scheme, door, port=port, certificates=shown), None
+        headers, chain = self._client_header.take(headers, self.transport.get_extra_info("peername"))
+        return Request(turn.method, target, headers, body, host, scheme, door, port=port, certificates=chain), None

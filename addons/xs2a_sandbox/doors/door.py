@@ -242,9 +242,9 @@ def login(header: str, secret: bytes | None) -> tuple[str | None, bool]:
     """The proxy user in a `Proxy-Authorization` header, and whether it may come in."""
     if not header and secret is None:
         return None, True
-    shown = credentials(header)
-    user = shown.partition(b":")[0].decode("utf-8", "replace") or None
-    return user, secret is None or hmac.compare_digest(shown, secret)
+    pair = credentials(header)
+    user = pair.partition(b":")[0].decode("utf-8", "replace") or None
+    return user, secret is None or hmac.compare_digest(pair, secret)
 
 
 async def until(done: Callable[[], bool], seconds: float) -> None:

@@ -113,7 +113,7 @@ class HttpConnection(asyncio.Protocol):
         """The end of the conversation, which is read no further once this is here."""
         self._silent = 0
         """Bytes since the parser last came to the end of anything."""
-        self._has_begun = self._heard = False
+        self._has_begun = self._has_data = False
         self._lingers = 0
         self._read_anew()
 
@@ -171,7 +171,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._last is not None:
-            self._heard = True
+            self._has_data = True
             return
         self._feed(data)
         self._take_turns()
@@ -426,8 +426,8 @@ class HttpConnection(asyncio.Protocol):
         self._loop.call_later(door.LINGER, self._linger)
 
     def _linger(self) -> None:
-        if self._heard and self._lingers < door.LINGERS:
-            self._heard, self._lingers = False, self._lingers + 1
+        if self._has_data and self._lingers < door.LINGERS:
+            self._has_data, self._lingers = False, self._lingers + 1
             self._loop.call_later(door.LINGER, self._linger)
         else:
             self.transport.close()

@@ -16,7 +16,7 @@ from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, NotAnswered, Plac
 from xs2a_sandbox.doors.tls import CERTIFICATES, Certificates, Tls
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, PROXY, TLS_PORT, TUNNEL, Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.origin import PORTS, address, asked_for, split_authority
+from xs2a_sandbox.http.origin import PORTS, address, host_and_port, split_authority
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 """The answer to a CONNECT, in mitmproxy's words."""
@@ -105,10 +105,10 @@ class _Proxy(_Lane):
     def place(self, url: bytes, headers: Headers) -> Place:
         scheme, authority, target = _parts(url)
         authority = authority or headers.first.get("host", "")
-        named = split_authority(authority)
-        if named is None:
+        pair = split_authority(authority)
+        if pair is None:
             raise NotAnswered(_NO_HOST)
-        host, port = named
+        host, port = pair
         scheme = scheme or "http"
         return Place(target, host, PORTS[scheme] if port is None else port, scheme)
 
@@ -171,13 +171,13 @@ class _Inside(_Lane):
 
     def place(self, url: bytes, headers: Headers) -> Place:
         _, authority, target = _parts(url)
-        return Place(target, *asked_for(authority, headers), self._scheme)
+        return Place(target, *host_and_port(authority, headers), self._scheme)
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
-        shown = self.transport.get_extra_info(CERTIFICATES)
+        certificates = self.transport.get_extra_info(CERTIFICATES)
         if self._tunnel:
-            return _request(turn, self.endpoint, self._tunnel.user, self._tunnel.address, shown), None
-        return _request(turn, self.endpoint, certificates=shown), None
+            return _request(turn, self.endpoint, self._tunnel.user, self._tunnel.address, certificates), None
+        return _request(turn, self.endpoint, certificates=certificates), None
 
     def _pass_on(self, transport: asyncio.Transport, start: bytes) -> None:
         self._lane.pass_on(transport, self.leave(), start, self._tunnel.connect if self._tunnel else b"")

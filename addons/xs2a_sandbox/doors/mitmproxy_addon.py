@@ -31,7 +31,7 @@ from xs2a_sandbox.doors.door import Answer, Tell, Waiting
 from xs2a_sandbox.doors.mitmproxy_layers import to_mitmproxy
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.origin import address, asked_for
+from xs2a_sandbox.http.origin import address, host_and_port
 
 FORCED: dict[str, Any] = {
     "connection_strategy": "lazy",
@@ -201,7 +201,7 @@ class SandboxAddon(ConnectionGuard):
         reverse, is_admitted = isinstance(client.proxy_mode, ReverseMode), True
         if reverse or client.id in self._tunnels:
             user = self._tunnels.get(client.id)
-            host, port = asked_for(data.authority.decode("latin-1"), headers)
+            host, port = host_and_port(data.authority.decode("latin-1"), headers)
             scheme = "https" if client.tls else "http"
             # In a tunnel mitmproxy says where the CONNECT leads, at the TLS door where nothing is.
             tunnel = None if reverse else address(data.host, data.port)
@@ -219,7 +219,7 @@ class SandboxAddon(ConnectionGuard):
             user=user,
             port=port,
             tunnel=tunnel,
-            certificates=_shown_by(client),
+            certificates=_certificates_of(client),
         )
         return request, is_admitted
 
@@ -241,7 +241,7 @@ class SandboxAddon(ConnectionGuard):
         flow.response = message
 
 
-def _shown_by(client: Client) -> tuple[bytes, ...] | None:
+def _certificates_of(client: Client) -> tuple[bytes, ...] | None:
     if not client.tls:
         return None
     return tuple(certificate.to_cryptography().public_bytes(Encoding.DER) for certificate in client.certificate_list)

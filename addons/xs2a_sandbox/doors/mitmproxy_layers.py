@@ -80,7 +80,7 @@ def choose(context: Context, start: bytes, limits: Limits, tell: Tell) -> Layer 
 class Last(Layer):
     """Says one last thing, and drops what still comes: a connection that is closed at once may lose what was said."""
 
-    _heard = False
+    _has_data = False
     _lingers = 0
 
     def __init__(self, context: Context, message: bytes) -> None:
@@ -95,9 +95,9 @@ class Last(Layer):
                 yield commands.CloseTcpConnection(client, half_close=True)
             yield commands.RequestWakeup(door.LINGER)
         elif isinstance(event, events.DataReceived):
-            self._heard = True
-        elif isinstance(event, events.Wakeup) and self._heard and self._lingers < door.LINGERS:
-            self._heard, self._lingers = False, self._lingers + 1
+            self._has_data = True
+        elif isinstance(event, events.Wakeup) and self._has_data and self._lingers < door.LINGERS:
+            self._has_data, self._lingers = False, self._lingers + 1
             yield commands.RequestWakeup(door.LINGER)
         elif isinstance(event, events.Wakeup | events.ConnectionClosed):
             yield commands.CloseConnection(client)

@@ -133,7 +133,7 @@ async def serve(
             name = f"{gethostname()}:{urlsplit(addresses.direct).port}"
             watching.append(asyncio.create_task(notices.follow(name, reads=worker is None or worker.number == 1)))
         try:
-            await _told_to_stop(stop or (worker.stop if worker else asyncio.Event()), alone=worker is None)
+            await _wait_for_stop(stop or (worker.stop if worker else asyncio.Event()), alone=worker is None)
         finally:
             for task in watching:
                 task.cancel()
@@ -176,7 +176,7 @@ def supervisor(settings: Settings, work: "Work") -> "Supervisor":
     return Supervisor(settings.workers, listening, addresses, settings.clock.today(), work)
 
 
-async def _told_to_stop(stop: asyncio.Event, *, alone: bool) -> None:
+async def _wait_for_stop(stop: asyncio.Event, *, alone: bool) -> None:
     """Waits for `stop` or a signal. A second ^C finds the default handler again, for whoever is in a hurry.
 
     SIGTERM and SIGHUP may come twice, to the process and to its group, as `timeout` sends them. Who is not `alone` is

@@ -164,7 +164,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
             return False
         self._start.clear()
         self._is_established = True
-        self._certificates = _shown_by_client(self._tls)
+        self._certificates = _certificates_of(self._tls)
         self._inner.connection_made(self)
         self._flush()
         return True
@@ -274,12 +274,12 @@ def _choose(connection: SSL.Connection, offered: list[bytes]) -> Any:
     return next((protocol for protocol in _SPOKEN if protocol in offered), SSL.NO_OVERLAPPING_PROTOCOLS)
 
 
-def _shown_by_client(connection: SSL.Connection) -> tuple[bytes, ...]:
+def _certificates_of(connection: SSL.Connection) -> tuple[bytes, ...]:
     own = connection.get_peer_certificate()
     if own is None:
         return ()
-    shown = (own, *(connection.get_peer_cert_chain() or ()))
-    return tuple(crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate) for certificate in shown)
+    certificates = (own, *(connection.get_peer_cert_chain() or ()))
+    return tuple(crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate) for certificate in certificates)
 
 
 def _heed_name(connection: SSL.Connection) -> None:

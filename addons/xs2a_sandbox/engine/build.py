@@ -201,9 +201,9 @@ def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]
 def places(settings: Settings) -> list[Path]:
     """The files and folders that the engine is made of; some may not be there yet."""
     own = [Path.cwd() / FILE, Path.cwd() / "schemas", Path.cwd() / OWN / TESTDATA, Path.cwd() / OWN / CASES]
-    named = [settings.testdata] if settings.testdata else []
+    own_data = [settings.testdata] if settings.testdata else []
     read = [place for real in settings.real_banks() for layer in layers(settings, real) for place in layer]
-    return list(dict.fromkeys([*own, *named, *read]))
+    return list(dict.fromkeys([*own, *own_data, *read]))
 
 
 def load_testdata(settings: Settings) -> TestData:
@@ -214,11 +214,11 @@ def load_testdata(settings: Settings) -> TestData:
 
 def data_files(settings: Settings, more: Sequence[Path] = (), foundation: Sequence[Path] = ()) -> list[Path]:
     """Each is laid over those before it; `foundation` are the dialects that the dialect extends."""
-    named = [settings.testdata] if settings.testdata else []
+    own_data = [settings.testdata] if settings.testdata else []
     (dialect,), *_ = layers(settings)
     files = (Path.cwd() / OWN / dialect.name / TESTDATA, Path.cwd() / OWN / TESTDATA)
     own = next((file for file in files if file.exists()), None)
-    return [own or testdata_of(dialect, foundation), *named, *more]
+    return [own or testdata_of(dialect, foundation), *own_data, *more]
 
 
 def testdata_of(dialect: Path, foundation: Sequence[Path]) -> Path:

@@ -19,7 +19,7 @@ from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode, readable
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
-from xs2a_sandbox.http.origin import named
+from xs2a_sandbox.http.origin import destinations
 from xs2a_sandbox.http.target import client_url
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.upstream import links
@@ -59,7 +59,7 @@ class Passage:
         """Says whether the one place that the request names is at a host to forward to."""
         if not self._forwarded or request.door != "proxy":
             return False
-        origin, *more = named(request)
+        origin, *more = destinations(request)
         return origin is not None and not more and origin.host in self._forwarded
 
     async def forward(self, request: Request, guard: Guard) -> Response:

@@ -25,7 +25,7 @@ from xs2a_sandbox.cassette.spoil import SPOILS, spoiled
 from xs2a_sandbox.clock import REAL, Clock, WatchedClock
 from xs2a_sandbox.compare.reports.report import ComparedExchange
 from xs2a_sandbox.compare.reports.report import exchange as compared_exchange
-from xs2a_sandbox.compare.states import Move, ToldState, Twin
+from xs2a_sandbox.compare.states import Move, ReportedState, Twin
 from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
@@ -38,7 +38,7 @@ from xs2a_sandbox.engine.egress import Passage
 from xs2a_sandbox.engine.faults import DueFaults
 from xs2a_sandbox.engine.kept_answers import KeptAnswer, KeptAnswers
 from xs2a_sandbox.engine.modes import ANSWERS, BankRequest
-from xs2a_sandbox.engine.telling import log_entry, reason_of, request_id, shown_text
+from xs2a_sandbox.engine.telling import displayed_text, log_entry, reason_of, request_id
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.explain.explanation import Explanation, explain, own
@@ -237,7 +237,7 @@ class Engine:
         question = self._kept.question(request)
         outcome = Outcome(self.banks.default)
         outcome.personal = self._may_be_personal
-        outcome.is_watched = question is not None and self._kept.is_asked_again(question)
+        outcome.is_watched = question is not None and self._kept.is_repeated(question)
         try:
             response = self._sealed(await self._respond(request, outcome), outcome)
         except Exception as error:
@@ -351,9 +351,9 @@ class Engine:
     def _may_be_personal(self) -> bool:
         return self.banks.are_personal or self.passage.can_forward
 
-    def shown_text(self, text: str, personal: bool | None = None) -> str:
+    def displayed_text(self, text: str, personal: bool | None = None) -> str:
         """The text of an exchange as it may be shown; `personal` is None where nothing is known of it."""
-        return shown_text(text, self._may_be_personal if personal is None else personal, self.display)
+        return displayed_text(text, self._may_be_personal if personal is None else personal, self.display)
 
     def _failure(self, failure: BaseException, where: str | None = None) -> str:
         code, text = self.interface.errors["internal"].code(), reasons.of_failure(failure)
@@ -405,8 +405,8 @@ class Engine:
         faults = self.faults_of(to_bank, outcome)
         faults.look(call)
         decision = faults.decide(call)
-        said, lookup = faults.to_bank.bank.interface, faults.to_bank.lookup
-        explained = explain(said, bank.schemas, lookup, call, decision)
+        interface, lookup = faults.to_bank.bank.interface, faults.to_bank.lookup
+        explained = explain(interface, bank.schemas, lookup, call, decision)
         comparing = self.passage.comparing if mode == "compare" else None
         asks_bank = mode == "spy" and decision.is_left_to_bank
         try:
@@ -473,7 +473,7 @@ class Engine:
         """The sandbox beside a real bank."""
         return Twin(lambda request: self.simulate(request, Outcome(bank)), self.follow)
 
-    async def follow(self, request: Request, state: ToldState) -> Move | None:
+    async def follow(self, request: Request, state: ReportedState) -> Move | None:
         """Moves what the session of the request holds as a real bank says that it was moved. Raises BankError."""
         outcome, target = Outcome(self.banks.choose(request)), split_target(request.target)
         outcome.session, segments = session_name(request, target.segments)
@@ -519,7 +519,7 @@ class Engine:
             return OwnDestination("page", target, page)
         if is_control(request, segments):
             return OwnDestination("control", target)
-        outcome.bank = self.banks.meant(request)
+        outcome.bank = self.banks.bank_of(request)
         # A bank that is recorded has pages of its own.
         outcome.in_browser = segments[0] == pages.PAGES and outcome.bank.real.mode_of(segments) != "record"
         if outcome.in_browser:
@@ -679,7 +679,7 @@ class Engine:
             lambda transaction: testdata.at(anchor(transaction, started, clock)),
             timeline.note,
         )
-        session = Session.named(outcome.session, self.public_url)
+        session = Session.from_name(outcome.session, self.public_url)
         own_checks = session_checks(state)
         call = Call(
             request,
@@ -696,7 +696,7 @@ class Engine:
 
     def _stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
         """A call for errors that must be sayable while the store is not there."""
-        return Call(request, target, Session.named(session, self.public_url), self._clock, _NOTHING)
+        return Call(request, target, Session.from_name(session, self.public_url), self._clock, _NOTHING)
 
     def _page(self, outcome: Outcome, call: Call) -> Response | None:
         if (answer := outcome.bank.by_rule(call, outcome)) or outcome.rule:

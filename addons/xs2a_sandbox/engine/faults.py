@@ -37,20 +37,20 @@ class DueFaults:
     """
 
     __slots__ = (
-        "_asked",
         "_faults",
         "_has_begun",
         "_has_none",
         "_idle",
         "_is_distant",
         "_is_heeded",
+        "_original",
         "_outcome",
         "_prefers",
         "to_bank",
     )
 
     def __init__(self, to_bank: BankRequest, outcome: Outcome, *, prefers: bool, is_distant: bool) -> None:
-        self.to_bank = self._asked = to_bank
+        self.to_bank = self._original = to_bank
         self._outcome = outcome
         self._is_heeded = to_bank.mode in ("simulate", "spy") and not outcome.simulated
         self._prefers = prefers and self._is_heeded
@@ -63,7 +63,7 @@ class DueFaults:
         """Counts the request, where faults of its session are for requests like it."""
         if not self._is_heeded or (self._has_begun and not self._is_distant):
             return
-        self._faults, self.to_bank = (), self._asked
+        self._faults, self.to_bank = (), self._original
         is_wished = self._prefers and _PREFER in call.headers
         self._has_none = not is_wished and not has_faults_or_rules(call.state)
         if self._has_none:
@@ -130,13 +130,13 @@ class DueFaults:
 
     def _lay_over(self, call: Call) -> None:
         """Lets the bank have the rules of the session."""
-        self.to_bank = asked = self._asked
+        self.to_bank = original = self._original
         if not self._is_heeded or not (there := session_rules(call.state)):
             return
         self._outcome.is_watched = False  # its answer is not kept: each hit counts
-        bank = added_rules.bank_with(asked.bank, tuple(map(added_rules.addition, there)))
-        _, segments = session_name(asked.request, split_target(asked.request.target).segments)
-        self.to_bank = asked._replace(bank=bank, lookup=bank.find(asked.request.method, segments))
+        bank = added_rules.bank_with(original.bank, tuple(map(added_rules.addition, there)))
+        _, segments = session_name(original.request, split_target(original.request.target).segments)
+        self.to_bank = original._replace(bank=bank, lookup=bank.find(original.request.method, segments))
 
     def _count_rules(self, call: Call) -> None:
         """Counts the request, where one of the session's rules answers it, or changes the answer."""
@@ -164,8 +164,8 @@ class DueFaults:
             return False
         operation = self.to_bank.lookup.operation
         pattern, method = listed.get("operation"), listed.get("method")
-        is_meant = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
-        return is_meant and method in (None, self.to_bank.request.method)
+        is_operation = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
+        return is_operation and method in (None, self.to_bank.request.method)
 
 
 def _compiled(listed: Mapping[str, Any]) -> Fault:

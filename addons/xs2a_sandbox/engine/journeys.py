@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.compare.comparison import Source
 from xs2a_sandbox.compare.identifiers import Counterparts, identifiers_in, names_in
-from xs2a_sandbox.compare.states import BankStates, Move, ToldState
+from xs2a_sandbox.compare.states import BankStates, Move, ReportedState
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http import body as content
@@ -49,7 +49,7 @@ class Journey:
             def tell_pair(bank: str, sandbox: str) -> None:
                 on_lesson({"bank": bank, "sandbox": sandbox})
 
-            def tell_change(state: ToldState, move: Move | None) -> None:
+            def tell_change(state: ReportedState, move: Move | None) -> None:
                 on_lesson({"state": asdict(state), "move": asdict(move) if move else None})
 
         self.counterparts = Counterparts(name[0], sandbox_url, tell_pair)
@@ -58,9 +58,9 @@ class Journey:
     def keep(self, request: Request, answer: Response, source: Source) -> None:
         """Remembers that what this write has made is there on one side only."""
         body = decode(Headers(answer.headers), answer.body)
-        named = set(names_in(request))
+        names = set(names_in(request))
         for identifier in identifiers_in(content.read(body or b"").value):
-            if identifier not in named:
+            if identifier not in names:
                 self._keep(identifier, source)
                 if self._on_lesson:
                     self._on_lesson({"only": identifier, "at": source})
@@ -77,7 +77,7 @@ class Journey:
             case {"bank": bank, "sandbox": sandbox}:
                 self.counterparts.adopt(bank, sandbox)
             case {"state": state, "move": move}:
-                self.states.adopt(ToldState(**state), Move(**move) if move else None)
+                self.states.adopt(ReportedState(**state), Move(**move) if move else None)
             case {"only": identifier, "at": source}:
                 self._keep(identifier, source)
 

@@ -76,7 +76,7 @@ class KeptAnswers:
         self._heeds_ids = heeds_ids
         self._kept: dict[Question, KeptAnswer] = {}
         self._size = 0
-        self._asked: dict[int, None] = {}
+        self._questions: dict[int, None] = {}
 
     def question(self, request: Request) -> Question | None:
         """All of the request that an answer can depend on; None for one whose answer is not kept."""
@@ -103,14 +103,14 @@ class KeptAnswers:
             return None
         return None
 
-    def is_asked_again(self, question: Question) -> bool:
+    def is_repeated(self, question: Question) -> bool:
         """Says whether it was asked before, of late: what is asked once need not be kept."""
         key = hash(question)
-        if key in self._asked:
+        if key in self._questions:
             return True
-        if len(self._asked) >= _COUNT:
-            self._asked.pop(next(iter(self._asked)), None)
-        self._asked[key] = None
+        if len(self._questions) >= _COUNT:
+            self._questions.pop(next(iter(self._questions)), None)
+        self._questions[key] = None
         return False
 
     def keep(self, question: Question, request: Request, response: Response, outcome: Outcome, line: LogEntry) -> None:
@@ -119,7 +119,7 @@ class KeptAnswers:
         if call is None or not isinstance(call.clock, WatchedClock) or not _is_settled(call, response, outcome):
             return
         id = request.headers.first.get(NAME)
-        echoes = _named(NAME, id, response) if id and not self._heeds_ids else ()
+        echoes = _positions(NAME, id, response) if id and not self._heeds_ids else ()
         if id and not self._heeds_ids and _count(id, request, response) != 1 + len(echoes):
             # Who can tell what repeats it?
             return
@@ -177,7 +177,7 @@ def _is_settled(call: Call, response: Response, outcome: Outcome) -> bool:
     )
 
 
-def _named(name: str, value: str, response: Response) -> tuple[int, ...]:
+def _positions(name: str, value: str, response: Response) -> tuple[int, ...]:
     """The positions of headers with that name and value."""
     return tuple([at for at, pair in enumerate(response.headers) if pair[0].lower() == name and pair[1] == value])
 

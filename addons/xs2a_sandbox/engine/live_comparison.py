@@ -14,7 +14,7 @@ from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.payment_user import links as links_of
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
 from xs2a_sandbox.compare.reports.report import printable
-from xs2a_sandbox.compare.states import Move, ToldState, Twin
+from xs2a_sandbox.compare.states import Move, ReportedState, Twin
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine.journeys import Journey, Journeys, QueuePlace
 from xs2a_sandbox.engine.modes import BankRequest
@@ -126,7 +126,7 @@ class LiveComparison:
             answer = await twin.ask(replace(request, target=before + request.target))
             return restorer.answer(answer) if restorer else answer
 
-        async def follow(request: Request, state: ToldState) -> Move | None:
+        async def follow(request: Request, state: ReportedState) -> Move | None:
             return await twin.follow(replace(request, target=before + request.target), state)
 
         async def begin(answer: Response, source: Source) -> None:

@@ -6,7 +6,7 @@ from xs2a_sandbox.bank import Outcome
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
-from xs2a_sandbox.journal.log_line import LogEntry, shown
+from xs2a_sandbox.journal.log_line import LogEntry, redacted_path
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -18,7 +18,7 @@ _UNSAID = {
 }
 
 
-def shown_text(text: str, personal: bool, display: Display | None) -> str:
+def displayed_text(text: str, personal: bool, display: Display | None) -> str:
     return display.text(text, personal) if display else text
 
 
@@ -29,9 +29,9 @@ def reason_of(request: Request, response: Response, outcome: Outcome, display: D
     if outcome.source == "bank" and outcome.error is None and display:
         # Redacted once: twice, names would have other pseudonyms than in the journal.
         text = reasons.of_answer(display.answer(response)) or _UNSAID["bank"]
-        return reasons.shown(text, request, str)
+        return reasons.without_secrets(text, request, str)
     text = outcome.reason or reasons.of_answer(response) or _UNSAID[outcome.source]
-    return reasons.shown(text, request, lambda text: shown_text(text, outcome.personal, display))
+    return reasons.without_secrets(text, request, lambda text: displayed_text(text, outcome.personal, display))
 
 
 def request_id(request: Request) -> str | None:
@@ -48,12 +48,12 @@ def log_entry(
     return LogEntry(
         session=outcome.session,
         method=request.method,
-        path=shown(path, lambda path: display.path(path, outcome.personal)) if display else path,
+        path=redacted_path(path, lambda path: display.path(path, outcome.personal)) if display else path,
         status=response.status,
         milliseconds=seconds * 1000,
         source=outcome.source,
         rule=outcome.rule,
-        warnings=tuple([shown_text(text, outcome.personal, display) for text in outcome.warnings]),
+        warnings=tuple([displayed_text(text, outcome.personal, display) for text in outcome.warnings]),
         error=outcome.error,
         personal=outcome.personal,
         reason=reason,

@@ -34,7 +34,7 @@ _MAX_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Contender:
     """A candidate, what the request lacks of what is required there, and why it lost although it fits."""
 
     candidate: Candidate
@@ -65,8 +65,8 @@ class Explanation:
     session: str
     decision: Kind | Literal["sandbox"]
     message: str
-    by: Shown | None = None
-    nearest: tuple[Shown, ...] = ()
+    by: Contender | None = None
+    nearest: tuple[Contender, ...] = ()
     hints: tuple[Hint, ...] = ()
     suggestion: RuleSuggestion | None = None
     reply: Reply | None = None
@@ -103,7 +103,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         decision.kind,
         _MESSAGES[decision.kind].format(f"{'rule' if decision.rule else 'operation'} {entry.id}"),
         by,
-        tuple(Shown(candidate, lost=_outranked(candidate, by.candidate, interface)) for candidate in near),
+        tuple(Contender(candidate, lost=_outranked(candidate, by.candidate, interface)) for candidate in near),
         tuple(hints(call, interface, by.candidate)),
         handler=entry.behaviour.handler,
         options=options_of(entry, owner(entry, interface)),
@@ -116,12 +116,12 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
 def missed(explanation: Explanation, id: str) -> str | None:
     """The first reason why that rule or operation does not answer, if one is known."""
     by = explanation.by
-    shown = next((entry for entry in (by, *explanation.nearest) if entry and entry.candidate.entry.id == id), None)
-    if shown is None:
+    contender = next((entry for entry in (by, *explanation.nearest) if entry and entry.candidate.entry.id == id), None)
+    if contender is None:
         return None
-    if shown.lost and by and by.lacks:
-        return f"{shown.lost}: {by.lacks[0]}"
-    reasons = (*(check.text for check in shown.candidate.missed), *shown.lacks, shown.lost)
+    if contender.lost and by and by.lacks:
+        return f"{contender.lost}: {by.lacks[0]}"
+    reasons = (*(check.text for check in contender.candidate.missed), *contender.lacks, contender.lost)
     return next((reason for reason in reasons if reason), None)
 
 
@@ -157,7 +157,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "signature": one.signature,
         "objections": list(one.objections),
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
-        "nearest": [_described(shown) for shown in one.nearest],
+        "nearest": [_described(contender) for contender in one.nearest],
         "suggestion": one.suggestion and {"file": one.suggestion.file, "yaml": one.suggestion.yaml},
     }
 
@@ -176,7 +176,7 @@ _MESSAGES: Mapping[Kind, str] = {
 }
 
 
-def _decider(entry: Rule | Operation, interface: Interface, lookup: Lookup, decision: Decision) -> Shown:
+def _decider(entry: Rule | Operation, interface: Interface, lookup: Lookup, decision: Decision) -> Contender:
     """Holds who answers, or whose requirement or condition it is, against the request as they look at it."""
     rule, condition = decision.rule, None
     if rule and rule.when:
@@ -184,17 +184,17 @@ def _decider(entry: Rule | Operation, interface: Interface, lookup: Lookup, deci
     # A recorded rule is found by the path as it stands in the recording, which may lead elsewhere.
     leads = None if rule and rule.tape else lookup
     alignment = PathAlignment(0.0, decision.parameters)
-    return Shown(hold(entry, interface, _aside(decision.seen), alignment, leads, condition))
+    return Contender(hold(entry, interface, _aside(decision.seen), alignment, leads, condition))
 
 
 def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Lookup | None = None) -> Explanation:
     every: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
     entries = [entry for entry in every if entry.id not in interface.silent]
     near = nearest(entries, interface, call, _NEAREST, lookup)
-    shown = [Shown(candidate, _lacks_of(candidate, interface, call, schemas)) for candidate in near]
+    contenders = [Contender(candidate, _lacks_of(candidate, interface, call, schemas)) for candidate in near]
     # A rule may say of its own that a path is unknown; of what `lookup` leads to it is decided that nobody answers.
-    by = shown.pop(0) if lookup is None and near and near[0].fits else None
-    meant = near[0] if near and near[0].distance < _UNLIKE else None
+    by = contenders.pop(0) if lookup is None and near and near[0].fits else None
+    closest = near[0] if near and near[0].distance < _UNLIKE else None
     return Explanation(
         call.request.method,
         call.self_path,
@@ -202,8 +202,8 @@ def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Looku
         ("rule" if isinstance(by.candidate.entry, Rule) else "operation") if by else "nothing",
         f"{by.candidate.entry.id} itself answers so" if by else _nobody(near[0] if near else None, interface),
         by,
-        tuple(shown),
-        tuple(hints(call, interface, meant)),
+        tuple(contenders),
+        tuple(hints(call, interface, closest)),
         None if by else suggest(interface, call),
         quirks=interface.quirks,
         client=_client(call),
@@ -259,8 +259,8 @@ def _outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str
     return f"{mine.id} asks more of the request: strength {mine.strength}, not {theirs.strength}"
 
 
-def _described(shown: Shown) -> dict[str, Any]:
-    candidate = shown.candidate
+def _described(contender: Contender) -> dict[str, Any]:
+    candidate = contender.candidate
     return {
         "rule" if isinstance(candidate.entry, Rule) else "operation": candidate.entry.id,
         "method": ", ".join(sorted(candidate.methods)) or "any",
@@ -272,8 +272,8 @@ def _described(shown: Shown) -> dict[str, Any]:
             {"what": check.what, "distance": round(min(1.0, check.distance), 3), "text": check.text}
             for check in candidate.missed
         ],
-        "lacks": list(shown.lacks),
-        "lost": shown.lost,
+        "lacks": list(contender.lacks),
+        "lost": contender.lost,
     }
 
 

@@ -34,7 +34,7 @@ def to_har(entry: Exchange) -> dict[str, Any]:
         "url": entry.bank + entry.target,
         "httpVersion": "HTTP/1.1",
         "cookies": [],
-        "headers": _named(entry.headers),
+        "headers": _pairs(entry.headers),
         "queryString": [
             {"name": name, "value": value}
             for name, value in parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)
@@ -57,7 +57,7 @@ def to_har(entry: Exchange) -> dict[str, Any]:
             "statusText": _PHRASES.get(entry.status, ""),
             "httpVersion": "HTTP/1.1",
             "cookies": [],
-            "headers": _named(entry.answer_headers),
+            "headers": _pairs(entry.answer_headers),
             "content": content | ({"encoding": encoding} if encoding else {}),
             "redirectURL": entry.answer_headers.get("location") or "",
             "headersSize": -1,
@@ -121,7 +121,7 @@ def duration(milliseconds: float | Decimal) -> float:
     return max(0.0, taken) if math.isfinite(taken) else 0.0
 
 
-def _named(headers: Headers) -> list[dict[str, str]]:
+def _pairs(headers: Headers) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in headers]
 
 

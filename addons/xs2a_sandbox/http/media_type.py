@@ -31,12 +31,12 @@ def preferred(accept: str, offered: Sequence[str]) -> str | None:
     Of what fits a type the most specific counts (RFC 9110, 12.5.1): `*/*` takes in none that has a weight of its own.
     """
     weights = _weights(accept)
-    named = list(weights)
+    types = list(weights)
     best: tuple[float, int] = (0.0, 0)
     chosen = None
     for offer in offered:
         kind = next((kind for kind in (offer, f"{offer.partition('/')[0]}/*", "*/*") if kind in weights), None)
-        if kind and weights[kind] > 0 and (rank := (weights[kind], -named.index(kind))) > best:
+        if kind and weights[kind] > 0 and (rank := (weights[kind], -types.index(kind))) > best:
             chosen, best = offer, rank
     return chosen
 

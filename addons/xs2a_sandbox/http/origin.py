@@ -71,7 +71,7 @@ def _of_entry(entry: str) -> tuple[str, int | None]:
     return split_authority(entry) or (entry, None)
 
 
-def named(request: Request) -> frozenset[Origin | None]:
+def destinations(request: Request) -> frozenset[Origin | None]:
     """All that a request names as where it is to go: one, if its client is consistent. None for what is no authority.
 
     The host that was asked for, every `Host` header, and the address that the client's tunnel leads to.
@@ -94,7 +94,7 @@ def hostname(authority: str) -> str:
     return authority.partition(":")[0].lower()
 
 
-def asked_for(authority: str, headers: Headers) -> tuple[str, int | None]:
+def host_and_port(authority: str, headers: Headers) -> tuple[str, int | None]:
     """Host and port that a request names: in its authority, else in its `Host` header. Without port None."""
     return _host_and_port(authority or headers.first.get("host", ""))
 

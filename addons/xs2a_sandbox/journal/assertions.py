@@ -159,11 +159,11 @@ def select(entries: Iterable[Journaled], search: Search) -> list[Journaled]:
     return [entry for entry in entries if not search.differences(entry)]
 
 
-def listed(entries: Sequence[Journaled], shown: int = _SHOWN) -> list[str]:
+def listed(entries: Sequence[Journaled], most: int = _SHOWN) -> list[str]:
     """The last ones, a line each; below it what an error says, and what an unmatched one came nearest to."""
-    left_out = len(entries) - shown
+    left_out = len(entries) - most
     lines = [f"  … and {left_out} before"] if left_out > 0 else []
-    for entry in entries[-shown:]:
+    for entry in entries[-most:]:
         texts = (*messages(entry.answer_json), *entry.warnings, *came_nearest(entry))
         lines += [f"  {line(entry)}", *(f"      {text}" for text in texts)]
     return lines

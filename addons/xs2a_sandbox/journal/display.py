@@ -117,12 +117,12 @@ class Display:
         if not personal:
             return self._typed().entry(entry)
         session, target = _parted(entry.target)
-        shown = self._personal().entry(replace(entry, target=target))
+        displayed = self._personal().entry(replace(entry, target=target))
         return replace(
-            shown,
-            target=session + shown.target,
-            headers=Headers((*shown.headers, *_ours(entry.headers))),
-            answer_headers=Headers((*shown.answer_headers, *_ours(entry.answer_headers))),
+            displayed,
+            target=session + displayed.target,
+            headers=Headers((*displayed.headers, *_ours(entry.headers))),
+            answer_headers=Headers((*displayed.answer_headers, *_ours(entry.answer_headers))),
         )
 
 

@@ -253,7 +253,7 @@ class Journal:
         count, number = self._peers.workers, self._peers.number % self._peers.workers
         return max(self._last + count, int(monotonic() * 1e6) * count + number)
 
-    def shown(self, entry: Journaled) -> Journaled:
+    def displayed(self, entry: Journaled) -> Journaled:
         if entry.is_shown:
             return entry
         # The method and where it was sent are in the log as well.

@@ -38,7 +38,7 @@ class LogEntry(NamedTuple):
     operation: str | None = None
 
 
-def shown(path: str, redact: Callable[[str], str]) -> str:
+def redacted_path(path: str, redact: Callable[[str], str]) -> str:
     """The path as it may be seen."""
     try:
         return redact(path)

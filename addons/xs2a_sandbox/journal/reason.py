@@ -52,7 +52,7 @@ def of_failure(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def shown(text: str, request: Request | None, redact: Callable[[str], str]) -> str:
+def without_secrets(text: str, request: Request | None, redact: Callable[[str], str]) -> str:
     """The text as it may be seen. Every reason, and every text of an exception, goes through here.
 
     No secret that the request itself carries is in it; what else is hidden is `redact`'s to say.

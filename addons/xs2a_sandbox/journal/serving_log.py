@@ -76,12 +76,12 @@ class ServingLog(logging.Handler):
             own_lines.update(line.strip() for text in cause.format_exception_only() for line in text.splitlines())
             waiting += [inner for inner in (cause.__cause__, cause.__context__, *(cause.exceptions or ())) if inner]
         lines = "".join(trace.format()).splitlines()
-        return "\n".join(self._shown(line, request, personal) if _text(line) in own_lines else line for line in lines)
+        return "\n".join(self._redact(line, request, personal) if _text(line) in own_lines else line for line in lines)
 
-    def _shown(self, line: str, request: Request | None, personal: bool | None) -> str:
+    def _redact(self, line: str, request: Request | None, personal: bool | None) -> str:
         text = _text(line)
         indent = line[: len(line) - len(text)] if line.endswith(text) else ""
-        return indent + reason.shown(text, request, lambda text: self.redact(text, personal))
+        return indent + reason.without_secrets(text, request, lambda text: self.redact(text, personal))
 
 
 def _line(time: datetime, level: str, message: str, **more: Any) -> str:

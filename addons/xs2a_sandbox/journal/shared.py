@@ -106,7 +106,7 @@ class SharedJournal(Journal):
     def _without_people(self, kept: KeptExchange) -> KeptExchange:
         entry = entry_of(kept)
         try:
-            shown = self.shown(entry)
+            shown = self.displayed(entry)
         except Exception as error:
             # Its text, or a traceback, could quote what must not be seen.
             log.error("an exchange of the journal could not be redacted (%s)", type(error).__name__)

@@ -27,9 +27,9 @@ from xs2a_sandbox.recording import dialect, generated_file
 from xs2a_sandbox.recording.dialect import SpokenDialect
 from xs2a_sandbox.recording.generated_file import DerivedFile, Value, body_files, rule_hash
 from xs2a_sandbox.recording.har_log import RAW, raw_files
-from xs2a_sandbox.recording.infer_match import asked_for, recorded_request, rules
-from xs2a_sandbox.recording.recorded_answer import BODIES, only_bytes, taped_answer
-from xs2a_sandbox.recording.routes import LeftOut, Routes, Taped, by_route, read, slug
+from xs2a_sandbox.recording.infer_match import present_parts, recorded_request, rules
+from xs2a_sandbox.recording.recorded_answer import BODIES, only_bytes, recorded_answer
+from xs2a_sandbox.recording.routes import LeftOut, RoutedExchange, Routes, by_route, read, slug
 from xs2a_sandbox.redaction.body import note_of
 
 CASSETTES = "cassettes"
@@ -120,8 +120,8 @@ class _Made:
     """A generated rule, the exchanges that it was made of, and those of earlier runs that were answered otherwise."""
 
     value: Value
-    taped: tuple[Taped, ...]
-    replaced: tuple[Taped, ...]
+    exchanges: tuple[RoutedExchange, ...]
+    replaced: tuple[RoutedExchange, ...]
 
 
 def derive(directory: Path, interface: Interface | None, schemas: Schemas | None = None) -> Derived:
@@ -138,13 +138,13 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
         raise ConfigError(f"there is no recording in {directory}: name a folder that has {RAW}/*.har.jsonl")
     cassettes = directory / CASSETTES
     left_out: list[LeftOut] = []
-    taped, tokens = read(directory, Routes(interface), left_out)
+    exchanges, tokens = read(directory, Routes(interface), left_out)
     bodies: dict[str, bytes] = {}
-    made = [rule for group in by_route(taped, left_out) for rule in _rules(group, tokens, bodies)]
+    made = [rule for group in by_route(exchanges, left_out) for rule in _rules(group, tokens, bodies)]
     existing = _existing(cassettes)
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
-    texts = _texts(cassettes, made, existing, _unanswered(taped, left_out))
+    texts = _texts(cassettes, made, existing, _unanswered(exchanges, left_out))
     theirs, ours = ({name for rule in ones for name in body_files(rule.value)} for ones in (kept, made))
     used = ours | theirs
     for name in sorted(ours - theirs):
@@ -159,22 +159,22 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
             leftover.unlink()
     spoken = None
     if interface and interface.dialect:
-        spoken = dialect.judge(interface, taped, schemas or _schemas())
+        spoken = dialect.judge(interface, exchanges, schemas or _schemas())
         spoken = dialect.write(cassettes, spoken, existing)
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
     replaced = tuple(_replaced(rule, raw) for rule in made if rule.replaced)
-    odd = tuple(str(LeftOut(recorded, reason)) for recorded in taped if (reason := only_bytes(recorded.entry)))
-    operations = tuple(_operations(taped, made, left_out))
+    odd = tuple(str(LeftOut(recorded, reason)) for recorded in exchanges if (reason := only_bytes(recorded.entry)))
+    operations = tuple(_operations(exchanges, made, left_out))
     return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken, odd, operations)
 
 
 def _operations(
-    taped: Sequence[Taped], made: Sequence[_Made], left_out: Sequence[LeftOut]
+    exchanges: Sequence[RoutedExchange], made: Sequence[_Made], left_out: Sequence[LeftOut]
 ) -> Iterator[RecordedOperation]:
     every: defaultdict[str, dict[int, Exchange]] = defaultdict(dict)
-    for omission in (*taped, *(omission.taped for omission in left_out)):
+    for omission in (*exchanges, *(omission.exchange for omission in left_out)):
         every[omission.operation][omission.number] = omission.entry
-    rules = Counter(rule.taped[0].operation for rule in made)
+    rules = Counter(rule.exchanges[0].operation for rule in made)
     for name, entries in sorted(every.items()):
         redactions = sum(entry.redactions for entry in entries.values())
         notes = sum(bool(note_of(body)) for entry in entries.values() for body in (entry.body, entry.answer_body))
@@ -183,9 +183,9 @@ def _operations(
 
 def _replaced(made: _Made, raw: Sequence[Path]) -> str:
     """The rule, and how many answers of which runs it does not give any more."""
-    newest, earlier = made.taped[0], Counter(replaced.file for replaced in made.replaced)
+    newest, earlier = made.exchanges[0], Counter(replaced.file for replaced in made.replaced)
     answers = ", ".join(f"{counted(number, 'answer')} of {_run(raw[file])}" for file, number in earlier.items())
-    by = f"{counted(len(made.taped), 'answer')} of {_run(raw[newest.file])}"
+    by = f"{counted(len(made.exchanges), 'answer')} of {_run(raw[newest.file])}"
     return f"{made.value['id']} ({newest.request}): {answers}, by {by}"
 
 
@@ -193,9 +193,9 @@ def _run(file: Path) -> str:
     return file.name.partition(".")[0]
 
 
-def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
+def _rules(group: Sequence[RoutedExchange], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
     """Rules without their ids, in the order of what each asks for: that does not change with the next run."""
-    answers = [taped_answer(recorded.entry, bodies) for recorded in group]
+    answers = [recorded_answer(recorded.entry, bodies) for recorded in group]
     requests = [
         recorded_request(
             recorded.number,
@@ -211,7 +211,7 @@ def _rules(group: Sequence[Taped], tokens: Mapping[str, int], bodies: dict[str, 
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
     made = rules(match, requests, answers, tokens)
-    for rule, positions, replaced in sorted(made, key=lambda row: exactly(asked_for(row[0]["match"]))):
+    for rule, positions, replaced in sorted(made, key=lambda row: exactly(present_parts(row[0]["match"]))):
         yield _Made(
             rule, tuple(group[position] for position in positions), tuple(group[position] for position in replaced)
         )
@@ -254,7 +254,7 @@ def _beside(
                 other = rule.id, rule.origin.document.file
         if other:
             text = f"{other[0]!r} in {other[1].name} was edited and answers the same requests"
-            left_out.append(LeftOut(made_rule.taped[0], text))
+            left_out.append(LeftOut(made_rule.exchanges[0], text))
         else:
             added[value["id"]] = replace(made_rule, value=value)
     return list(added.values())
@@ -265,10 +265,10 @@ def _id(made: _Made) -> str:
 
     What other requests have and these have not does not count: it changes with each run that brings other ones.
     """
-    entry, match = made.taped[0].entry, made.value["match"]
+    entry, match = made.exchanges[0].entry, made.value["match"]
     host = urlsplit(entry.bank).netloc or entry.bank
-    digest = hashlib.sha256(exactly([entry.bank, asked_for(match)]).encode()).hexdigest()[:8]
-    return f"recorded-{slug(host)}-{slug(made.taped[0].route.name)}-{digest}"
+    digest = hashlib.sha256(exactly([entry.bank, present_parts(match)]).encode()).hexdigest()[:8]
+    return f"recorded-{slug(host)}-{slug(made.exchanges[0].route.name)}-{digest}"
 
 
 def _identified(id: str, rule: Value) -> Value:
@@ -306,13 +306,13 @@ def _ranked(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
     return Layered(rule, 0).rank(operations, beginnings(operation.pattern for operation in operations.values()))
 
 
-def _unanswered(taped: Sequence[Taped], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
+def _unanswered(exchanges: Sequence[RoutedExchange], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
     """The part of what was left out that no newer run answers."""
-    newest = {recorded.request: recorded.file for recorded in taped}
+    newest = {recorded.request: recorded.file for recorded in exchanges}
     unanswered: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
     for omission in left_out:
-        if omission.lacking and newest.get(omission.taped.request, -1) <= omission.taped.file:
-            unanswered[_home(omission.taped)].append(omission)
+        if omission.lacking and newest.get(omission.exchange.request, -1) <= omission.exchange.file:
+            unanswered[_home(omission.exchange)].append(omission)
     return unanswered
 
 
@@ -324,12 +324,15 @@ def _texts(
     by_file = {file.file: file for file in existing}
     rules: defaultdict[_Home, list[_Made]] = defaultdict(list)
     for made_rule in made:
-        rules[_home(made_rule.taped[0])].append(made_rule)
+        rules[_home(made_rule.exchanges[0])].append(made_rule)
     files = _files(cassettes, sorted({*rules, *unanswered}), by_file)
     for home, file in files.items():
         without = unanswered.get(home, [])
-        every = [*(taped for rule in rules[home] for taped in rule.taped), *(rule.taped for rule in without)]
-        latest = max(every, key=lambda taped: taped.number).entry
+        every = [
+            *(exchange for rule in rules[home] for exchange in rule.exchanges),
+            *(omission.exchange for omission in without),
+        ]
+        latest = max(every, key=lambda exchange: exchange.number).entry
         at = latest.time.astimezone(UTC).date().isoformat()
         recorded: dict[str, Any] = {"bank": latest.bank, "at": at, "redacted": home.redacted or False}
         if without:
@@ -342,21 +345,21 @@ def _texts(
     return texts
 
 
-def _home(taped: Taped) -> _Home:
-    return _Home(taped.route.resource, taped.redacted or "", taped.entry.bank)
+def _home(exchange: RoutedExchange) -> _Home:
+    return _Home(exchange.route.resource, exchange.redacted or "", exchange.entry.bank)
 
 
 def _files(cassettes: Path, homes: Sequence[_Home], existing: Mapping[Path, DerivedFile]) -> dict[_Home, Path]:
     """A file for each: the one that it had, else the first name that is free. Nothing generated stands in yours."""
     files: dict[_Home, Path] = {}
     for home in homes:
-        named = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
-        own = (file for file in named if file in existing and home.is_of(existing[file]))
+        candidates = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
+        own = (file for file in candidates if file in existing and home.is_of(existing[file]))
         if file := next((file_name for file_name in own if file_name not in files.values()), None):
             files[home] = file
     for home in (home for home in homes if home not in files):
-        named = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
-        files[home] = next(file for file in named if file not in files.values() and _is_free(existing.get(file)))
+        candidates = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
+        files[home] = next(file for file in candidates if file not in files.values() and _is_free(existing.get(file)))
     return {home: files[home] for home in homes}
 
 

@@ -14,7 +14,7 @@ from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.http.media_type import is_json, media_type
 from xs2a_sandbox.recording.generated_file import DerivedFile, Value, rule_hash
-from xs2a_sandbox.recording.routes import Taped
+from xs2a_sandbox.recording.routes import RoutedExchange
 
 FILE = "_dialect.yaml"
 """No resource is called that."""
@@ -34,21 +34,21 @@ class SpokenDialect:
     because: str
 
 
-def judge(interface: Interface, taped: Iterable[Taped], schemas: Schemas) -> SpokenDialect:
+def judge(interface: Interface, exchanges: Iterable[RoutedExchange], schemas: Schemas) -> SpokenDialect:
     """The interface's dialect, if an answer to its operations is JSON, and all fit its schemas, errors too."""
-    is_shown = False
-    for recorded in taped:
+    has_fitted = False
+    for recorded in exchanges:
         mistake = _mistake(recorded, schemas, interface.every_error.schema)
         if mistake:
             request = f"{recorded.route.method} {recorded.route.path} was answered with {recorded.entry.status}"
             return SpokenDialect(NONE, f"{request}, in which {mistake}")
-        is_shown = is_shown or mistake is not None
-    if not is_shown:
+        has_fitted = has_fitted or mistake is not None
+    if not has_fitted:
         return SpokenDialect(NONE, f"no answer to an operation of {interface.dialect} was recorded that could show it")
     return SpokenDialect(interface.dialect, "what was answered to its operations fits its schemas")
 
 
-def _mistake(recorded: Taped, schemas: Schemas, error_schema: str | None) -> str | None:
+def _mistake(recorded: RoutedExchange, schemas: Schemas, error_schema: str | None) -> str | None:
     """The mistake in an answer, in the dialect's eyes; "" for none, None where there is nothing to judge."""
     entry, operation = recorded.entry, recorded.route.operation
     if operation is None or not is_json(media_type(entry.answer_headers.get("content-type"))):

@@ -122,8 +122,8 @@ def rules(
     """
     alike: dict[str, list[int]] = {}
     matches = tell_apart(requests, tokens)
-    for position, told_apart in enumerate(matches):
-        alike.setdefault(exactly(told_apart), []).append(position)
+    for position, distinction in enumerate(matches):
+        alike.setdefault(exactly(distinction), []).append(position)
     for positions in alike.values():
         runs: dict[int, list[int]] = {}
         for position in positions:
@@ -145,7 +145,7 @@ def _sequence(answers: list[Any]) -> list[Any]:
     return answers[:last]
 
 
-def asked_for(match: Mapping[str, Any]) -> dict[str, Any]:
+def present_parts(match: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a match that says what requests have, not what they lack."""
     parts: dict[str, Any] = {}
     for part, value in match.items():

@@ -26,7 +26,7 @@ _DEEPEST = 6
 """Levels of a cassette above the body of an answer."""
 
 
-def taped_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
+def recorded_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
     """The value of `respond`. A large body goes into `files`, under its name relative to the cassette."""
     headers = _kept(entry.answer_headers)
     if encoding := _encoding(entry):

@@ -118,7 +118,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Taped:
+class RoutedExchange:
     """An entry in its place: `number` counts all of them, `file` the raw files; `redacted` is of the file's head."""
 
     number: int
@@ -142,23 +142,23 @@ class Taped:
 class LeftOut:
     """An exchange of which something is left out, and why; `lacking` if the recording does not have it."""
 
-    taped: Taped
+    exchange: RoutedExchange
     reason: str
     lacking: bool = False
 
     def __str__(self) -> str:
-        time = self.taped.entry.time.astimezone(UTC).isoformat(timespec="seconds")
-        return f"{self.taped.request} at {time}: {self.reason}"
+        time = self.exchange.entry.time.astimezone(UTC).isoformat(timespec="seconds")
+        return f"{self.exchange.request} at {time}: {self.reason}"
 
     @property
     def without_time(self) -> str:
         """The same of the same request recorded again."""
-        return f"{self.taped.request}: {self.reason}"
+        return f"{self.exchange.request}: {self.reason}"
 
 
-def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[Taped], dict[str, int]]:
+def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[RoutedExchange], dict[str, int]]:
     """Exchanges that rules can be made of; tokens that the bank was the first to say, with the exchange's number."""
-    taped: list[Taped] = []
+    exchanges: list[RoutedExchange] = []
     clients: set[str] = set()
     banks: dict[str, int] = {}
     number = 0
@@ -170,14 +170,14 @@ def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list
             for token in _tokens("", entry.answer_headers.pairs, entry.answer_body) - clients:
                 banks.setdefault(token, number)
             key = None if redacted is None else str(redacted)
-            newest = Taped(number, position, key, entry, routes.whole(entry.method, entry.target))
+            newest = RoutedExchange(number, position, key, entry, routes.whole(entry.method, entry.target))
             if reason := _unfit(entry):
                 left_out.append(LeftOut(newest, reason, lacking=True))
                 continue
-            taped.append(newest)
+            exchanges.append(newest)
             if entry.status >= 400 and (reason := _unreadable(entry)):
                 left_out.append(LeftOut(newest, f"{reason}, so the rule answers without it", lacking=True))
-    return taped, banks
+    return exchanges, banks
 
 
 def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set[str]:
@@ -209,10 +209,10 @@ def _unreadable(entry: Exchange) -> str | None:
     return None
 
 
-def by_route(taped: Sequence[Taped], left_out: list[LeftOut]) -> Iterator[list[Taped]]:
+def by_route(exchanges: Sequence[RoutedExchange], left_out: list[LeftOut]) -> Iterator[list[RoutedExchange]]:
     """The exchanges of each method and path with the bank that was asked last, in a stable order."""
-    routes: defaultdict[tuple[str, str], list[Taped]] = defaultdict(list)
-    for recorded in taped:
+    routes: defaultdict[tuple[str, str], list[RoutedExchange]] = defaultdict(list)
+    for recorded in exchanges:
         routes[recorded.route.path, recorded.route.method].append(recorded)
     for _, group in sorted(routes.items()):
         bank = group[-1].entry.bank

@@ -113,7 +113,7 @@ class Remembered:
 
     def inside(self, text: str) -> bool:
         with self._lock:
-            return next(self._found(text), None) is not None
+            return next(self._occurrences(text), None) is not None
 
     def replaced(self, text: str) -> str:
         """The text with pseudonyms where it holds one of the remembered."""
@@ -123,13 +123,13 @@ class Remembered:
         """The places where one of the remembered stands, with `whole` as a word or several, and its pseudonym."""
         spans: list[tuple[int, int, str]] = []
         with self._lock:
-            for start, original, pseudonym in self._found(text):
+            for start, original, pseudonym in self._occurrences(text):
                 end = start + len(original)
                 if start >= (spans[-1][1] if spans else 0) and not (whole and _inside_a_word(text, start, end)):
                     spans.append((start, end, pseudonym))
         return spans
 
-    def _found(self, text: str) -> Iterator[tuple[int, str, str]]:
+    def _occurrences(self, text: str) -> Iterator[tuple[int, str, str]]:
         """The beginning of each, what it is, its pseudonym; the longest of those that begin at the same place first."""
         text = _lower(text)
         for start in range(len(text) - _SHORTEST + 1):

@@ -22,7 +22,7 @@ def verify(headers: Headers, body: bytes, ca: Path | None = None) -> None:
     authorities = _read(ca) if ca else None
     mistake = verification.mistake(message, OF_ANSWERS, [REAL.now()], lambda seal: _stranger(seal, authorities))
     if mistake:
-        raise WrongSignature("\n".join(text for text in (mistake.text, mistake.shown) if text))
+        raise WrongSignature("\n".join(text for text in (mistake.text, mistake.log_text) if text))
 
 
 def _read(file: Path) -> list[x509.Certificate]:

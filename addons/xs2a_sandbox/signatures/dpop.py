@@ -86,9 +86,9 @@ def check(
 ) -> None:
     """Raises WrongProof where it is for another request, which has all these URLs, another time or another token."""
     if proof.method != method:
-        raise WrongProof(f"the htm of the DPoP proof is {_shown(proof.method)}, the request is a {method}")
+        raise WrongProof(f"the htm of the DPoP proof is {_quoted(proof.method)}, the request is a {method}")
     if _place(proof.url) not in map(_place, urls):
-        raise WrongProof(f"the htu of the DPoP proof is {_shown(proof.url)}, the request is for {urls[0]}")
+        raise WrongProof(f"the htu of the DPoP proof is {_quoted(proof.url)}, the request is for {urls[0]}")
     if all(abs(proof.made - one.timestamp()) > _APART.total_seconds() for one in times):
         now = next(iter(times))
         raise WrongProof(
@@ -96,8 +96,8 @@ def check(
             f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}, the time at the bank"
         )
     if token_hash is not None and proof.token_hash != token_hash:
-        said = f"is {_shown(proof.token_hash)}" if proof.token_hash else "is missing"
-        raise WrongProof(f"the ath of the DPoP proof {said}; the SHA-256 hash of the access token is {token_hash}")
+        mistake = f"is {_quoted(proof.token_hash)}" if proof.token_hash else "is missing"
+        raise WrongProof(f"the ath of the DPoP proof {mistake}; the SHA-256 hash of the access token is {token_hash}")
 
 
 def _members(part: str, name: str) -> dict[str, Any]:
@@ -113,9 +113,9 @@ def _members(part: str, name: str) -> dict[str, Any]:
 def _key(header: dict[str, Any]) -> Key:
     """The key that the proof names, which is a public one."""
     if header.get("typ") != _TYPE:
-        raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_shown(header.get('typ'))}")
+        raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_quoted(header.get('typ'))}")
     if (algorithm := header.get("alg")) not in ALGORITHMS:
-        raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_shown(algorithm)}")
+        raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_quoted(algorithm)}")
     if "crit" in header:
         raise WrongProof("the DPoP proof has crit, of which nothing is known here")
     members = header.get("jwk")
@@ -145,7 +145,7 @@ def _text(claims: dict[str, Any], name: str) -> str:
 def _seconds(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e11:
         return float(value)
-    raise WrongProof(f"the DPoP proof must have iat, when it was made in seconds since 1970, not {_shown(value)}")
+    raise WrongProof(f"the DPoP proof must have iat, when it was made in seconds since 1970, not {_quoted(value)}")
 
 
 def _place(url: str) -> tuple[Origin | None, str] | None:
@@ -156,6 +156,6 @@ def _place(url: str) -> tuple[Origin | None, str] | None:
         return None
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     text = str(value)
     return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")

@@ -41,7 +41,7 @@ class SignatureMistake:
         return {"reason": self.reason, "signingString": _lines(self.signing_string), "clientSigned": signed}
 
     @property
-    def shown(self) -> str | None:
+    def log_text(self) -> str | None:
         """The texts in a line for the log; None where there are none to show."""
         if self.signing_string is None:
             return None

@@ -96,10 +96,10 @@ def key_mistake(key_id: str, certificate: x509.Certificate) -> str | None:
     if int(digits or "0", 16) != certificate.serial_number and digits != str(certificate.serial_number):
         return f"the keyId names the serial number {digits[:60]}, the certificate has {certificate.serial_number:X}"
     issuer = unquote(re.split(r"[,;]\s*CA=", key_id, maxsplit=1, flags=re.IGNORECASE)[1])
-    named = _COMMON_NAME.search(issuer)
+    common_name = _COMMON_NAME.search(issuer)
     own = [str(attribute.value) for attribute in certificate.issuer.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
-    if named and own and re.split(r"[,;/+]", own[0])[0].strip() != named[1].strip().replace("\\", ""):
-        return f"the keyId names the issuer {named[1].strip()[:80]!r}, the certificate has {own[0][:80]!r}"
+    if common_name and own and re.split(r"[,;/+]", own[0])[0].strip() != common_name[1].strip().replace("\\", ""):
+        return f"the keyId names the issuer {common_name[1].strip()[:80]!r}, the certificate has {own[0][:80]!r}"
     return None
 
 

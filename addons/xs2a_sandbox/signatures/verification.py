@@ -133,15 +133,15 @@ def _content_mistake(names: Collection[str], message: SignedMessage, rules: Sign
     """The mistake in what is signed, whatever the signature is: headers that are missing, and a wrong digest."""
     needed = [*rules.signed, *(name for name in rules.signed_if_sent if message.headers.get(name) is not None)]
     if unsigned := [name for name in needed if name not in names]:
-        return f"{_named(unsigned)} must be signed, too"
+        return f"{_header_words(unsigned)} must be signed, too"
     if absent := [name for name in names if name != REQUEST_TARGET and message.headers.get(name) is None]:
-        return f"{_named(absent)} is listed as signed, and not sent"
+        return f"{_header_words(absent)} is listed as signed, and not sent"
     if REQUEST_TARGET in names and message.value(REQUEST_TARGET) is None:
         return f"{REQUEST_TARGET} is listed as signed: an answer has none"
     return digest.mistake(message.headers.all("digest"), message.body) if "digest" in names else None
 
 
-def _named(names: Sequence[str]) -> str:
+def _header_words(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"the header {names[0][:_LONGEST]}"
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""

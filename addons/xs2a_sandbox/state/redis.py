@@ -91,14 +91,14 @@ class RedisStore(DistantStore):
             arguments += (name, lists[name])
         # Answers may overtake each other: what was acknowledged before it is sent has to be there.
         before = self._last, self._acknowledged.get(session)
-        now, last, life, commits, documents_there, found_lists = await self.run(scripts.FETCH, arguments, deadline)
+        now, last, life, commits, documents_there, lists_there = await self.run(scripts.FETCH, arguments, deadline)
         self._keep_time(now)
         if self._is_behind(before, int(last), session, (life.decode(), int(commits))):
             await self._mark(session, deadline)
             return await self.fetch(session, documents, lists, deadline)
         return Contents(
             {keys[number]: _read(value)[1:] for number, value in _groups(documents_there, 2)},
-            {names[number]: (int(version), _listed(fields)) for number, version, fields in _groups(found_lists, 3)},
+            {names[number]: (int(version), _listed(fields)) for number, version, fields in _groups(lists_there, 3)},
         )
 
     async def commit(
@@ -262,11 +262,11 @@ class RedisStore(DistantStore):
         return f"the state {self.url.text}"
 
     @property
-    def _tls_is_wanted(self) -> bool:
+    def _has_tls(self) -> bool:
         return self.url.url.startswith("rediss:")
 
     def _tls(self) -> dict[str, Any]:
-        if not self._tls_is_wanted:
+        if not self._has_tls:
             return {}
         files = {"ssl_ca_certs": self.url.ca, "ssl_certfile": self.url.cert, "ssl_keyfile": self.url.key}
         return {name: str(Path(file).expanduser()) for name, file in files.items() if file}
@@ -295,7 +295,7 @@ class RedisStore(DistantStore):
             if isinstance(cause := _cause(error), ssl.SSLCertVerificationError):
                 text = f"has a certificate that is not trusted here ({cause.verify_message}): name its CA with ?ca=FILE"
                 raise self._mistake(text) from None
-            hint = "; without TLS it is redis://" if self._tls_is_wanted else ""
+            hint = "; without TLS it is redis://" if self._has_tls else ""
             raise self._mistake(f"cannot be used: {_words(error).rstrip('.')}{hint}") from None
 
     def _recognise(self, client: "redis.Redis", info: Mapping[str, Any]) -> None:

@@ -38,11 +38,11 @@ class RedisUrl(NamedTuple):
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         address = f"{host}:{parts.port or 6379}"
         secret = f"{parts.netloc.rpartition('@')[0]}@" if parts.username or parts.password else ""
-        shown = f"{unquote(parts.username)}@" if parts.username else ""
+        user = f"{unquote(parts.username)}@" if parts.username else ""
         query = f"?{parts.query}" if parts.query else ""
         return cls(
             f"{SCHEMES[parts.scheme]}://{secret}{address}/{database or 0}",
-            f"{parts.scheme}://{shown}{address}/{database or 0}{query}",
+            f"{parts.scheme}://{user}{address}/{database or 0}{query}",
             *(options.get(name) for name in _OPTIONS),
         )
 

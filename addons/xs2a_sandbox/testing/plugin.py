@@ -52,7 +52,7 @@ class Expectation(NamedTuple):
         if self.interception and self.interception.refused:
             hosts = ", ".join(dict.fromkeys(self.interception.refused))
             pytest.fail(f"xs2a has let no HTTP out to {hosts}: no client there that it can answer", pytrace=False)
-        missing = [exchange for exchange in self._asked if exchange.source in ("handler", "sandbox")]
+        missing = [exchange for exchange in self._exchanges if exchange.source in ("handler", "sandbox")]
         if self.is_replayed and missing:
             text = "--xs2a-record=all asks the bank again"
             pytest.fail(f"the recording of this test has no answer for:{_listed(missing)}\n{text}", pytrace=False)
@@ -71,14 +71,14 @@ class Expectation(NamedTuple):
         if self.recording is None:
             return
         try:
-            left_out = self.recording.keep(self._asked)
+            left_out = self.recording.keep(self._exchanges)
         except UserMistake as mistake:
             raise pytest.fail.Exception(f"xs2a: {mistake}", pytrace=False) from None
         for reason in left_out:
             warnings.warn(pytest.PytestWarning(f"xs2a: left out of the recording: {reason}"), stacklevel=1)
 
     @property
-    def _asked(self) -> "list[LogEntry]":
+    def _exchanges(self) -> "list[LogEntry]":
         from xs2a_sandbox.testing.sandbox import Sandbox
 
         return self.sandbox.asked if isinstance(self.sandbox, Sandbox) else []
@@ -156,7 +156,7 @@ def _xs2a_sandboxes(
         try:
             if record is None:
                 blueprint = read(settings)
-            elif record.test.is_asked(record.mode):
+            elif record.test.asks_bank(record.mode):
                 blueprint = read({**settings, **_asking(record)})
                 recording = RecordingRun(record.test, blueprint, loop)
             else:
@@ -229,8 +229,8 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
             if key not in processes:
                 flags = [flag for folder in settings.get("cassettes", ()) for flag in ("--cassettes", str(folder))]
                 flags += [flag for name in settings["quirk"] for flag in ("--quirk", name)]
-                named = [name for name in _MEMBERS[2:] if name in settings]
-                flags += [word for name in named for word in (f"--{name.replace('_', '-')}", str(settings[name]))]
+                members = [name for name in _MEMBERS[2:] if name in settings]
+                flags += [word for name in members for word in (f"--{name.replace('_', '-')}", str(settings[name]))]
                 process = Process(tmp_path_factory.mktemp("xs2a-server"), flags)
                 try:
                     process.start()
@@ -299,10 +299,10 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
     settings: dict[str, Any] = {name: tuple(config.getini(f"xs2a_{name}")) for name in _MEMBERS[:2]}
     settings |= {name: value for name in _MEMBERS[2:] if (value := config.getini(f"xs2a_{name}"))}
     for marker in reversed(list(request.node.iter_markers(MARKER))):
-        known = (*_MEMBERS, _RECORD, *_SWITCHES)
-        if marker.args or (unknown := sorted(marker.kwargs.keys() - {*known})):
+        choices = (*_MEMBERS, _RECORD, *_SWITCHES)
+        if marker.args or (unknown := sorted(marker.kwargs.keys() - {*choices})):
             what = "no positional arguments" if marker.args else f"no {unknown[0]}"
-            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(known)}", pytrace=False)
+            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(choices)}", pytrace=False)
         lists = {name: settings[name] for name in _MEMBERS[:2]}
         for name in lists:
             members = marker.kwargs.get(name, ())
@@ -343,9 +343,9 @@ def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
     from xs2a_sandbox.config.real_bank import BANKS, RealBank
     from xs2a_sandbox.documents.schema_errors import did_you_mean
 
-    known = [field.name for field in fields(RealBank)]
-    if unknown := [name for name in written if name not in known]:
-        text = f"there is no {unknown[0]!r}{did_you_mean(unknown[0], known)}"
+    names = [field.name for field in fields(RealBank)]
+    if unknown := [name for name in written if name not in names]:
+        text = f"there is no {unknown[0]!r}{did_you_mean(unknown[0], names)}"
     elif "url" not in written:
         text = "it names no bank: give its URL, such as https://api.bank.example/psd2"
     else:

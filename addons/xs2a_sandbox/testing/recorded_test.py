@@ -42,7 +42,7 @@ class RecordedTest:
     def cassettes(self) -> Path:
         return self.folder / CASSETTES
 
-    def is_asked(self, mode: RecordMode) -> bool:
+    def asks_bank(self, mode: RecordMode) -> bool:
         """Says whether the bank is asked in this run. Raises UserMistake where nobody could answer."""
         if mode == "all":
             return True
@@ -80,8 +80,8 @@ class RecordingRun:
         for exchange in exchanges:
             if exchange.source != "bank":
                 reason = exchange.reason or f"answered {exchange.status} by the sandbox"
-                asked = f"{exchange.method} {exchange.path}"
-                raise UserMistake(f"nothing is recorded: the bank has not answered {asked}: {reason}")
+                request = f"{exchange.method} {exchange.path}"
+                raise UserMistake(f"nothing is recorded: the bank has not answered {request}: {reason}")
         if recording is None or recording.lost or not recording.exchanges:
             lost = recording.lost if recording else 0
             why = f"{lost} exchanges could not be written" if lost else "the test has asked its bank for nothing"

@@ -150,7 +150,7 @@ class Sandbox(Controls):
         self._journal = Journal()
         self._added: list[list[Cassette]] = []
         self._required: list[str] = []
-        self._told: list[LogEntry] = []
+        self._log: list[LogEntry] = []
         self._token = secrets.token_urlsafe(16)
         self._options: dict[str, Any] = {"pass_time": self._pass_time} if virtual_time else {}
         self._options |= {"passage": passage}
@@ -239,7 +239,7 @@ class Sandbox(Controls):
         """
         from xs2a_sandbox.testing.intercept import Interception
 
-        with Interception(self.answer, lambda *told: self._engine.refused(*told), self._loop) as interception:
+        with Interception(self.answer, lambda *refusal: self._engine.refused(*refusal), self._loop) as interception:
             yield interception
 
     # -- steering
@@ -267,18 +267,18 @@ class Sandbox(Controls):
     @property
     def unused_rules(self) -> list[str]:
         """The ids of added rules that have answered nothing and changed no answer, the optional ones left out."""
-        hit = {id for exchange in self._told for id in (exchange.rule, *exchange.amended)}
+        hit = {id for exchange in self._log for id in (exchange.rule, *exchange.amended)}
         return [id for id in dict.fromkeys(self._required) if id not in hit]
 
     @property
     def unmatched(self) -> list[LogEntry]:
         """The requests that no rule and no operation is for, oldest first."""
-        return list(filter(is_unmatched, self._told))
+        return list(filter(is_unmatched, self._log))
 
     @property
     def asked(self) -> list[LogEntry]:
         """All that its bank was asked, oldest first, whatever was cleared from the journal."""
-        return [exchange for exchange in self._told if not own_path.is_own(exchange.path)]
+        return [exchange for exchange in self._log if not own_path.is_own(exchange.path)]
 
     def __repr__(self) -> str:
         return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"
@@ -286,7 +286,7 @@ class Sandbox(Controls):
     def _engine_of(self, interface: Interface) -> Engine:
         engine = self._blueprint.engine(interface, self._store, self._journal, **self._options)
         engine.admin_token = self._token
-        engine.on_exchange = self._told.append
+        engine.on_exchange = self._log.append
         return engine
 
     async def _pass_time(self, seconds: float, session: str) -> None:

@@ -34,7 +34,7 @@ _KNOWN_CRITICAL = frozenset(
 
 
 def mistake(
-    shown: Sequence[bytes],
+    chain: Sequence[bytes],
     trust: Trust,
     now: datetime,
     roles: Collection[str] = (),
@@ -44,16 +44,16 @@ def mistake(
 
     One of the `roles` is needed, if any are named.
     """
-    if not shown:
+    if not chain:
         return BankError("certificate-missing", expected=f"no client certificate was shown: show a {kind}")
-    if len(shown) > LONGEST_CHAIN:
-        return _invalid(f"{len(shown)} certificates were shown, more than {LONGEST_CHAIN}")
+    if len(chain) > LONGEST_CHAIN:
+        return _invalid(f"{len(chain)} certificates were shown, more than {LONGEST_CHAIN}")
     try:
-        own = certificate.read(shown[0])
+        own = certificate.read(chain[0])
     except CertificateUnreadable as error:
         return _invalid(f"the client certificate {error}")
     # Cryptography takes no signature with SHA-1, whoever has made it: that is told first.
-    text = _of(_weakness(own.parsed)) or _distrust(tuple(shown), trust.authorities) or _of(_content_mistake(own, kind))
+    text = _of(_weakness(own.parsed)) or _distrust(tuple(chain), trust.authorities) or _of(_content_mistake(own, kind))
     return _invalid(text) if text else _standing(own, trust, now, roles)
 
 
@@ -66,10 +66,10 @@ def _invalid(text: str) -> BankError:
 
 
 @lru_cache(256)
-def _distrust(shown: tuple[bytes, ...], authorities: tuple[x509.Certificate, ...]) -> str | None:
+def _distrust(chain: tuple[bytes, ...], authorities: tuple[x509.Certificate, ...]) -> str | None:
     """Why nobody who is trusted stands behind the certificate, with those that were shown beside it."""
-    above = certificate.read(shown[0])
-    others = list(dict.fromkeys(shown[1:]))
+    above = certificate.read(chain[0])
+    others = list(dict.fromkeys(chain[1:]))
     while True:
         if any(above.is_signed_by(authority) for authority in authorities):
             return None

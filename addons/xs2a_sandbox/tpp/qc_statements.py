@@ -107,8 +107,8 @@ def written(
     disclosure = {"url": "https://trust-service.example.org/pds-en.pdf", "language": "en"}
     statements.append({"id": DISCLOSURE, "info": Any(_Disclosures([disclosure]))})
     if roles is not None:
-        named = [{"identifier": identifier, "name": name} for identifier, name in roles]
-        services = {"roles": named, "authority_name": authority_name, "authority": authority}
+        role_names = [{"identifier": identifier, "name": name} for identifier, name in roles]
+        services = {"roles": role_names, "authority_name": authority_name, "authority": authority}
         statements.append({"id": PSD2, "info": Any(_PaymentServices(services))})
     content: bytes = _Statements(statements).dump()
     return content

@@ -44,7 +44,7 @@ class Presented:
         return [*map(x509.load_der_x509_certificate, self.chain[1:]), *others]
 
 
-def shown(order: Order, key: Key | None = None) -> Presented:
+def as_ordered(order: Order, key: Key | None = None) -> Presented:
     """The certificate as it is ordered."""
     key = key or issuing.new_key(order.key)
     return _of(Issued(issuing.issue(order.particulars, key, order.ca), key))
@@ -57,25 +57,25 @@ def _of(issued: Issued, *above: Issued) -> Presented:
 
 
 def _with(**changes: object) -> Callable[[Order], Presented]:
-    return lambda order: shown(order.changed(**changes))
+    return lambda order: as_ordered(order.changed(**changes))
 
 
 def _valid(begin: int, end: int) -> Callable[[Order], Presented]:
     """Valid from one day to another, counted from now."""
-    return lambda order: shown(
+    return lambda order: as_ordered(
         order.changed(not_before=order.now + timedelta(days=begin), not_after=order.now + timedelta(days=end))
     )
 
 
 def _by(make: Callable[[Order], Issued]) -> Callable[[Order], Presented]:
     """Issued by somebody else."""
-    return lambda order: shown(replace(order, ca=make(order)))
+    return lambda order: as_ordered(replace(order, ca=make(order)))
 
 
 def _self_signed(order: Order) -> Presented:
     key = issuing.new_key(order.key)
     own = Issued(issuing.issue(order.particulars, key, order.ca), key)
-    return shown(replace(order, ca=own), key)
+    return as_ordered(replace(order, ca=own), key)
 
 
 def _roles(*roles: tuple[str, str]) -> Callable[[Order], Presented]:
@@ -91,16 +91,16 @@ def _of_other_key(order: Order) -> Issued:
 
 
 def _weak_rsa(order: Order) -> Presented:
-    return shown(order, rsa.generate_private_key(public_exponent=65537, key_size=1024))
+    return as_ordered(order, rsa.generate_private_key(public_exponent=65537, key_size=1024))
 
 
 def _weak_curve(order: Order) -> Presented:
-    return shown(order, ec.generate_private_key(ec.SECP192R1()))
+    return as_ordered(order, ec.generate_private_key(ec.SECP192R1()))
 
 
 def _sha1(order: Order) -> Presented:
     """Signed anew with SHA-1, which cryptography does not do for certificates."""
-    good = shown(order)
+    good = as_ordered(order)
     certificate = asn1.Certificate.load(good.chain[0])
     algorithm = {"algorithm": "sha1_ecdsa"}
     certificate["tbs_certificate"]["signature"] = algorithm
@@ -114,7 +114,7 @@ def _sha1(order: Order) -> Presented:
 
 
 def _tampered(order: Order) -> Presented:
-    good = shown(order)
+    good = as_ordered(order)
     name = order.particulars.name.encode()
     other = bytes([name[0] ^ 1]) + name[1:]
     return _again(good, good.chain[0].replace(name, other))
@@ -127,13 +127,13 @@ def _again(good: Presented, der: bytes) -> Presented:
 
 
 def _truncated(order: Order) -> Presented:
-    good = shown(order).chain[0]
+    good = as_ordered(order).chain[0]
     return Presented((good[: len(good) // 2],))
 
 
 def _huge(order: Order) -> Presented:
     extension = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.55555.1"), bytes(100_000))
-    return shown(order.changed(more=(x509.Extension(extension.oid, False, extension),)))
+    return as_ordered(order.changed(more=(x509.Extension(extension.oid, False, extension),)))
 
 
 def _long_chain(order: Order) -> Presented:
@@ -150,15 +150,15 @@ def _long_chain(order: Order) -> Presented:
 
 def _critical(order: Order) -> Presented:
     extension = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.55555.2"), b"\x05\x00")
-    return shown(order.changed(more=(x509.Extension(extension.oid, True, extension),)))
+    return as_ordered(order.changed(more=(x509.Extension(extension.oid, True, extension),)))
 
 
 MAKERS: Mapping[str, Callable[[Order], Presented]] = {
     "expired": _valid(-30, -1),
     "expires-tomorrow": _valid(-30, 1),
     "not-yet-valid": _valid(1, 30),
-    "revoked": shown,
-    "blocked": shown,
+    "revoked": as_ordered,
+    "blocked": as_ordered,
     "unknown-issuer": _by(lambda order: issuing.issue_ca(order.now, "Other CA")),
     "forged-issuer": _by(_of_other_key),
     "self-signed": _self_signed,

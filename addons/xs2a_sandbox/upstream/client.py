@@ -64,8 +64,8 @@ class Upstream:
         authority = urlsplit(url).netloc.rpartition("@")[2]
         if any(_OURS in via for via in request.headers.all("Via")):
             raise BankError("bank-loop", bank=authority)
-        named = request.headers.get("Host")
-        host = named if named and (bank.keep_host or _is_at(named, url)) else authority
+        host_header = request.headers.get("Host")
+        host = host_header if host_header and (bank.keep_host or _is_at(host_header, url)) else authority
         headers = _outgoing(request, host)
         answer = await self._session(bank).exchange(authority, url, request.method, target, headers, request.body)
         return replace(answer, headers=tuple(_end_to_end(answer.headers)))
@@ -78,10 +78,10 @@ class Upstream:
         return self._sessions[bank]
 
 
-def _is_at(named: str, url: str) -> bool:
+def _is_at(host: str, url: str) -> bool:
     """True if it names the URL's host, and no other port: a sandbox on the same machine has another."""
     scheme, netloc = urlsplit(url)[:2]
-    origin, authority = Origin.of(scheme, netloc.rpartition("@")[2]), split_authority(named)
+    origin, authority = Origin.of(scheme, netloc.rpartition("@")[2]), split_authority(host)
     return origin is not None and authority is not None and authority in ((origin.host, None), origin[1:])
 
 
@@ -107,10 +107,10 @@ def _outgoing(request: Request, host: str) -> list[tuple[str, str]]:
 def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     """The headers that are not meant for this connection alone."""
     pairs = list(headers)
-    named = {word.strip().lower() for name, value in pairs if name.lower() == "connection" for word in value.split(",")}
+    names = {word.strip().lower() for name, value in pairs if name.lower() == "connection" for word in value.split(",")}
     for name, value in pairs:
         low = name.lower()
-        if low not in HOP_BY_HOP and low not in named and not low.startswith("proxy-"):
+        if low not in HOP_BY_HOP and low not in names and not low.startswith("proxy-"):
             yield name, value
 
 

@@ -29,7 +29,7 @@ from tests.support.rehearsal import (
 )
 from xs2a_sandbox.bank.domain import lifecycle
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, MACHINES, PAYMENT, REMOVED, SCA, Machine
-from xs2a_sandbox.compare.states import ToldState
+from xs2a_sandbox.compare.states import ReportedState
 from xs2a_sandbox.http import Request
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -227,7 +227,9 @@ def cancel(stage: Stage, thing: Thing) -> None:
 def told(state: str) -> Callable[[Stage, Thing], object]:
     """By a real bank, whose states the sandbox follows."""
     request = Request("GET", "/v1/x")
-    return lambda stage, thing: asyncio.run(stage.client.engine.follow(request, ToldState("payment", thing.id, state)))
+    return lambda stage, thing: asyncio.run(
+        stage.client.engine.follow(request, ReportedState("payment", thing.id, state))
+    )
 
 
 def funds(stage: Stage, state: str) -> tuple[str, str]:

@@ -203,9 +203,9 @@ def test_an_error_that_nothing_raises_is_told_where_its_name_is_nearly_one_that_
 
 def test_what_answers_is_found_by_its_name(tmp_path):
     bank = engine(tmp_path, rules({"id": "mine", "match": {"operation": "one"}})).interface
-    assert bank.named("mine") is bank.rules[0]
-    assert bank.named("one") is bank.operations["one"]
-    assert bank.named("nobody") is None
+    assert bank.entry("mine") is bank.rules[0]
+    assert bank.entry("one") is bank.operations["one"]
+    assert bank.entry("nobody") is None
 
 
 def test_what_every_request_must_bring(tmp_path):

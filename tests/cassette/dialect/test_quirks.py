@@ -31,7 +31,7 @@ def read(directory: Path, *texts: str) -> Interface:
 
 
 def options(interface: Interface, id: str) -> Any:
-    by = interface.named(id)
+    by = interface.entry(id)
     assert by is not None
     return by.behaviour.options
 

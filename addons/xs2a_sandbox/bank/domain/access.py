@@ -70,12 +70,12 @@ def may(consent: Mapping[str, Any], right: str, account: Mapping[str, Any]) -> b
         # Documented consents for all accounts are kept so; the payment user is told that they are for everything.
         return right in ("list", "details") or access.get(right) is not None
     if right in ("list", "details"):
-        named = [reference for name in LISTS for reference in access.get(name) or ()]
+        entries = [reference for name in LISTS for reference in access.get(name) or ()]
     elif right == "ownerName":
-        named = (access.get("additionalInformation") or {}).get(right) or []
+        entries = (access.get("additionalInformation") or {}).get(right) or []
     else:
-        named = access.get(right) or []
-    return any(refers(reference, account) for reference in named)
+        entries = access.get(right) or []
+    return any(refers(reference, account) for reference in entries)
 
 
 def gives(access: Mapping[str, Any] | None, right: str) -> bool:
@@ -122,15 +122,15 @@ def settled(
     access = consent.get("access")
     if access is not None and not any(access.get(kind) for kind in _RIGHTS):
         chosen = [{"iban": iban, **accounts[iban]} for iban in ibans if iban in accounts]
-        named = (
+        every_account = (
             [{"iban": account["iban"], "currency": account["currency"]} for account in chosen]
             if _is_open(access)
             else None
         )
 
         def kept(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            if named is not None:
-                return named
+            if every_account is not None:
+                return every_account
             return [
                 reference
                 for reference in references

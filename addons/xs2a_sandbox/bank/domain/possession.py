@@ -18,8 +18,8 @@ class Unproven(Exception):
 
 def certificate_of(call: Call) -> str | None:
     """Returns the thumbprint of the client certificate that tokens are bound to (RFC 8705, 3.1); None without one."""
-    shown = call.request.certificates
-    return hashed(shown[0]) if shown else None
+    certificates = call.request.certificates
+    return hashed(certificates[0]) if certificates else None
 
 
 def key_of(call: Call, token: str | None = None) -> str:

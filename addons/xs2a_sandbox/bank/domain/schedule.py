@@ -97,7 +97,7 @@ def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
         for number in range((date.max - start).days // step + 1):
             yield start + timedelta(days=number * step)
         return
-    named = [str(month) for month in request.get("monthsOfExecution") or ()]
+    listed_months = [str(month) for month in request.get("monthsOfExecution") or ()]
     written = str(request.get("dayOfExecution") or "")
     wished = int(written) if _DAY.fullmatch(written) else start.day
     for months in count(start.month - 1, _MONTHS.get(frequency, 1)):
@@ -105,5 +105,5 @@ def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
         if year > MAXYEAR:
             return
         day = date(year, month, min(wished, monthrange(year, month)[1]))
-        if day >= start and (not named or str(month) in named):
+        if day >= start and (not listed_months or str(month) in listed_months):
             yield day

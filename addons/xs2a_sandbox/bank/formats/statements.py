@@ -60,11 +60,11 @@ def media_of(call: Call, offered: Mapping[str, str]) -> str:
 
 
 def written(
-    call: Call, kind: str, account: Account, booked: Sequence[Document], shown: Mapping[str, Sequence[Document] | None]
+    call: Call, kind: str, account: Account, booked: Sequence[Document], lists: Mapping[str, Sequence[Document] | None]
 ) -> str:
-    """The entries that are `shown`, of one of FORMATS; `booked` are all that make the balance of now."""
-    entries = [(entry, True) for entry in shown.get("booked") or ()] + [
-        (entry, False) for entry in shown.get("pending") or ()
+    """The statement of the entries in `lists`, in one of FORMATS; `booked` are all that make the balance of now."""
+    entries = [(entry, True) for entry in lists.get("booked") or ()] + [
+        (entry, False) for entry in lists.get("pending") or ()
     ]
     held = {each["balanceType"]: each["balanceAmount"]["amount"] for each in account.balances}
     balance = next((Decimal(held[name]) for name in _BOOKED if name in held), Decimal())
@@ -85,7 +85,7 @@ def written(
     )
     if kind == "mt940":
         return _mt940(statement)
-    return _camt(statement, has_pending=shown.get("booked") is None or shown.get("pending") is not None)
+    return _camt(statement, has_pending=lists.get("booked") is None or lists.get("pending") is not None)
 
 
 def _sum(entries: Sequence[Document]) -> Decimal:

@@ -128,7 +128,7 @@ UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown form
 """The errors of `usable_consent`; above what it reads."""
 
 
-def shown_lists(*names: str) -> Option:
+def lists_option(*names: str) -> Option:
     return Option(
         "By bookingStatus, the lists that are shown; the others are null.",
         {
@@ -193,7 +193,7 @@ def balances(call: Call) -> dict[str, Any]:
     returns="iban account self next pages pages.first pages.previous pages.next pages.last booked pending information "
     "balances statement media",
     options={
-        "lists": shown_lists("booked", "pending", "information"),
+        "lists": lists_option("booked", "pending", "information"),
         "page_size": PAGE_SIZE,
         "holds": HOLDS,
         "items_per_page": ITEMS_PER_PAGE,
@@ -226,7 +226,7 @@ def transactions(call: Call) -> dict[str, Any]:
         "self": call.self_path.removesuffix("/transactions"),
         "next": pages["next"],
         "pages": pages,
-        "balances": _asked_balances(call, consent, iban, account),
+        "balances": _balances_on_request(call, consent, iban, account),
         "statement": statement,
         "media": media,
         **filled,
@@ -262,18 +262,18 @@ def lists(
     if since and until and since > until:
         raise BankError("period-invalid", expected="dateFrom must not be after dateTo")
     since = _history_begins(call, consent, since)
-    shown = call.options["lists"].get(call.query.get("bookingStatus"))
-    if shown is None:
+    list_names = call.options["lists"].get(call.query.get("bookingStatus"))
+    if list_names is None:
         choices = ", ".join(call.options["lists"])
         raise BankError("format-error", expected=f"the query parameter bookingStatus must be one of {choices}")
 
-    def is_shown(day: str | None) -> bool:
+    def is_in_period(day: str | None) -> bool:
         return day is None or ((not since or since <= day) and (not until or day <= until))  # ISO: compares as text
 
     def of_those_days(listed: Sequence[Document]) -> Sequence[Document]:
-        return [entry for entry in listed if is_shown(entry.get("bookingDate"))] if since or until else listed
+        return [entry for entry in listed if is_in_period(entry.get("bookingDate"))] if since or until else listed
 
-    return {name: of_those_days(listed) if name in shown else None for name, listed in entries.items()}
+    return {name: of_those_days(listed) if name in list_names else None for name, listed in entries.items()}
 
 
 def _history_begins(call: Call, consent: Document, since: str | None) -> str | None:
@@ -459,7 +459,7 @@ def _balances(call: Call, iban: str, account: Document) -> list[Document]:
     return bookings.balances(account, bookings.movements(call, iban, account))
 
 
-def _asked_balances(call: Call, consent: Document, iban: str, account: Document) -> list[Document] | None:
+def _balances_on_request(call: Call, consent: Document, iban: str, account: Document) -> list[Document] | None:
     if call.query.get("withBalance") != "true":
         return None
     if not granted(call, consent, "balances", {"iban": iban, **account}, needed=True):
@@ -470,13 +470,13 @@ def _asked_balances(call: Call, consent: Document, iban: str, account: Document)
 def _record(call: Call, consent: Document, iban: str, account: Document, path: str) -> dict[str, Any]:
     """An account as it is shown (spec 2.6)."""
     record: dict[str, Any] = {"resourceId": _id(call, iban, account), "iban": iban}
-    record |= shown(call, consent, {"iban": iban, **account}, account["psuId"])
-    if (held := _asked_balances(call, consent, iban, account)) is not None:
+    record |= visible_members(call, consent, {"iban": iban, **account}, account["psuId"])
+    if (held := _balances_on_request(call, consent, iban, account)) is not None:
         record["balances"] = held
     return record | linked(call, path, consent, {"iban": iban, **account})
 
 
-def shown(
+def visible_members(
     call: Call, consent: Document, account: Mapping[str, Any], psu: str, usual: Sequence[str] = _SHOWN
 ) -> dict[str, Any]:
     """The members of an account or card account that are shown, and have a value."""

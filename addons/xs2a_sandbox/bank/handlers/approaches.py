@@ -280,7 +280,7 @@ def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str,
         "redirectUri": authorisation["ok"],
         "scaMethods": methods if status == "psuAuthenticated" else None,
         "chosenScaMethod": next(
-            (known_method for known_method in methods if known_method["authenticationMethodId"] == method), None
+            (candidate for candidate in methods if candidate["authenticationMethodId"] == method), None
         )
         if status == "scaMethodSelected"
         else None,

@@ -29,11 +29,11 @@ _MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "c
 def create(call: Call) -> dict[str, Any]:
     """A new basket of payments and consents that nobody has authorised yet; `next` is the link to start with."""
     body = call.body
-    named = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
-    if not named:
+    pairs = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
+    if not pairs:
         raise BankError("format-error", path="", expected="a basket needs at least one of paymentIds and consentIds")
-    if len(named) > (most := call.options["most"]):
-        raise BankError("format-error", path=f"/{named[most][0]}/{named[most][1]}", expected=f"at most {most} entries")
+    if len(pairs) > (most := call.options["most"]):
+        raise BankError("format-error", path=f"/{pairs[most][0]}/{pairs[most][1]}", expected=f"at most {most} entries")
     if call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "false":
         text = "the header TPP-Explicit-Authorisation-Preferred must not be false: baskets are authorised explicitly"
         raise BankError("format-error", expected=text)

@@ -13,9 +13,9 @@ from xs2a_sandbox.bank.handlers.accounts import (
     granted,
     linked,
     lists,
-    shown,
-    shown_lists,
+    lists_option,
     usable_consent,
+    visible_members,
 )
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
@@ -76,7 +76,7 @@ def balances(call: Call) -> dict[str, Any]:
     reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
     returns="cardAccount debitAccounting self booked pending balances",
-    options={"lists": shown_lists("booked", "pending"), **HISTORY, **RIGHTS},
+    options={"lists": lists_option("booked", "pending"), **HISTORY, **RIGHTS},
 )
 def transactions(call: Call) -> dict[str, Any]:
     """A card account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
@@ -85,7 +85,7 @@ def transactions(call: Call) -> dict[str, Any]:
     return {
         **_referred(card),
         "self": call.self_path.removesuffix("/transactions"),
-        "balances": _asked_balances(call, consent, card),
+        "balances": _balances_on_request(call, consent, card),
         **lists(call, consent, {name: kept.get(name, ()) for name in ("booked", "pending")}),
     }
 
@@ -104,7 +104,7 @@ def _referable(card: Document) -> dict[str, Any]:
     return {**card, "iban": card["linkedAccount"]}
 
 
-def _asked_balances(call: Call, consent: Document, card: Document) -> Any:
+def _balances_on_request(call: Call, consent: Document, card: Document) -> Any:
     if call.query.get("withBalance") != "true":
         return None
     return card["balances"] if granted(call, consent, "balances", _referable(card), needed=True) else None
@@ -120,7 +120,7 @@ def _referred(card: Document) -> dict[str, Any]:
 def _record(call: Call, consent: Document, id: str, card: Document, path: str) -> dict[str, Any]:
     """A card account as it is shown."""
     psu = (call.state.get("accounts", card["linkedAccount"]) or {}).get("psuId", "")
-    record: dict[str, Any] = {"resourceId": id, **shown(call, consent, _referable(card), psu, _SHOWN)}
-    if (held := _asked_balances(call, consent, card)) is not None:
+    record: dict[str, Any] = {"resourceId": id, **visible_members(call, consent, _referable(card), psu, _SHOWN)}
+    if (held := _balances_on_request(call, consent, card)) is not None:
         record["balances"] = held
     return record | linked(call, path, consent, _referable(card))

@@ -103,8 +103,8 @@ def _documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[str], 
     if access.get("availableAccounts") == "allAccounts":
         kind, ibans = "availableAccounts", list(call.state.all("accounts"))
     else:
-        named = list(references({name: access.get(name) for name in _LISTS}))
-        kind, ibans = NAMED, list(dict.fromkeys(held_account(call, reference, at) for reference, at in named))
+        pairs = list(references({name: access.get(name) for name in _LISTS}))
+        kind, ibans = NAMED, list(dict.fromkeys(held_account(call, reference, at) for reference, at in pairs))
     if not ibans:
         text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
         raise BankError("format-error", path="/access", expected=text)

@@ -172,11 +172,11 @@ def read(call: Call) -> dict[str, Any]:
     if payment.get("unfunded") and rejected:
         payment = {**payment, "transactionStatus": rejected}
         call.state.put("payments", id, payment)
-    shown = {name: payment[name] for name in _SHOWN if payment.get(name) is not None}
+    members = {name: payment[name] for name in _SHOWN if payment.get(name) is not None}
     request = payment.get("request") or {name: value for name, value in payment.items() if name not in _OURS}
     sent = payment.get("sent") or {}
     return {
-        "payment": {**_EMPTY, **shown},
+        "payment": {**_EMPTY, **members},
         "sent": {
             **request,
             "debtorAccount": request.get("debtorAccount") or payment["debtorAccount"],

@@ -79,7 +79,7 @@ def issue(call: Call) -> dict[str, Any]:
         return _refreshed(call, form, client)
     scope = _scope_of_its_own(call, form)
     members = {"client": client, "scope": scope} if scope else {"client": client}
-    return _given(call, _new_token(call, members), scope=scope)
+    return _answer(call, _new_token(call, members), scope=scope)
 
 
 @handler(
@@ -148,7 +148,7 @@ def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable:
     if refreshable:
         tokens.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
     call.state.put(CODES, code, {**kept, "exchanged": True})
-    return _given(call, *tokens, scope=kept["scope"])
+    return _answer(call, *tokens, scope=kept["scope"])
 
 
 def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, Any]:
@@ -156,14 +156,14 @@ def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, An
     kept = _own(call, REFRESH_TOKENS, _required(form, "refresh_token"), client, "refresh_token")
     if form.get("scope", kept["scope"]) != kept["scope"]:
         raise BankError("scope-invalid", expected=f"the refresh_token is for {kept['scope']}")
-    return _given(call, _new_token(call, _granted(kept)), scope=kept["scope"])
+    return _answer(call, _new_token(call, _granted(kept)), scope=kept["scope"])
 
 
 def _granted(kept: Document) -> Document:
     return {name: kept[name] for name in _GRANTED if kept.get(name) is not None}
 
 
-def _given(call: Call, token: str, refresh_token: str | None = None, *, scope: str | None = None) -> dict[str, Any]:
+def _answer(call: Call, token: str, refresh_token: str | None = None, *, scope: str | None = None) -> dict[str, Any]:
     seconds: int = call.options["expires_in"]
     kind = "DPoP" if call.options["dpop_bound"] else "Bearer"
     members = {"token": token, "token_type": kind, "expires_in": seconds}
@@ -230,14 +230,14 @@ def _form(call: Call) -> Mapping[str, str]:
 
 def _client(call: Call, form: Mapping[str, str]) -> str:
     """The id of the client that asks. Raises BankError."""
-    id, meant = _credentials(call, form)
+    id, secrets = _credentials(call, form)
     client = call.state.get("clients", id)
-    if client is None or (meant is not None and not any(_same(client["secret"], secret) for secret in meant)):
+    if client is None or (secrets is not None and not any(_same(client["secret"], secret) for secret in secrets)):
         raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
     return id
 
 
-def named_client(call: Call) -> str | None:
+def client_id(call: Call) -> str | None:
     """The id of the client that asks for a token or ends one, whoever it really is; None where it names none."""
     try:
         return _credentials(call, _form(call))[0]

@@ -38,10 +38,10 @@ ENDINGS = ("decline", "cancel", "timeout", "error")
 _DECISIONS = ("approve", "decline", "timeout", "error")
 _METHODS = ("GET", "HEAD", "POST")
 
-Shown = Page | Response
+Reply = Page | Response
 
 
-def serve(call: Call, options: Mapping[str, Mapping[str, Any]], own: Words) -> Shown:
+def serve(call: Call, options: Mapping[str, Mapping[str, Any]], own: Words) -> Reply:
     """`options` are, by family, those of the operation that starts an authorisation, `own` the bank's words.
 
     Raises BankError.
@@ -103,7 +103,7 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
     return Page("step", values, error, registered(authorisation), visit.words)
 
 
-def _log_in(visit: Visit, form: Form) -> Shown:
+def _log_in(visit: Visit, form: Form) -> Reply:
     """Logs in: with one click the sandbox fills in the password of its customer."""
     psu_id, password = _field(form, "customer"), ""
     if psu_id:
@@ -128,7 +128,7 @@ def _log_in(visit: Visit, form: Form) -> Shown:
     return _again(visit)
 
 
-def _choose_accounts(visit: Visit, form: Form) -> Shown:
+def _choose_accounts(visit: Visit, form: Form) -> Reply:
     resource = visit.resource
     chosen = [iban for iban in visit.offered if iban in form.get("account", ())]
     if not chosen:
@@ -139,7 +139,7 @@ def _choose_accounts(visit: Visit, form: Form) -> Shown:
     return _again(visit)
 
 
-def _choose_method(visit: Visit, form: Form) -> Shown:
+def _choose_method(visit: Visit, form: Form) -> Reply:
     method = _field(form, "method")
     if method not in [offered["authenticationMethodId"] for offered in methods_of(visit.call, visit.authorisation)]:
         return _step(visit, visit.words("method_missing"), field="method-1")
@@ -147,7 +147,7 @@ def _choose_method(visit: Visit, form: Form) -> Shown:
     return _again(visit)
 
 
-def _confirm(visit: Visit, form: Form) -> Shown:
+def _confirm(visit: Visit, form: Form) -> Reply:
     if methods_of(visit.call, visit.authorisation):
         otp = _field(form, "otp").strip()
         if not otp:
@@ -161,7 +161,7 @@ def _confirm(visit: Visit, form: Form) -> Shown:
     return _approve(visit)
 
 
-_ACTIONS: dict[str, Callable[[Visit, Form], Shown]] = {
+_ACTIONS: dict[str, Callable[[Visit, Form], Reply]] = {
     LOGIN: _log_in,
     ACCOUNTS: _choose_accounts,
     METHOD: _choose_method,
@@ -169,7 +169,7 @@ _ACTIONS: dict[str, Callable[[Visit, Form], Shown]] = {
 }
 
 
-def _wrong(visit: Visit, error: BankError, text: str, field: str, typed: str = "") -> Shown:
+def _wrong(visit: Visit, error: BankError, text: str, field: str, typed: str = "") -> Reply:
     """It has been counted; the last one has ended the authorisation."""
     if visit.step != ENDED:
         return _step(visit, text, field=field, error=error, typed=typed)
@@ -180,7 +180,7 @@ def _wrong(visit: Visit, error: BankError, text: str, field: str, typed: str = "
 # -- endings
 
 
-def _decide(visit: Visit, decision: str) -> Shown:
+def _decide(visit: Visit, decision: str) -> Reply:
     """Takes all steps at once, for tests without a browser."""
     if decision != "approve":
         fail(visit.call, visit.id, visit.authorisation)
@@ -191,7 +191,7 @@ def _decide(visit: Visit, decision: str) -> Shown:
     return _approve(visit)
 
 
-def _approve(visit: Visit) -> Shown:
+def _approve(visit: Visit) -> Reply:
     authorisation = visit.authorisation
     chosen = authorisation.get("accounts")
     if chosen and visit.may_choose:
@@ -206,14 +206,14 @@ def _approve(visit: Visit) -> Shown:
     return _leave(visit)
 
 
-def _end(visit: Visit, ending: str) -> Shown:
+def _end(visit: Visit, ending: str) -> Reply:
     """A technical failure shows itself, as a bank's would; the browser goes nowhere by itself."""
     fail(visit.call, visit.id, visit.authorisation)
     visit.note(ending=ending)
     return _final(visit, "failed") if ending == "error" else _leave(visit)
 
 
-def _leave(visit: Visit) -> Shown:
+def _leave(visit: Visit) -> Reply:
     authorisation = visit.authorisation
     good = authorisation["scaStatus"] != "failed"
     code = authorisation["code"] if authorisation["scaStatus"] == "unconfirmed" else None
@@ -223,7 +223,7 @@ def _leave(visit: Visit) -> Shown:
     return redirect(url, *PRIVATE) if url else _final(visit, authorisation["ending"], code=code)
 
 
-def _turn_away(call: Call, to: Destination, own: Words, *, at_once: bool) -> Shown:
+def _turn_away(call: Call, to: Destination, own: Words, *, at_once: bool) -> Reply:
     """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
     addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"], "scaStatus": "failed"}
     back = return_address(addresses, good=False)

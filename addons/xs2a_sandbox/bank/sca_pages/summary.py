@@ -74,14 +74,14 @@ def summary_of(call: Call, family: Family, resource: Mapping[str, Any], say: Wor
 
 def accounts_of(call: Call, ibans: Sequence[str], say: Words) -> list[dict[str, str]]:
     """`iban`, and for eyes `name` and `spaced`."""
-    shown = []
+    rows = []
     for iban in ibans:
         account = call.state.get("accounts", iban) or {}
         name = " · ".join(text for text in (account.get("product"), account.get("currency")) if text)
-        shown.append(
+        rows.append(
             {"iban": iban, "name": name or say("account"), "spaced": _spaced(iban), "owner": account.get("name", "")}
         )
-    return shown
+    return rows
 
 
 def _consent(call: Call, consent: Mapping[str, Any], say: Words) -> list[Row]:

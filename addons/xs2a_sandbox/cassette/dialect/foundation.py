@@ -99,7 +99,7 @@ class _Notes:
 
     by: Extension
     seen: set[tuple[str, str]] = field(default_factory=set)
-    shown: set[tuple[str, str]] = field(default_factory=set)
+    exemplified: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _changed_by(document: Document, notes: _Notes) -> Document:
             if (change := by.changes.get(section, {}).get(id)) is not None:
                 entry = merged(entry, change)
                 places[section, number] = ("changes", section, id)
-                notes.shown |= {(section, id)} if "examples" in change else set()
+                notes.exemplified |= {(section, id)} if "examples" in change else set()
             entries[number] = entry
     if isinstance(errors := value.get("errors"), dict):
         notes.seen |= {("errors", name) for name in errors}
@@ -158,14 +158,14 @@ def _changed_by(document: Document, notes: _Notes) -> Document:
 def _idle(notes: _Notes) -> Iterator[Problem]:
     """The problems with names that the dialect below does not have."""
     extension, seen = notes.by, notes.seen
-    named: list[tuple[str, str, Pointer, set[str]]]
-    named = [
+    mentions: list[tuple[str, str, Pointer, set[str]]]
+    mentions = [
         ("entry", id, ("without", n), {entry_id for _, entry_id in seen}) for n, id in enumerate(extension.without)
     ]
     for section, kind in _SECTIONS.items():
         names = {entry_id for other, entry_id in seen if other == section}
-        named += [(kind, id, ("changes", section, id), names) for id in extension.changes.get(section, {})]
-    for kind, id, place, names in named:
+        mentions += [(kind, id, ("changes", section, id), names) for id in extension.changes.get(section, {})]
+    for kind, id, place, names in mentions:
         if id not in names:
             text = f"{extension.dialect} has no {kind} {id!r}{did_you_mean(id, names)}"
             yield extension.origin.problem("extends", text, place, key=place[0] == "changes")
@@ -173,15 +173,15 @@ def _idle(notes: _Notes) -> Iterator[Problem]:
 
 def _without(cassette: Cassette, left_out: set[str], notes: Sequence[_Notes]) -> Cassette:
     """The cassette without these; examples are those of `notes`, as what others show may be otherwise now."""
-    shown = {entry for note in notes for entry in note.shown}
+    exemplified = {entry for note in notes for entry in note.exemplified}
     operations = (operation for operation in cassette.operations if operation.id not in left_out)
     rules = (rule for rule in cassette.rules if rule.id not in left_out)
     return replace(
         cassette,
         operations=tuple(
-            operation if ("operations", operation.id) in shown else replace(operation, examples=())
+            operation if ("operations", operation.id) in exemplified else replace(operation, examples=())
             for operation in operations
         ),
-        rules=tuple(rule if ("rules", rule.id) in shown else replace(rule, examples=()) for rule in rules),
+        rules=tuple(rule if ("rules", rule.id) in exemplified else replace(rule, examples=()) for rule in rules),
         errors=tuple(error for error in cassette.errors if error.name not in left_out),
     )

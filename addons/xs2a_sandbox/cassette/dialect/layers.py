@@ -103,7 +103,7 @@ class Interface:
     """False where no answer depends on which X-Request-ID a request has, but for its echo."""
     signatures: SignatureRules = USUAL
 
-    def named(self, id: str) -> Operation | Rule | None:
+    def entry(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
         return next((rule for rule in self.rules if rule.id == id), None) or self.operations.get(id)
 
@@ -356,10 +356,10 @@ def _read_path(
         return [path]
     if path.is_dir():
         # What a link leads to nowhere is some editor's lock; anything else that is no file is told.
-        named = [file for file in path.rglob("*") if file.suffix in (".yaml", ".yml")]
+        yaml_files = [file for file in path.rglob("*") if file.suffix in (".yaml", ".yml")]
         if is_dialect:
-            named = [file for file in named if file != path / TESTDATA]
-        files = sorted(file for file in named if file.exists() and not file.is_dir())
+            yaml_files = [file for file in yaml_files if file != path / TESTDATA]
+        files = sorted(file for file in yaml_files if file.exists() and not file.is_dir())
         folder = path
     elif path.exists():
         files, folder = [path], path.parent
@@ -438,8 +438,8 @@ def _dangling(
                 yield from _unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
             yield from _unknown(origin, "unknown-handler", behaviour.handler, answering, "handler")
-        for status, named in (behaviour.answers or {}).items():
-            for name in schema_names(named, owner):
+        for status, schema in (behaviour.answers or {}).items():
+            for name in schema_names(schema, owner):
                 yield from _unknown(origin, "unknown-schema", name, schemas, "answers", status)
         listed = behaviour.answers or (owner.behaviour.answers if owner else None) or {}
         for below, answer in answers(by):

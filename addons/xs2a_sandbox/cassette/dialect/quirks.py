@@ -43,8 +43,8 @@ def check_options(
 
 def check_use(quirk: Cassette, operations: Mapping[str, Operation]) -> Iterator[Problem]:
     """Finds that it has nothing to do in a dialect of these operations."""
-    named = {operation.behaviour.handler for operation in operations.values()} & quirk.options.keys()
-    if not named and all(is_elsewhere(rule, operations) for rule in quirk.rules):
+    handlers = {operation.behaviour.handler for operation in operations.values()} & quirk.options.keys()
+    if not handlers and all(is_elsewhere(rule, operations) for rule in quirk.rules):
         text = "this quirk does nothing here: the dialect has none of the operations and handlers that it is about"
         yield quirk.place.problem("unknown-operation", text, ("quirk",), key=True)
 

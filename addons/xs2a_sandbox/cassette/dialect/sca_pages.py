@@ -47,9 +47,9 @@ def mistakes(pages: ScaPages) -> Iterator[tuple[Pointer, str]]:
             there = ", ".join(sorted({**usual, **pages.texts}))
             yield ("languages", number), f"there are no texts in {language}; write them under texts, or take {there}"
     for theme, colours in pages.colours.items():
-        shown = {**COLOURS[theme], **colours}
+        palette = {**COLOURS[theme], **colours}
         for name in ("on_accent", "card"):
-            if (ratio := contrast(shown["accent"], shown[name])) < _LEAST_CONTRAST:
+            if (ratio := contrast(palette["accent"], palette[name])) < _LEAST_CONTRAST:
                 text = f"the contrast of accent to {name} is {ratio:.1f}, and needs {_LEAST_CONTRAST} to be read well"
                 yield ("colours", theme), text
 

@@ -149,7 +149,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _on_text(convert: Callable[..., str]) -> Callable[..., str | None]:
-    return lambda value, *args, **named: None if is_missing(value) else convert(to_text(value), *args, **named)
+    return lambda value, *args, **keywords: None if is_missing(value) else convert(to_text(value), *args, **keywords)
 
 
 def _default(value: Any, default: Any = "", boolean: bool = False) -> Any:
@@ -166,9 +166,9 @@ def _string(value: Any) -> str | None:
 
 
 @pass_context
-def _map(context: Context, values: Iterable[Any], *args: Any, **named: Any) -> Iterator[Any]:
+def _map(context: Context, values: Iterable[Any], *args: Any, **keywords: Any) -> Iterator[Any]:
     total = 0
-    for value in do_map(context, values, *args, **named):
+    for value in do_map(context, values, *args, **keywords):
         total += size(value, MAX_SIZE)
         if total > 10 * MAX_SIZE:
             raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
@@ -440,9 +440,9 @@ def _parse(text: str, source: str) -> list[nodes.Expr]:
 
 
 def _unreadable(error: Exception, source: str) -> ExpressionError:
-    shown = source if len(source) <= 100 else source[:99] + "…"
+    excerpt = source if len(source) <= 100 else source[:99] + "…"
     what = str(error) if isinstance(error, ValueError) else "nested too deeply, or too long,"
-    return ExpressionError(f"{what} in {shown!r}")
+    return ExpressionError(f"{what} in {excerpt!r}")
 
 
 class _Exact(NodeTransformer):
@@ -554,7 +554,7 @@ def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str, fu
     for used in _every(nodes.Filter, expression):
         if used.name not in FILTERS:
             raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
-        _check_named(used, source)
+        _check_names(used, source)
 
 
 def _names_form(call: nodes.Call) -> bool:
@@ -569,10 +569,10 @@ _NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
 """Filters that take another filter or test by its name, and the position of that argument."""
 
 
-def _check_named(used: nodes.Filter, source: str) -> None:
-    named = used.args[_NAMED[used.name] :][:1] if used.name in _NAMED else []
+def _check_names(used: nodes.Filter, source: str) -> None:
+    arguments = used.args[_NAMED[used.name] :][:1] if used.name in _NAMED else []
     kind, names = ("filter", FILTERS) if used.name == "map" else ("test", ENVIRONMENT.tests.keys())
-    for name in named:
+    for name in arguments:
         if not isinstance(name, nodes.Const) or name.value not in names:
             there = ", ".join(sorted(names))
             raise ExpressionError(f"{used.name} names no known {kind} in {source!r}; there are {there}")

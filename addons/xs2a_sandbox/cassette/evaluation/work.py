@@ -72,12 +72,12 @@ def metered(function: Callable[..., Any]) -> Callable[..., Any]:
     first = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     @wraps(function)
-    def paid(*arguments: Any, **named: Any) -> Any:
+    def paid(*arguments: Any, **keywords: Any) -> Any:
         spend(_CALL)
         values = [_counted(value) if isinstance(value, Iterator) else weighed(value) for value in arguments[first:]]
-        for value in named.values():
+        for value in keywords.values():
             weighed(value)
-        return function(*arguments[:first], *values, **named)
+        return function(*arguments[:first], *values, **keywords)
 
     return paid
 

@@ -25,7 +25,7 @@ def write(report: Report, changes: Changes, runs: int, console: Console) -> None
     for word, drifts in by_word.items():
         for drift, remark in drifts:
             console.print(
-                Text.assemble((f"{word:<14}", _COLOURS[word]), *_told(drift, remark, report.question.against))
+                Text.assemble((f"{word:<14}", _COLOURS[word]), *_parts(drift, remark, report.question.against))
             )
     counts = ", ".join(f"{len(drifts)} {word}" for word, drifts in by_word.items())
     since = f"since {runs} run{'s' if runs > 1 else ''}" if runs else "in the first run"
@@ -34,7 +34,7 @@ def write(report: Report, changes: Changes, runs: int, console: Console) -> None
     console.print(Text(report.tally.summary(report.bank, len(report.skipped))))
 
 
-def _told(drift: RecordedDrift, remark: str, against: str) -> Iterable[str | tuple[str, str]]:
+def _parts(drift: RecordedDrift, remark: str, against: str) -> Iterable[str | tuple[str, str]]:
     yield f"{drift.severity} {drift.at.kind} at {drift.at.place or 'the body'}"
     yield (f" [{drift.at.operation}, {remark or drift.extent}]", "dim")
     if not remark:

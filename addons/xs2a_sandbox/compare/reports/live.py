@@ -45,7 +45,7 @@ class LiveReport:
         self._counts: Counter[str] = Counter()
         self._verdicts: Counter[Verdict] = Counter()
         self._skipped: Counter[str] = Counter()
-        self._said: set[str] = set()
+        self._notices: set[str] = set()
         self._operations: Counter[str] = Counter()
         self._groups: dict[tuple[str, Severity, Kind, str], _Group] = {}
         self._spared: list[str] = []
@@ -77,8 +77,8 @@ class LiveReport:
         kept = bool(self._files) and len(self._exchanges[matters]) < _KEPT
         return reports.exchange(compared, 0, self.redact) if matters or kept else None
 
-    def add(self, compared: Compared, shown: ComparedExchange | None) -> None:
-        """`shown` is what `show` has made of it."""
+    def add(self, compared: Compared, exchange: ComparedExchange | None) -> None:
+        """`exchange` is what `show` has made of it."""
         counts = self._counts
         counts["exchanges"] += 1
         self._verdicts[compared.verdict] += 1
@@ -88,15 +88,15 @@ class LiveReport:
         if compared.moved and compared.moved.done:
             counts["moved"] += 1
             self.say(f"moved: {compared.operation}: {compared.moved}, as at the bank")
-        if shown is None:
+        if exchange is None:
             return
-        matters = bool(shown.findings or shown.trouble or shown.moved)
+        matters = bool(exchange.findings or exchange.trouble or exchange.moved)
         if self._files and len(self._exchanges[matters]) < _KEPT:
-            self._exchanges[matters].append(replace(shown, number=counts["exchanges"]))
-        if shown.trouble:
-            self._once(f"cannot compare: {shown.trouble} (said once, counted at the end)")
-        elif new := self._grouped(shown):
-            self.say(_line(shown, new))
+            self._exchanges[matters].append(replace(exchange, number=counts["exchanges"]))
+        if exchange.trouble:
+            self._once(f"cannot compare: {exchange.trouble} (said once, counted at the end)")
+        elif new := self._grouped(exchange):
+            self.say(_line(exchange, new))
 
     def _grouped(self, exchange: ComparedExchange) -> list[Finding]:
         """The findings that no exchange before had; the others are counted."""
@@ -160,16 +160,16 @@ class LiveReport:
             yield f"  the reports hold the first {_KEPT} exchanges that differ, and the first {_KEPT} that do not"
 
     def _once(self, text: str, key: str | None = None) -> None:
-        if (key or text) not in self._said:
-            self._said.add(key or text)
+        if (key or text) not in self._notices:
+            self._notices.add(key or text)
             self.say(text)
 
 
 def _line(exchange: ComparedExchange, findings: Sequence[Finding]) -> str:
-    shown = [_described(finding) for finding in findings[:_NAMED]]
+    texts = [_described(finding) for finding in findings[:_NAMED]]
     if (more := len(findings) - _NAMED) > 0:
-        shown.append(f"{more} more")
-    return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(shown)}"
+        texts.append(f"{more} more")
+    return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(texts)}"
 
 
 def _described(finding: Finding) -> str:

@@ -83,8 +83,8 @@ class ComparedExchange:
 
     @property
     def request(self) -> str:
-        shown = self.sandbox or self.bank
-        return f"{shown.method} {printable(shown.target)}" if shown else self.title
+        side = self.sandbox or self.bank
+        return f"{side.method} {printable(side.target)}" if side else self.title
 
     @property
     def worst(self) -> Severity | None:
@@ -319,19 +319,19 @@ class _Shown:
 
     def find(self, place: Pointer) -> tuple[Pointer, Any, bool]:
         """The place where it is now, what stands there (`_GONE`: nothing), and whether that is the whole way."""
-        raw, shown = self._raw.value, self._content.value
+        raw, redacted = self._raw.value, self._content.value
         steps: list[str | int] = []
         if self._raw.kind == self._content.kind == "json":
             for step in place:
-                below = _below(raw, shown, step)
+                below = _below(raw, redacted, step)
                 if below is None:
                     return tuple(steps), _GONE, False
-                name, raw, shown = below
+                name, raw, redacted = below
                 steps.append(name)
-            return tuple(steps), shown, True
+            return tuple(steps), redacted, True
         if self._content.kind == "nothing":
             return (), _GONE, not place
-        return (), shown, not place
+        return (), redacted, not place
 
     def header(self, name: str) -> str:
         values = self.entry.answer_headers.all(name)
@@ -343,17 +343,17 @@ class _Shown:
         return name if is_kept or (len(name) <= 60 and not any(c.isdigit() for c in name)) else NOT_SHOWN
 
 
-def _below(raw: Any, shown: Any, step: str | int) -> tuple[str | int, Any, Any] | None:
+def _below(raw: Any, redacted: Any, step: str | int) -> tuple[str | int, Any, Any] | None:
     """Redaction keeps the shape, but perhaps not the names: members are found by their position."""
-    if isinstance(raw, dict) and isinstance(shown, dict) and len(raw) == len(shown) and step in raw:
-        if step in shown:
-            return step, raw[str(step)], shown[str(step)]
-        name = list(shown)[list(raw).index(str(step))]
-        return name, raw[str(step)], shown[name]
-    if isinstance(raw, list) and isinstance(shown, list) and len(raw) == len(shown):
+    if isinstance(raw, dict) and isinstance(redacted, dict) and len(raw) == len(redacted) and step in raw:
+        if step in redacted:
+            return step, raw[str(step)], redacted[str(step)]
+        name = list(redacted)[list(raw).index(str(step))]
+        return name, raw[str(step)], redacted[name]
+    if isinstance(raw, list) and isinstance(redacted, list) and len(raw) == len(redacted):
         position = int(step) if str(step).isdecimal() else -1
         if 0 <= position < len(raw):
-            return position, raw[position], shown[position]
+            return position, raw[position], redacted[position]
     return None
 
 
@@ -376,14 +376,14 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
     elif kind == "drift" and bank.lacks(difference.bank_place):
         # The name is the schema's: there is nothing to redact.
         place, bank_place = (*place, *difference.place[-1:]), (*bank_place, *difference.bank_place[-1:])
-    shown = _length if kind in ("length", "order") else _text
+    text_of = _length if kind in ("length", "order") else _text
     is_scalar = kind in ("value", "format", "type")
     return Finding(
         kind,
         means,
         severity,
         printable(pointer_text(place)) + ("" if in_sandbox or kind == "drift" else "/…"),
-        *_sides(shown(mine), shown(theirs)),
+        *_sides(text_of(mine), text_of(theirs)),
         pointer=place,
         bank_pointer=bank_place,
         by=difference.by,

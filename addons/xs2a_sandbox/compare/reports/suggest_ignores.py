@@ -77,10 +77,10 @@ def _refused(
 ) -> str | None:
     if group.kind not in _DRIFTING:
         return "structural: an app that reads this would notice"
-    if meant := next(
+    if consequence := next(
         (finding.consequence for _, finding in pairs if finding.consequence not in _WITHOUT_MEANING), None
     ):
-        return f"{meant}: it has a meaning that the interface declares, and an app goes by it"
+        return f"{consequence}: it has a meaning that the interface declares, and an app goes by it"
     if group.header:
         return None if group.header.isascii() and " " not in group.header else "its name is not shown"
     if not group.path:

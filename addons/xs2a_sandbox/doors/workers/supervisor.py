@@ -49,7 +49,7 @@ class _Member:
     talk: Connection
     handover: socket.socket
     born: float
-    given: int = 0
+    handovers: int = 0
     turn: float = 0.0
     """When it was last given a connection."""
     is_ready: bool = False
@@ -85,7 +85,7 @@ class Supervisor:
         """When the workers that are missing are begun."""
         self._deaths = 0
         self._questions: dict[int, _Question] = {}
-        self._asked = 0
+        self._last_question = 0
         self._votes: dict[_Member, str | None] = {}
         self._voters: set[_Member] = set()
         self._vote_ends = 0.0
@@ -226,13 +226,13 @@ class Supervisor:
                 socket.send_fds(member.handover, [door], [connection.fileno()])
             except OSError:
                 continue
-            member.given, member.turn = member.given + 1, monotonic()
+            member.handovers, member.turn = member.handovers + 1, monotonic()
             return
 
     def _load(self, member: _Member) -> tuple[int, float]:
         taken, is_open = COUNTS.unpack_from(self._counts, COUNTS.size * member.number)
         # Of those that have the same it is whose turn it is.
-        return member.given - taken + is_open, member.turn
+        return member.handovers - taken + is_open, member.turn
 
     def _hear(self, member: _Member) -> None:
         try:
@@ -270,15 +270,15 @@ class Supervisor:
     # -- questions to all
 
     def _ask(self, asker: _Member, number: int, name: str, argument: Any) -> None:
-        self._asked += 1
+        self._last_question += 1
         if name == BEGIN_ANEW:
             self._started = argument
         waiting = {member for member in self._members.values() if member.is_ready}
         question = _Question(asker, number, name, waiting, monotonic() + _SECONDS_TO_ANSWER)
         question.answers += self._gone if name == METRICS else ()
-        self._questions[self._asked] = question
+        self._questions[self._last_question] = question
         for member in waiting:
-            self._tell(member, "ask", self._asked, name, argument)
+            self._tell(member, "ask", self._last_question, name, argument)
 
     def _answer(self, question: _Question) -> None:
         if not question.waiting:

@@ -49,14 +49,14 @@ def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
         for answer in answers:
             if not isinstance(answer, Mapping):
                 raise ConfigError(f"{file}: {place}: a response is no object")
-            named = f"{place}, {answer.get('name') or 'response'}"
+            title = f"{place}, {answer.get('name') or 'response'}"
             try:
                 request = answer.get("originalRequest") or item.get("request")
                 entries.append(_entry(request, answer, variables, now + timedelta(seconds=len(entries))))
             except NoExchange as reason:
-                left_out.append(f"{named}: {reason}")
+                left_out.append(f"{title}: {reason}")
             except ValueError as error:
-                raise ConfigError(f"{file}: {named}: {error}") from None
+                raise ConfigError(f"{file}: {title}: {error}") from None
     return Foreign(tuple(entries), tuple(left_out))
 
 
@@ -69,11 +69,11 @@ def _items(
     for number, item in enumerate(folder["item"]):
         if not isinstance(item, Mapping):
             raise ConfigError(f"{file}: {place or 'item'}[{number}] is no object")
-        named = f"{place} / {item.get('name') or number}".removeprefix(" / ")
+        item_place = f"{place} / {item.get('name') or number}".removeprefix(" / ")
         if isinstance(item.get("item"), list):
-            yield from _items(item, named, variables, file, depth + 1)
+            yield from _items(item, item_place, variables, file, depth + 1)
         else:
-            yield named, item, variables
+            yield item_place, item, variables
 
 
 def _variables(folder: Mapping[str, Any]) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import printable
 from xs2a_sandbox.recording.importers.har import NOWHERE, NoExchange, Room, read_json
 from xs2a_sandbox.recording.importers.wiremock_request import Censored, Match, read_request
-from xs2a_sandbox.recording.recorded_answer import taped_answer
+from xs2a_sandbox.recording.recorded_answer import recorded_answer
 from xs2a_sandbox.recording.routes import slug
 from xs2a_sandbox.redaction.body import note_of
 
@@ -222,7 +222,7 @@ class _Maker:
         seen = self._redact(self._exchange(status=status, answer_headers=headers, answer_body=content))
         if content and (note := note_of(seen.answer_body)):
             raise NoExchange(f"the body of its answer is not recorded ({note}); --no-redact takes it")
-        respond = taped_answer(seen, self._bodies)
+        respond = recorded_answer(seen, self._bodies)
         if echoes:
             respond = _with_echoes(respond, echoes)
         return {**respond, **_delay(answer), **_fault(answer)}

@@ -89,11 +89,11 @@ def read_request(request: Mapping[str, Any], censored: Censored) -> Match:
     if method != "ANY":
         match.parts["method"] = method
     _read_url(request, match, censored)
-    for name, pattern in _named(request.get("queryParameters"), "query parameter"):
+    for name, pattern in _matchers(request.get("queryParameters"), "query parameter"):
         match.put("query", name, _matcher(pattern, f"its query parameter {name}", _of_query(name, censored), censored))
-    for name, pattern in _named(request.get("headers"), "header"):
+    for name, pattern in _matchers(request.get("headers"), "header"):
         _read_header(name, pattern, match, censored)
-    for name, pattern in _named(request.get("formParameters"), "form parameter"):
+    for name, pattern in _matchers(request.get("formParameters"), "form parameter"):
         seen = _of_field(name, censored)
         match.put("body", pointer_text((name,)), _matcher(pattern, f"its form parameter {name}", seen, censored))
     for key in _BASIC:
@@ -105,7 +105,7 @@ def read_request(request: Mapping[str, Any], censored: Censored) -> Match:
     return match
 
 
-def _named(matchers: Any, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _matchers(matchers: Any, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, matcher in (matchers or {}).items() if isinstance(matchers or {}, Mapping) else ():
         if not isinstance(matcher, Mapping):
             raise ValueError(f"its {kind} {name} is matched by {matcher!r}")
@@ -155,7 +155,7 @@ def _read_url(request: Mapping[str, Any], match: Match, censored: Censored) -> N
 
 def _read_template(url: str, parameters: Any, match: Match, censored: Censored) -> None:
     names = _TEMPLATED.findall(url)
-    matchers = dict(_named(parameters, "path parameter"))
+    matchers = dict(_matchers(parameters, "path parameter"))
     safe = {name: re.sub(r"[^\w-]", "-", name) if name[:1].isalpha() else f"p-{name}" for name in names}
     # Only the words: `{name}` is no word that anybody could have sent.
     words = "/".join(part if "{" in part else censored.target("/" + part)[1:] for part in url.split("/"))

@@ -201,7 +201,7 @@ class Template:
         return all(isinstance(value, str) and value in sample.ids for sample, value in values)
 
 
-def named(place: str) -> str:
+def last_members(place: str) -> str:
     """The last two members of a place: an echo has the same."""
     return "/".join(place.split("/")[-2:])
 
@@ -219,7 +219,7 @@ def _is_link(place: str) -> bool:
 def _written(sample: Sample, value: Any, place: str) -> Any:
     if isinstance(value, dict | list):
         return value if is_plain(value) else f"{{{{ {_expression(value)} }}}}"
-    if (echo := sample.echoes.get((named(place), exactly(value)))) is not None:
+    if (echo := sample.echoes.get((last_members(place), exactly(value)))) is not None:
         return f"{{{{ {echo} }}}}"
     if not isinstance(value, str):
         return value

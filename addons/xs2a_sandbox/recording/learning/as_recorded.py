@@ -10,7 +10,7 @@ from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.recording.infer_match import recorded_request, rules
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
-from xs2a_sandbox.recording.recorded_answer import LARGE, taped_answer
+from xs2a_sandbox.recording.recorded_answer import LARGE, recorded_answer
 from xs2a_sandbox.recording.routes import Routes, slug
 
 _CONSENT = "Consent-ID"
@@ -41,7 +41,7 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
         groups[exactly([start, guarded])].append((exchange, start, parameters, guarded))
     ids: set[str] = set()
     for ones in groups.values():
-        answers = [taped_answer(one.entry, {}) for one, *_ in ones]
+        answers = [recorded_answer(one.entry, {}) for one, *_ in ones]
         requests = [
             recorded_request(
                 number,

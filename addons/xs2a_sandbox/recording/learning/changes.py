@@ -11,17 +11,17 @@ from xs2a_sandbox.cassette import Operation
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.compare.states import STATES, told_state
+from xs2a_sandbox.compare.states import STATES, reported_state
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.target import split_target
-from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, learned_text, named
+from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, last_members, learned_text
 from xs2a_sandbox.recording.learning.courses import Courses
 from xs2a_sandbox.recording.learning.recognised_exchange import MADE, RecognisedExchange
-from xs2a_sandbox.recording.recorded_answer import taped_answer
+from xs2a_sandbox.recording.recorded_answer import recorded_answer
 
 READS = ("accounts.", "cards.")
 """Handlers whose results are data of the bank, not of the request: their answers keep the documented shape."""
@@ -105,8 +105,8 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
         if step.that and not all(step.that(_scope(exchange)) for exchange in exchanges):
             spec["that"] = None
             lifted = True
-        named = step.schema if "schema" in (spec.get("body") or {}) else None
-        if named and not all(_accepts(named, exchange, step.optional, schemas) for exchange in exchanges):
+        schema = step.schema if "schema" in (spec.get("body") or {}) else None
+        if schema and not all(_accepts(schema, exchange, step.optional, schemas) for exchange in exchanges):
             spec["body"] = None
             lifted = True
     if not lifted:
@@ -267,7 +267,7 @@ def _sample(
         if maker is not None:
             echoes |= dict(_echoes(maker.body, f"state.{collection}[path.{name}].request"))
     echoes |= dict(_echoes(exchange.body, "body"))
-    state = told_state(Lookup((), dict(exchange.parameters), operation, ()), Content("json", exchange.answer))
+    state = reported_state(Lookup((), dict(exchange.parameters), operation, ()), Content("json", exchange.answer))
     meaning = courses.meaning(state.thing, state.state) if state else None
     return Sample(exchange.place, exchange.answer, ids, echoes, meaning, _origin(exchange))
 
@@ -284,7 +284,7 @@ def _echoes(value: Any, expression: str, place: str = "") -> Iterator[tuple[tupl
         for number, inner in enumerate(value):
             yield from _echoes(inner, f"{expression}[{number}]", f"{place}/{number}")
     elif value is not None and not isinstance(value, bool) and place.rpartition("/")[2] not in STATES | MADE.keys():
-        yield (named(place), exactly(value)), expression
+        yield (last_members(place), exactly(value)), expression
         yield ("", exactly(value)), expression
 
 
@@ -296,15 +296,15 @@ def _headers(
     usual: Mapping[str, Any], exchanges: Sequence[RecognisedExchange], samples: Sequence[Sample]
 ) -> dict[str, Any]:
     """The headers that all of the answers have, with the same text or the same names in it."""
-    kept = [taped_answer(exchange.entry, {}).get("headers", {}) for exchange in exchanges]
+    kept = [recorded_answer(exchange.entry, {}).get("headers", {}) for exchange in exchanges]
     documented = {name.lower(): text for name, text in usual.items()}
     headers = {}
     for name in kept[0]:
         texts = {learned_text(own[name], sample) for own, sample in zip(kept, samples, strict=True) if name in own}
         if name.lower() == "content-type" and texts == {"application/json"}:
             continue
-        is_named = len(texts) == 1 and "{{" in next(iter(texts))
-        if name.lower() in documented and "result." in str(documented[name.lower()]) and not is_named:
+        has_expression = len(texts) == 1 and "{{" in next(iter(texts))
+        if name.lower() in documented and "result." in str(documented[name.lower()]) and not has_expression:
             headers[name] = documented[name.lower()]
         elif len(texts) == 1 and all(name in own for own in kept):
             headers[name] = texts.pop()

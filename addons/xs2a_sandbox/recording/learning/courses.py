@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.compare.states import Thing, told_state
+from xs2a_sandbox.compare.states import Thing, reported_state
 from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
@@ -90,7 +90,7 @@ def courses(
         if exchange.operation is None or not exchange.succeeded:
             continue
         lookup = Lookup((), dict(exchange.parameters), exchange.operation, ())
-        if now := told_state(lookup, Content("json", exchange.answer)):
+        if now := reported_state(lookup, Content("json", exchange.answer)):
             key = now.thing, now.id
             lives.setdefault(key, []).append(Telling(now.state, exchange.operation.id, exchange.place, key in deleted))
         if exchange.entry.method == "DELETE":
@@ -162,5 +162,5 @@ def _ambiguous(courses: Courses) -> Iterable[str]:
                     counted[courses.meanings[thing, telling.word]][telling.word] += 1
         for state, words in counted.items():
             if len(words) > 1:
-                told_words = ", ".join(f"{word} ({number} ×)" for word, number in words.most_common())
-                yield f"{operation} tells {told_words} for {state}: when which of them, the requests do not show"
+                variants = ", ".join(f"{word} ({number} ×)" for word, number in words.most_common())
+                yield f"{operation} tells {variants} for {state}: when which of them, the requests do not show"

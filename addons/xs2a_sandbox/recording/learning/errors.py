@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.documents.yaml_writer import exactly
-from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, learned_text, named
+from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, last_members, learned_text
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
 _CODES = ("code", "error", "errorCode")
@@ -103,7 +103,7 @@ def _every(readable: Sequence[tuple[str, RecognisedExchange, Said]], unknown: li
         samples.append(Sample(exchange.place, exchange.answer, ids, echoes))
     template = Template(samples, Usual(None, {}))
     unknown += [f"errors: {line}" for line in template.unknown]
-    return _shown_path(template.value)
+    return _with_path(template.value)
 
 
 def _placed(value: Any, names: Mapping[str, str | None], place: str = "") -> Iterator[dict[tuple[str, str], str]]:
@@ -113,21 +113,21 @@ def _placed(value: Any, names: Mapping[str, str | None], place: str = "") -> Ite
     for key, member in inner:
         below = f"{place}/{key}"
         yield {
-            (named(below), exactly(member)): f"error.{n}"
+            (last_members(below), exactly(member)): f"error.{n}"
             for n, error in names.items()
             if error == member and key in keys[n]
         }
         yield from _placed(member, names, below)
 
 
-def _shown_path(value: Any) -> Any:
+def _with_path(value: Any) -> Any:
     """A path that is not null in some answers alone is what the error has."""
     if isinstance(value, dict):
         return {
-            key: "{{ error.path }}" if key.removesuffix("?") == "path" and member is not None else _shown_path(member)
+            key: "{{ error.path }}" if key.removesuffix("?") == "path" and member is not None else _with_path(member)
             for key, member in value.items()
         }
-    return [_shown_path(member) for member in value] if isinstance(value, list) else value
+    return [_with_path(member) for member in value] if isinstance(value, list) else value
 
 
 def _is_like(body: Any, template: Any) -> bool:

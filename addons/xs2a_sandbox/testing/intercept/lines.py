@@ -14,7 +14,7 @@ from xs2a_sandbox.doors.door import Answer, Tell
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
 from xs2a_sandbox.doors.wrong_protocol import Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.origin import Origin, asked_for
+from xs2a_sandbox.http.origin import Origin, host_and_port
 from xs2a_sandbox.testing.in_process import PATIENCE, LoopThread
 
 type Find = Callable[[str | None], Lines | None]
@@ -92,7 +92,7 @@ class _BankEnd(HttpConnection):
     def place(self, url: bytes, headers: Headers) -> Place:
         parsed = httptools.parse_url(url)
         target = (parsed.path or b"/") + (b"?" + parsed.query if parsed.query else b"")
-        host, port = asked_for("", headers)
+        host, port = host_and_port("", headers)
         # A client that uses a proxy names its bank in the request alone.
         scheme = self._origin.scheme if parsed.schema is None else parsed.schema.decode("ascii")
         return Place(target.decode("ascii"), host or self._origin.host, port, scheme)

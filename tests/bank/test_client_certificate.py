@@ -10,7 +10,7 @@ from tests.contract import facts
 from tests.support.certificates import ca, der, issued
 from tests.support.engine_client import Answer, Client, bundled_engine
 from xs2a_sandbox.bank import Bank, Banks
-from xs2a_sandbox.bank.shown_certificate import trust_nobody
+from xs2a_sandbox.bank.client_certificate import trust_nobody
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.checks import Profile
 from xs2a_sandbox.engine import Engine

@@ -43,7 +43,7 @@ def refusal(call: Call, operation: Operation, trust: ReadTrust) -> BankError | N
 def _foreign_client(call: Call, operation: Operation, tpp: str) -> BankError | None:
     """The error of who comes as a client, or with the token of one, that another TPP has registered."""
     names_itself = operation.behaviour.handler in token.ENDPOINTS
-    client = token.named_client(call) if names_itself else presented_token.client_of(call)
+    client = token.client_id(call) if names_itself else presented_token.client_of(call)
     owner = owners.organisation(call, client)
     if owner is None or owner == tpp:
         return None
