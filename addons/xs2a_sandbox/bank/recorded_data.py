@@ -19,13 +19,13 @@ _ACCESS = ("accounts", "balances", "transactions")
 
 def recorded_data(entries: Iterable[Exchange], data: TestData) -> TestData:
     """The test data with what the exchanges show besides: accounts that are not among them, and what is about these."""
-    bank_data = _BankData()
+    recorded = _RecordedBank()
     for entry in entries:
-        bank_data.look_at(entry)
-    return _over(data, bank_data)
+        recorded.look_at(entry)
+    return _over(data, recorded)
 
 
-class _BankData:
+class _RecordedBank:
     """Collects what exchanges show: of each thing as it was first, but of lists the longest."""
 
     def __init__(self) -> None:
@@ -123,14 +123,14 @@ class _BankData:
         collection.setdefault(id, document)
 
 
-def _over(data: TestData, bank_data: _BankData) -> TestData:
+def _over(data: TestData, recorded: _RecordedBank) -> TestData:
     there = data.collections.get("accounts", {})
-    accounts = {iban: account for iban, account in bank_data.accounts.items() if iban not in there}
-    psus = list(bank_data.psus) or [_CUSTOMER]
+    accounts = {iban: account for iban, account in recorded.accounts.items() if iban not in there}
+    psus = list(recorded.psus) or [_CUSTOMER]
     owner = next((psu for psu in psus if psu not in data.collections.get("psus", {})), psus[0])
     names = [account["name"] for account in accounts.values() if "name" in account]
     # What opens doors was dropped in the recording: so it is what the customers say.
-    customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": bank_data.methods}
+    customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": recorded.methods}
     filled = {
         iban: {"currency": _currency(account), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
         | {"balances": []}
@@ -139,13 +139,13 @@ def _over(data: TestData, bank_data: _BankData) -> TestData:
     }
     consents = {
         id: consent
-        for id, consent in bank_data.consents.items()
-        if id not in bank_data.made and not accounts.keys().isdisjoint(consent["accounts"])
+        for id, consent in recorded.consents.items()
+        if id not in recorded.made and not accounts.keys().isdisjoint(consent["accounts"])
     }
     payments = {
         id: payment
-        for id, payment in bank_data.payments.items()
-        if id not in bank_data.made and payment.get("debtorAccount", {}).get("iban") not in there
+        for id, payment in recorded.payments.items()
+        if id not in recorded.made and payment.get("debtorAccount", {}).get("iban") not in there
     }
     more = {"accounts": filled, "consents": consents, "payments": payments}
     own = dict.fromkeys(psus, customer) if filled else {}

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from xs2a_sandbox.documents.html_templates import environment
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import NOT_KEPT, html
 
@@ -27,21 +26,12 @@ def show(template: str, values: Mapping[str, Any], status: int = 200) -> Respons
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    shared = {"style": _file("console.css"), "script": _file("console.js")}
-    return _environment().get_template(template).render({**shared, **values})
+    shared: dict[str, Any] = {"style": _file("console.css"), "script": _file("console.js"), "pretty": _pretty}
+    return environment(_TEMPLATES).get_template(template).render({**shared, **values})
 
 
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["pretty"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
-    return environment
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 @cache

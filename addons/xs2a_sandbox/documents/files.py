@@ -1,4 +1,4 @@
-"""A file with a secret: made once, whoever starts first, and readable by its owner only."""
+"""Writes files whole or not at all, and keeps files with secrets readable by their owner only."""
 
 import logging
 import os

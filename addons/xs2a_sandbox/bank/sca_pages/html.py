@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from xs2a_sandbox.bank.sca_pages.words import Words, words
 from xs2a_sandbox.cassette.dialect.sca_pages import COLOURS
+from xs2a_sandbox.documents.html_templates import environment
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import html
@@ -38,9 +37,8 @@ class Page:
 
 def show(page: Page, status: int = 200) -> Response:
     style = _style() + _colours(page.words)
-    text = (
-        _environment().get_template(f"{page.template}.html").render({**page.values, "say": page.words, "style": style})
-    )
+    template = environment(_TEMPLATES).get_template(f"{page.template}.html")
+    text = template.render({**page.values, "say": page.words, "style": style})
     return html(
         text,
         status,
@@ -80,17 +78,6 @@ def _policy(leads: tuple[str, ...], whole_style: str) -> str:
     return (
         f"default-src 'none'; style-src 'sha256-{style}'; form-action {targets}; base-uri 'none'; "
         "frame-ancestors 'none'"
-    )
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

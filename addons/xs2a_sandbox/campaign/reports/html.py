@@ -2,31 +2,27 @@
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from xs2a_sandbox.campaign.campaign import Results
 from xs2a_sandbox.campaign.finding_file import name_of
 from xs2a_sandbox.campaign.reports.table import FOUND, columns, exits, rows, summary, verdict
+from xs2a_sandbox.documents.html_templates import environment
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 def as_html(results: Results) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("campaign.html").render(
-        results=results,
-        rows=rows(results.results),
-        columns=columns(results.results),
-        summary=summary(results),
-        style=(_TEMPLATES / "campaign.css").read_text(),
-        verdict=verdict,
-        found=FOUND,
-        exits=exits,
-        name_of=name_of,
+    return (
+        environment(_TEMPLATES)
+        .get_template("campaign.html")
+        .render(
+            results=results,
+            rows=rows(results.results),
+            columns=columns(results.results),
+            summary=summary(results),
+            style=(_TEMPLATES / "campaign.css").read_text(),
+            verdict=verdict,
+            found=FOUND,
+            exits=exits,
+            name_of=name_of,
+        )
     )

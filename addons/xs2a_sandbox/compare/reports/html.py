@@ -3,15 +3,13 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator
-from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity
 from xs2a_sandbox.compare.reports.report import NOT_SHOWN, ComparedExchange, Report, as_json, printable, refusal
+from xs2a_sandbox.documents.html_templates import environment
 from xs2a_sandbox.documents.json_pointer import Pointer
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
@@ -50,7 +48,7 @@ def write(report: Report) -> str:
     ]
     script = (_TEMPLATES / "compare.js").read_text()
     return (
-        _environment()
+        environment(_TEMPLATES)
         .get_template("compare.html")
         .render(
             report=report,
@@ -141,14 +139,3 @@ def _value(
         name = f"{as_json(step)}: " if isinstance(value, dict) else ""
         yield from _value(below, (*place, str(step)), name, "," if number < len(inner) - 1 else "", marks, below_it)
     yield f"{indent}{closing}{after}", mark
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
