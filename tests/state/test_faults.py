@@ -6,7 +6,7 @@ import pytest
 
 from xs2a_sandbox.state import MemoryStore, Transaction
 from xs2a_sandbox.state.faults import counted, next_sca_ending
-from xs2a_sandbox.state.session import keep_faults, session_faults
+from xs2a_sandbox.state.session import SESSION_FAULTS
 
 
 def new(**fault: Any) -> dict[str, Any]:
@@ -47,19 +47,19 @@ def transaction() -> Transaction:
 
 
 def test_an_approval_ends_as_the_fault_wants_it(transaction: Transaction) -> None:
-    keep_faults(transaction, [new(sca="decline", next=1)])
+    SESSION_FAULTS.keep(transaction, [new(sca="decline", next=1)])
     assert [next_sca_ending(transaction) for _ in range(2)] == ["decline", None]
-    assert session_faults(transaction) == [new(sca="decline", next=1) | {"seen": 2, "hits": 1}]
+    assert SESSION_FAULTS.all(transaction) == [new(sca="decline", next=1) | {"seen": 2, "hits": 1}]
 
 
 def test_all_that_are_about_approvals_count_and_the_first_that_is_due_decides(transaction: Transaction) -> None:
-    keep_faults(transaction, [new(sca="timeout", skip=1), new(status=503), new(sca="error")])
+    SESSION_FAULTS.keep(transaction, [new(sca="timeout", skip=1), new(status=503), new(sca="error")])
     assert [next_sca_ending(transaction) for _ in range(2)] == ["error", "timeout"]
-    assert [(fault["seen"], fault["hits"]) for fault in session_faults(transaction)] == [(2, 1), (0, 0), (2, 2)]
+    assert [(fault["seen"], fault["hits"]) for fault in SESSION_FAULTS.all(transaction)] == [(2, 1), (0, 0), (2, 2)]
 
 
 def test_without_one_about_approvals_nothing_is_written(transaction: Transaction) -> None:
-    keep_faults(transaction, [new(status=503)])
+    SESSION_FAULTS.keep(transaction, [new(status=503)])
     assert transaction.commit()
     later = Transaction(transaction._store, "ci", lambda _: {})
     assert next_sca_ending(later) is None

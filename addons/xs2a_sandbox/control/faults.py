@@ -11,7 +11,7 @@ from xs2a_sandbox.cassette.fault import MEMBERS
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.state.faults import SCA_ENDINGS
-from xs2a_sandbox.state.session import keep_faults, session_faults
+from xs2a_sandbox.state.session import SESSION_FAULTS
 
 MOST = 100
 """Faults of one session."""
@@ -19,22 +19,22 @@ _LONGEST_COUNT = 1_000_000
 
 
 def listed(call: Call) -> dict[str, Any]:
-    return {"faults": session_faults(call.state)}
+    return {"faults": SESSION_FAULTS.all(call.state)}
 
 
 def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
     """Adds a fault, after those that there are. Raises Refused."""
-    there = session_faults(call.state)
+    there = SESSION_FAULTS.all(call.state)
     if len(there) >= MOST:
         raise Refused(409, "too-many-faults", f"a session has {MOST} faults at most: delete some")
     interfaces = [bank.interface for bank in banks.all]
     wish = {name: body[name] for name in MEMBERS if name in body}
-    number = 1 + max((int(earlier["id"].rpartition("-")[2]) for earlier in there), default=0)
+    id = SESSION_FAULTS.next_id(call.state)
     if "sca" in body:
         _check_ending(body)
     else:
         try:
-            fault.compiled(f"fault-{number}", wish)
+            fault.compiled(id, wish)
             fault.check_names(wish, interfaces)
         except ValueError as error:
             raise body_invalid(str(error)) from None
@@ -47,25 +47,19 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
         count = body.get(name, 1)
         if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= _LONGEST_COUNT:
             raise body_invalid(f"{name} must be a whole number from {least} to {_LONGEST_COUNT}")
-    new_fault = {"id": f"fault-{number}", **body, "seen": 0, "hits": 0}
-    keep_faults(call.state, [*there, new_fault])
+    new_fault = {"id": id, **body, "seen": 0, "hits": 0}
+    SESSION_FAULTS.keep(call.state, [*there, new_fault])
     return new_fault
 
 
 def deleted(call: Call, id: str) -> None:
     """Raises Refused where there is none of that id."""
-    there = session_faults(call.state)
-    left = [known_fault for known_fault in there if known_fault["id"] != id]
-    if len(left) == len(there):
+    if not SESSION_FAULTS.remove(call.state, id):
         raise Refused(404, "fault-unknown", f"the session {call.session.id} has no fault {id}")
-    keep_faults(call.state, left)
 
 
 def forgotten(call: Call) -> dict[str, Any]:
-    there = session_faults(call.state)
-    if there:
-        keep_faults(call.state, [])
-    return {"forgotten": len(there)}
+    return {"forgotten": SESSION_FAULTS.clear(call.state)}
 
 
 def _check_ending(body: Mapping[str, Any]) -> None:

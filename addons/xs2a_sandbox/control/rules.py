@@ -8,47 +8,40 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.rule_text import in_lines
 from xs2a_sandbox.control.shapes import AddedRules
 from xs2a_sandbox.errors import Refused, Unreadable, body_invalid
-from xs2a_sandbox.state.session import keep_rules, session_rules
+from xs2a_sandbox.state.session import SESSION_RULES
 
 MOST = 100
 """Additions to one session."""
 
 
 def listed(call: Call) -> dict[str, Any]:
-    return {"added": [_described(addition) for addition in session_rules(call.state)]}
+    return {"added": [_described(addition) for addition in SESSION_RULES.all(call.state)]}
 
 
 def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     """Adds rules, over those that there are. Raises Refused."""
-    there = session_rules(call.state)
+    there = SESSION_RULES.all(call.state)
     if len(there) >= MOST:
         raise Refused(409, "too-many-rules", f"rules are added to a session {MOST} times at most: forget some")
     written = body.get("rules")
     if not isinstance(written, list) or not written or not all(isinstance(rule, dict | str) for rule in written):
         raise body_invalid("rules must be a list of rules, each as an object or as text in YAML")
-    number = 1 + max((int(addition["id"].rpartition("-")[2]) for addition in there), default=0)
-    new: dict[str, Any] = {"id": f"rules-{number}", "rules": [in_lines(rule) for rule in written]}
+    new: dict[str, Any] = {"id": SESSION_RULES.next_id(call.state), "rules": [in_lines(rule) for rule in written]}
     new["hits"] = dict.fromkeys(_checked(banks, new), 0)
     if not new["hits"]:
         raise body_invalid("there is no rule in it")
-    keep_rules(call.state, [*there, new])
+    SESSION_RULES.keep(call.state, [*there, new])
     return _described(new)
 
 
 def deleted(call: Call, id: str) -> None:
     """Raises Refused where nothing was added by that id."""
-    there = session_rules(call.state)
-    left = [addition for addition in there if addition["id"] != id]
-    if len(left) == len(there):
+    if not SESSION_RULES.remove(call.state, id):
         raise Refused(404, "rules-unknown", f"nothing was added to the session {call.session.id} as {id}")
-    keep_rules(call.state, left)
 
 
 def forgotten(call: Call) -> dict[str, Any]:
-    there = session_rules(call.state)
-    if there:
-        keep_rules(call.state, [])
-    return {"forgotten": len(there)}
+    return {"forgotten": SESSION_RULES.clear(call.state)}
 
 
 def _described(kept: Mapping[str, Any]) -> AddedRules:

@@ -17,12 +17,10 @@ from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state.faults import counted
 from xs2a_sandbox.state.session import (
+    SESSION_FAULTS,
+    SESSION_RULES,
     has_faults_or_rules,
-    keep_faults,
-    keep_rules,
-    session_faults,
     session_name,
-    session_rules,
 )
 
 _PREFER = PREFER.lower()
@@ -69,13 +67,13 @@ class DueFaults:
         if self._has_none:
             return
         self._lay_over(call)
-        if there := session_faults(call.state):
+        if there := SESSION_FAULTS.all(call.state):
             self._outcome.is_watched = False  # its answer is not kept: each request counts
             after = [counted(entry) if self._is_for(entry) else entry for entry in there]
             due = [entry for entry, before in zip(after, there, strict=True) if entry["hits"] > before["hits"]]
             self._faults = tuple(map(_compiled, due))
             if after != there:
-                keep_faults(call.state, after)
+                SESSION_FAULTS.keep(call.state, after)
         self._expire(call, after=False)
         self._count_rules(call)
 
@@ -103,7 +101,7 @@ class DueFaults:
         self._lay_over(call)
         self._faults = tuple(
             _compiled(entry)
-            for entry in session_faults(call.state)
+            for entry in SESSION_FAULTS.all(call.state)
             if self._is_heeded and self._is_for(entry) and counted(entry)["hits"] > entry["hits"]
         )
 
@@ -131,7 +129,7 @@ class DueFaults:
     def _lay_over(self, call: Call) -> None:
         """Lets the bank have the rules of the session."""
         self.to_bank = original = self._original
-        if not self._is_heeded or not (there := session_rules(call.state)):
+        if not self._is_heeded or not (there := SESSION_RULES.all(call.state)):
             return
         self._outcome.is_watched = False  # its answer is not kept: each hit counts
         bank = added_rules.bank_with(original.bank, tuple(map(added_rules.addition, there)))
@@ -140,7 +138,7 @@ class DueFaults:
 
     def _count_rules(self, call: Call) -> None:
         """Counts the request, where one of the session's rules answers it, or changes the answer."""
-        if not (there := session_rules(call.state)):
+        if not (there := SESSION_RULES.all(call.state)):
             return
         target = self.to_bank.target._replace(segments=self.to_bank.lookup.segments)
         try:
@@ -156,7 +154,7 @@ class DueFaults:
             after.insert(0, {**addition, "hits": hits})
             hit -= own
         if after != there:
-            keep_rules(call.state, after)
+            SESSION_RULES.keep(call.state, after)
 
     def _is_for(self, listed: Mapping[str, Any]) -> bool:
         """Says whether it is for such a request, and for one of this bank: another may not have its error or rule."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xs2a_sandbox.state.session import keep_faults, session_faults
+from xs2a_sandbox.state.session import SESSION_FAULTS
 from xs2a_sandbox.state.store import Transaction
 
 SCA_ENDINGS = ("decline", "timeout", "error")
@@ -18,9 +18,9 @@ def counted(listed: dict[str, Any]) -> dict[str, Any]:
 
 def next_sca_ending(transaction: Transaction) -> str | None:
     """The ending of an authorisation that would succeed now, where a fault wants another; it counts this one."""
-    there = session_faults(transaction)
+    there = SESSION_FAULTS.all(transaction)
     after = [counted(fault) if "sca" in fault else fault for fault in there]
     if after != there:
-        keep_faults(transaction, after)
+        SESSION_FAULTS.keep(transaction, after)
     due = (fault["sca"] for fault, before in zip(after, there, strict=True) if fault["hits"] > before["hits"])
     return next(due, None)

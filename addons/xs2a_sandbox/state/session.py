@@ -1,7 +1,8 @@
 """Which session a request belongs to, and what time it is there."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -82,32 +83,47 @@ def has_faults_or_rules(transaction: Transaction) -> bool:
     return own is not None and ("faults" in own or "rules" in own)
 
 
-def session_faults(transaction: Transaction) -> list[dict[str, Any]]:
-    """The faults that the session was told of, in their order."""
-    return _kept_beside(transaction, "faults")
+@dataclass(frozen=True, slots=True)
+class SessionEntries:
+    """Entries that a session was told of, in their order, each with an id of its own such as `fault-2`.
+
+    They are kept beside the session's time, which every request reads.
+    """
+
+    name: str
+    kind: str
+    """The part of the ids before their number."""
+
+    def all(self, transaction: Transaction) -> list[dict[str, Any]]:
+        return list((transaction.get_own(*_TIME) or {}).get(self.name, ()))
+
+    def keep(self, transaction: Transaction, entries: Sequence[Mapping[str, Any]]) -> None:
+        kept = {name: value for name, value in (transaction.get_own(*_TIME) or {}).items() if name != self.name}
+        transaction.put(*_TIME, {**kept, self.name: entries} if entries else kept)
+
+    def next_id(self, transaction: Transaction) -> str:
+        numbers = (int(entry["id"].rpartition("-")[2]) for entry in self.all(transaction))
+        return f"{self.kind}-{1 + max(numbers, default=0)}"
+
+    def remove(self, transaction: Transaction, id: str) -> bool:
+        """Tells if there was an entry with that id."""
+        there = self.all(transaction)
+        left = [entry for entry in there if entry["id"] != id]
+        if len(left) < len(there):
+            self.keep(transaction, left)
+        return len(left) < len(there)
+
+    def clear(self, transaction: Transaction) -> int:
+        """Forgets all of them. Returns how many there were."""
+        count = len(self.all(transaction))
+        if count:
+            self.keep(transaction, [])
+        return count
 
 
-def keep_faults(transaction: Transaction, faults: list[dict[str, Any]]) -> None:
-    _keep_beside(transaction, "faults", faults)
-
-
-def session_rules(transaction: Transaction) -> list[dict[str, Any]]:
-    """The rules that the session was told of, as they were added, the last of them the strongest."""
-    return _kept_beside(transaction, "rules")
-
-
-def keep_rules(transaction: Transaction, rules: list[dict[str, Any]]) -> None:
-    _keep_beside(transaction, "rules", rules)
-
-
-def _kept_beside(transaction: Transaction, name: str) -> list[dict[str, Any]]:
-    # Beside the session's time, which every request reads.
-    return list((transaction.get_own(*_TIME) or {}).get(name, ()))
-
-
-def _keep_beside(transaction: Transaction, name: str, entries: list[dict[str, Any]]) -> None:
-    kept = {other: value for other, value in (transaction.get_own(*_TIME) or {}).items() if other != name}
-    transaction.put(*_TIME, {**kept, name: entries} if entries else kept)
+SESSION_FAULTS = SessionEntries("faults", "fault")
+SESSION_RULES = SessionEntries("rules", "rules")
+"""Rules as they were added, the last of them the strongest."""
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:

@@ -27,7 +27,7 @@ from tests.support.visitor import (
 )
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.messages import Door
-from xs2a_sandbox.state.session import keep_faults
+from xs2a_sandbox.state.session import SESSION_FAULTS
 
 
 @pytest.fixture
@@ -399,7 +399,7 @@ def test_busy_is_a_page_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_fault_ends_it_otherwise_than_the_customer_wants(client: Client, ending: str, status: int) -> None:
     visit = a_consent(client)
     state = transaction(client)
-    keep_faults(state, [{"id": "fault-1", "sca": ending, "seen": 0, "hits": 0}])
+    SESSION_FAULTS.keep(state, [{"id": "fault-1", "sca": ending, "seen": 0, "hits": 0}])
     assert state.commit()
 
     answer = visit.open(decide="approve")
