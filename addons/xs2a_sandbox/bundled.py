@@ -1,4 +1,4 @@
-"""Where the files that come with the package are."""
+"""Paths of the files that come with the package."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree.
+"""The exceptions of the package, as one tree.
 
 SandboxError
 ├── UserMistake             a flag, file or setting: shown as it is, exit status 2

@@ -1,4 +1,4 @@
-"""Which operations, rules and errors no request has exercised."""
+"""Counts which operations, rules and errors requests have exercised, and names the rest."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Everything that can be wrong before a request comes: in what is written, and when it is tried."""
+"""Checks cassettes, schemas and test data before a request comes: as they are written, and by trying them."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Matchers that no body of its media type can fit."""
+"""Finds matchers of bodies that no body of the operation's media types can fit."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

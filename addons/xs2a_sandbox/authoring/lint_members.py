@@ -1,4 +1,4 @@
-"""Names that nothing has: in expressions, and in the state that effects set."""
+"""Finds misspelled members in expressions and effects: those that no request, result or document has."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A starter for a case: which operation it is for, what it has to be sent, and what it could answer."""
+"""Writes a cassette to begin a case with: its operation, a request that fits, and an answer to edit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -140,7 +140,7 @@ def _save(
     *,
     judge: bool = True,
 ) -> Path:
-    """Only what goes with all the rest, else there is no file afterwards; with `judge` its own example counts too."""
+    """Writes the file, and removes it where it does not go with the rest; with `judge` its own example counts too."""
     file = file or Path.cwd() / build.OWN / build.CASES / f"{id}.yaml"
     if file.suffix != ".yaml":
         raise ConfigError(f"{file} must end in .yaml, as all cassettes do")

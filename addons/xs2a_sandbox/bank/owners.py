@@ -1,4 +1,4 @@
-"""Whose the consents, payments and baskets are: to others they are unknown."""
+"""The owners of consents, payments and baskets: other clients do not get to see these."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

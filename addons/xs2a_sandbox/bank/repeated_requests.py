@@ -47,5 +47,5 @@ def _id(call: Call) -> str:
 
 
 def _request(call: Call) -> str:
-    """What makes it the same request: where it goes, and its body to the byte."""
+    """Returns what two equal requests have in common: where they go, and the body to the byte."""
     return hashlib.sha256(f"{call.request.method} {call.self_path}\n".encode() + call.request.body).hexdigest()

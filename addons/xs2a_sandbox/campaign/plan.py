@@ -1,4 +1,4 @@
-"""What may go wrong, at which point: every fault of every call, without those that would tell nothing new."""
+"""Plans the faults of a campaign: every fault of every call, without those that would tell nothing new."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

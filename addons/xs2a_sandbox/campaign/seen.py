@@ -1,4 +1,4 @@
-"""What a bank has seen of a run: the calls, in their order, and the payments that came of them."""
+"""The bank's view of a run: the calls, in their order, and the payments that came of them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Finding what a request is about without looking at every rule: by path, method, and what must be equal."""
+"""Finds the operation and the rules for a request by path, method and required values, without a look at every rule."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Rules that stand in no file: those of a test, and those that a running sandbox is told."""
+"""Reads rules that stand in no file: those of a test, and those that a running sandbox is told."""
 
 from collections.abc import Mapping
 from pathlib import Path

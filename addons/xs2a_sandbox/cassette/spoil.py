@@ -50,7 +50,7 @@ def _without_entries(value: Any) -> Any:
 
 
 def _without_next(value: Any) -> Any:
-    """Without the links that lead to a next page."""
+    """Removes the links that lead to a next page."""
     if isinstance(value, list):
         return [_without_next(entry) for entry in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Two answers against each other: everything in which they differ, each once, at its place."""
+"""Compares two answers: returns everything in which they differ, each once, at its place."""
 
 import re
 from collections.abc import Callable, Collection, Sequence

@@ -1,4 +1,4 @@
-"""Where a bank's answer breaks the interface's own schemas, and what these declare of a place."""
+"""Finds where a bank's answer breaks the interface's own schemas, and what these declare of a place."""
 
 from dataclasses import replace
 

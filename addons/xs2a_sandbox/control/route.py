@@ -1,4 +1,4 @@
-"""One thing that the control interface can be asked, declared once: for who answers it, and for who describes it."""
+"""The declaration of a route of the control interface: who answers it, and what its documentation says of it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field

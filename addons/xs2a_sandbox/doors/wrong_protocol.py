@@ -1,4 +1,4 @@
-"""The places where clients speak, and the protocols that they speak there by mistake, with the last word in each."""
+"""The ports that clients connect to, and the answers to those that speak another protocol there."""
 
 from dataclasses import dataclass
 

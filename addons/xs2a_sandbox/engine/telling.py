@@ -1,4 +1,4 @@
-"""Exchanges as they may be shown: to the log and, with the reason why one failed, to the journal."""
+"""Writes an exchange to the log and the journal, as it may be shown there and with the reason why it failed."""
 
 import re
 

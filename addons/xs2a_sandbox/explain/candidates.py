@@ -1,4 +1,4 @@
-"""A rule or operation held against a request: what fits, what does not, and by how much."""
+"""Compares rules and operations with a request: what of each fits, what does not, and by how much."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ def other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def body_of(digest: bytes, body: bytes) -> str | None:
-    """Which of them has this digest, in words."""
+    """Names the one that has this digest, in words."""
     for words, other in other_bodies(body):
         if digest in (hashlib.sha256(other).digest(), hashlib.sha512(other).digest()):
             return words

@@ -117,7 +117,7 @@ class Pseudonyms:
         return spliced(text, self._spots(text), self._shape)
 
     def spots(self, text: str) -> str:
-        """Only accounts, cards and e-mail addresses in it are replaced, unless they stay in some writing."""
+        """Replaces the accounts, cards and e-mail addresses in it alone, unless they stay in some writing."""
 
         def is_unchanged(written: str) -> bool:
             return (compact_iban(written) or compact_pan(written) or written) in self.unchanged

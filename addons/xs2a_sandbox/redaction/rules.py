@@ -1,4 +1,4 @@
-"""The user's rules of what is kept, replaced or dropped, against what is done by itself: YAML with `redaction: 1`."""
+"""The user's own rules of redaction, YAML with `redaction: 1`: what to keep, replace or drop against the default."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

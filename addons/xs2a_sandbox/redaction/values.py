@@ -377,7 +377,7 @@ class Censor:
         return allowlist.is_secret(name)
 
     def spots(self, text: str) -> str:
-        """Only accounts, cards and e-mail addresses in it are replaced, but for those that stay as they are."""
+        """Replaces the accounts, cards and e-mail addresses in it alone, but for those that stay as they are."""
         return self._made(text, self._pseudonyms.spots(text))
 
     def addresses(self, text: str) -> str:

@@ -24,7 +24,7 @@ class Contents(NamedTuple):
 
 
 def _unheard(seconds: float) -> None:
-    """Nobody counts."""
+    """Does nothing: nobody counts."""
 
 
 class DistantStore(ABC):

@@ -110,7 +110,7 @@ def _weakness(parsed: x509.Certificate) -> str | None:
 
 
 def _usage_mistake(parsed: x509.Certificate, kind: Kind) -> str | None:
-    """What it must not be used for."""
+    """The mistake of a certificate that was not issued for what it is shown for."""
     extensions = {header.oid: header for header in parsed.extensions}
     unknown = [
         oid.dotted_string for oid, extension in extensions.items() if extension.critical and oid not in _KNOWN_CRITICAL

@@ -95,7 +95,7 @@ class TrustService:
         replace_file(self.folder / _REVOKED, made.public_bytes(serialization.Encoding.PEM))
 
     def trust(self) -> Trust:
-        """What is believed now. Raises ConfigError."""
+        """The authorities, providers and revocations as they are in the files now. Raises ConfigError."""
         return _trust(self, tuple(_version(self.folder / name) for name in (_CA, _REGISTER, _REVOKED)))
 
     def read_trust(self) -> Trust:

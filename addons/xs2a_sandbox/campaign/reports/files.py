@@ -23,7 +23,7 @@ def write(file: Path, results: Results) -> None:
 
 
 def write_findings(folder: Path, results: Results) -> None:
-    """In place of those that an earlier campaign has written there."""
+    """Writes a file for each finding, in place of those of an earlier campaign."""
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.yaml"):
         old.unlink()

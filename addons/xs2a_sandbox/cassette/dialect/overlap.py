@@ -1,4 +1,4 @@
-"""Rules in each other's way: ambiguous where neither is stronger, unreachable behind a stronger one."""
+"""Finds rules in each other's way: ambiguous where neither is stronger, unreachable behind a stronger one."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

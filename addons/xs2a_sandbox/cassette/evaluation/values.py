@@ -1,4 +1,4 @@
-"""JSON values held against each other: the same, contained, in order, and how far apart.
+"""Compares JSON values: whether they are equal, contained or in order, and how far they are apart.
 
 A distance of 0 is equal, 1 is nothing like it.
 """

@@ -284,7 +284,7 @@ def refusal(exchange: ComparedExchange) -> str:
 
 
 def printable(text: str) -> str:
-    """Nothing in it that a terminal would obey, XML refuse, or UTF-8 not write."""
+    """The text without characters that a terminal would obey, XML refuse, or UTF-8 not write."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)

@@ -1,4 +1,4 @@
-"""Sockets that would take HTTP out of the process: those of clients that nobody else has hooked."""
+"""Refuses sockets that would take HTTP out of the process, for clients that no other module here hooks."""
 
 import socket
 from collections.abc import Callable, Iterator
