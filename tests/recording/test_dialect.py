@@ -70,9 +70,10 @@ def test_errors_are_judged_by_the_schema_of_the_dialect(home: Path) -> None:
     message = {"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "unknown"}
     tape(home / "tape", spoken(), taped(STATUS, {"tppMessages": [message]}, status=403), redacted=False)
     interface, schemas = build.interface_and_schemas(settings(home, dialect="berlin-group-1.3"))
-    derive(home / "tape", interface, schemas)
+    lines = list(report_lines(derive(home / "tape", interface, schemas), home / "tape"))
     judgement = yaml.safe_load((home / "tape/cassettes/_dialect.yaml").read_text())["dialect"]
     assert judgement["name"] == "berlin-group-1.3"
+    assert lines[-1].endswith("tape/cassettes --dialect berlin-group-1.3")
 
 
 @pytest.mark.parametrize(

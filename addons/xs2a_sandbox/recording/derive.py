@@ -18,6 +18,7 @@ from xs2a_sandbox.cassette import Interface, Operation, Rule, reader
 from xs2a_sandbox.cassette.dialect.layers import Layered
 from xs2a_sandbox.cassette.dialect.overlap import Rank, overlaps
 from xs2a_sandbox.cassette.path_pattern import beginnings
+from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
@@ -80,7 +81,9 @@ def report_lines(derived: Derived, directory: Path) -> Iterator[str]:
     if spoken := derived.dialect:
         answer = "with 404" if spoken.name == dialect.NONE else f"by the dialect {spoken.name}"
         yield f"What was not recorded is answered {answer}: {spoken.because} ({directory / CASSETTES / dialect.FILE})"
-    yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}"
+    spoken_name = spoken.name if spoken else dialect.NONE
+    flag = "" if spoken_name in (dialect.NONE, Settings().dialect) else f" --dialect {spoken_name}"
+    yield f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}{flag}"
 
 
 def _table(operations: Sequence[RecordedOperation]) -> Iterator[str]:
