@@ -14,10 +14,9 @@ from click.testing import CliRunner, Result
 
 from tests.support.engine_client import an_engine
 from tests.support.far_bank import Authority, FarBank, ok
-from xs2a_sandbox.cli import compare as script
+from xs2a_sandbox.cli import comparison_run
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.engine import build as assembly
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
@@ -46,7 +45,7 @@ def redaction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Exchange]
             seen.append(entry)
             return replace(entry, headers=Headers())
 
-    monkeypatch.setattr(assembly, "redactor_of", lambda settings, banks: Redactor())
+    monkeypatch.setattr(comparison_run, "redactor_of", lambda settings, banks: Redactor())
     return seen
 
 
@@ -153,7 +152,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, *, redacted: bool, body: bytes = b
     time = datetime(2026, 11, 21, tzinfo=UTC)
     entry = Exchange(time, 1.0, URL, "GET", "/v1/accounts", Headers(), b"", 200, Headers(), body)
     tape = Tape(Path(), (entry,), ("1a2b3c4d" if redacted else None,))
-    monkeypatch.setattr(script, "read_tape", lambda path: tape)
+    monkeypatch.setattr(comparison_run, "read_tape", lambda path: tape)
 
 
 def test_the_sandbox_has_the_quirk_that_is_named(bank: Callable[[Change], list[str]]) -> None:
