@@ -7,26 +7,26 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import near, setting_flags
+from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.config import RealBank, Settings, load_settings
-from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.errors import StoreUnavailable, UserMistake
+from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.origin import is_local
-from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.recording.derive import counted, derive, report_lines
 from xs2a_sandbox.state.redis_url import RedisUrl, is_in_redis
 
 if TYPE_CHECKING:
+    from xs2a_sandbox.cli.serving_run import Used
     from xs2a_sandbox.control.front_page import Addresses, FrontPage
     from xs2a_sandbox.doors.workers.worker import Worker
+    from xs2a_sandbox.engine import Engine
+    from xs2a_sandbox.journal.log_line import LogEntry
 
 _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
@@ -157,79 +157,6 @@ def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str
     return shlex.join(words)
 
 
-class Run:
-    """Told of the engine once it is built, and of every exchange. Rules of two banks with the same id count as one."""
-
-    def __init__(self) -> None:
-        self._engine: Engine | None = None
-        self._used: set[str] = set()
-        self._asked: set[tuple[str, str]] = set()
-
-    def begin(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def add(self, exchange: LogEntry) -> None:
-        if exchange.rule:
-            self._used.add(exchange.rule)
-        if exchange.source == "bank":
-            self._asked.add((exchange.method, exchange.path))
-
-    def progress(self) -> str | None:
-        """The progress of a recording in one line."""
-        if self._engine is None or not (recording := self._engine.passage.recording):
-            return None
-        return (
-            f"recorded {counted(recording.exchanges, 'exchange')}, {counted(len(self._asked), 'request')} told apart, "
-            + ("not redacted" if recording.redactions is None else f"{counted(recording.redactions, 'value')} redacted")
-        )
-
-    def end(self) -> Iterator[str]:
-        """After the last exchange: derives rules from what was recorded, and names the recorded rules nobody used."""
-        if self._engine is None:
-            return
-        if self._engine.passage.comparing:
-            yield from self._engine.passage.comparing.report.end()
-        recording = self._engine.passage.recording
-        if recording and recording.exchanges:
-            yield f"{self.progress()}: {recording.file}"
-            if recording.noted:
-                yield f"{counted(recording.noted.total(), 'body', 'bodies')} not recorded:"
-                yield from (f"  {count} {kind}" for kind, count in recording.noted.most_common())
-            engine = self._engine
-            try:
-                yield from report_lines(
-                    derive(recording.directory, engine.interface, engine.schemas), recording.directory
-                )
-            except UserMistake as mistake:
-                yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
-                yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
-        if recording and recording.lost:
-            yield f"{counted(recording.lost, 'exchange')} with the bank could not be written down: lost"
-        yield from unused_lines([self.used()])
-
-    def used(self) -> "Used":
-        """Which recorded rules there are, and what has answered."""
-        banks = self._engine.banks.all if self._engine else ()
-        rules = [rule for bank in banks for rule in bank.interface.rules if rule.tape]
-        return Used({rule.origin.place: rule.id for rule in rules}, self._used)  # banks may share cassettes
-
-
-class Used(NamedTuple):
-    """Ids of recorded rules by their places, and of all rules that have answered in a process."""
-
-    recorded: dict[str, str]
-    used: set[str]
-
-
-def unused_lines(processes: Sequence[Used]) -> Iterator[str]:
-    """Names the recorded rules that have answered in no process."""
-    recorded = {place: id for process in processes for place, id in process.recorded.items()}
-    used = set().union(*(process.used for process in processes))
-    if unused := {place: id for place, id in recorded.items() if id not in used}:
-        yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
-        yield from (f"  {near(Path(place))}  {id}" for place, id in unused.items())
-
-
 logger = logging.getLogger("xs2a_sandbox")
 
 _CLEAR_LINE = "\r\x1b[2K"
@@ -262,6 +189,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
 
     from xs2a_sandbox.authoring.coverage import CoverageTally
     from xs2a_sandbox.cli.authoring import show_coverage
+    from xs2a_sandbox.cli.serving_run import Run, unused_lines
     from xs2a_sandbox.clock import instant
     from xs2a_sandbox.console import sign_in
     from xs2a_sandbox.console.console import Console
@@ -287,7 +215,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     standing_log = ServingLog(settings.log_format, say)
     served: Engine | None = None
 
-    def built(engine: Engine) -> None:
+    def built(engine: "Engine") -> None:
         nonlocal served, consent
         served = engine
         if not engine.interface.silent:
@@ -321,7 +249,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     lines = None if sys.stdout is None or sys.stdout.isatty() else LogWriter(sys.stdout)
     shows_progress = sys.stderr.isatty()
 
-    def log(exchange: LogEntry) -> None:
+    def log(exchange: "LogEntry") -> None:
         nonlocal clear
         run.add(exchange)
         tally.add(exchange)
@@ -358,7 +286,7 @@ def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
             if lines:
                 lines.close()
 
-    def work(begun: "Worker") -> tuple[Used, CoverageTally]:
+    def work(begun: "Worker") -> "tuple[Used, CoverageTally]":
         nonlocal worker
         worker = begun
         serve_alone()
