@@ -34,6 +34,20 @@ def test_what_is_learned_of_one_is_all_that_another_needs() -> None:
     assert other.states._refused == {("payment", "pay"): refused}
 
 
+def test_what_only_one_side_has_changed_is_not_compared_any_more() -> None:
+    lessons: list[Lesson] = []
+    journey = Journey((BANK, "a"), OURS, lessons.append)
+    journey.counterparts.learn("their-consent", "our-consent")
+    read, removed = (step(method, "/v1/consents/our-consent").request for method in ("GET", "DELETE"))
+
+    journey.keep(removed, Response(404), "sandbox")
+    assert journey.side_of(read) is None
+    journey.keep(removed, Response(204), "sandbox")
+    assert journey.side_of(read) == "sandbox"
+    assert journey.side_of(step("GET", "/v1/consents/another").request) is None
+    assert lessons[1:] == [{"only": "our-consent", "at": "sandbox"}]
+
+
 def test_comparisons_of_a_journey_come_in_the_order_of_their_places() -> None:
     async def main() -> list[int]:
         ours, journey, done = Journeys(), Journey((BANK, "a"), OURS), []

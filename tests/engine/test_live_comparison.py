@@ -285,6 +285,24 @@ def test_a_slow_bank_slows_nobody_and_is_not_flooded(confdir: Path, monkeypatch:
     assert "  skipped 3: 20 others were under way" in said
 
 
+def test_writes_wait_where_reads_are_left_out(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_comparison, "GRACE", 0.01)
+    with FarBank(hang()) as bank, comparing(bank.url, confdir, allow_writes=True) as sandbox:
+
+        async def many(ask: Ask) -> None:
+            for _ in range(UNDER_WAY):
+                await ask(step("GET", "/v1/accounts", None, ("Consent-ID", CONSENT)).request)
+            for _ in range(2):
+                await ask(step("POST", "/v1/consents", CONSENTS).request)
+                await ask(step("GET", "/v1/accounts", None, ("Consent-ID", CONSENT)).request)
+
+        sandbox.does(many)
+        lines = sandbox.ends()
+
+    assert "  skipped 2: 20 others were under way" in lines
+    assert f"  skipped {UNDER_WAY + 2}: still under way at the end" in lines
+
+
 def test_only_the_paths_in_mode_compare_are_compared(confdir: Path) -> None:
     with a_bank() as bank:
         real = RealBank(bank.url, mode="simulate", modes=(("/v1/accounts", "compare"),))

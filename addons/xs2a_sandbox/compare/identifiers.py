@@ -134,10 +134,14 @@ class Counterparts:
 
 def names_in(request: Request) -> Iterator[str]:
     """All that a request may name in its path, query and header fields."""
-    path, _, query = request.target.partition("?")
-    yield from map(unquote, path.split("/"))
-    yield from (value for _, value in parse_qsl(query))
+    yield from path_names_in(request)
+    yield from (value for _, value in parse_qsl(request.target.partition("?")[2]))
     yield from (value for _, value in request.headers)
+
+
+def path_names_in(request: Request) -> Iterator[str]:
+    """The segments of its path."""
+    yield from map(unquote, request.target.partition("?")[0].split("/"))
 
 
 def identifiers_in(value: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from xs2a_sandbox.compare.comparison import Source
-from xs2a_sandbox.compare.identifiers import Counterparts, identifiers_in, names_in
+from xs2a_sandbox.compare.identifiers import Counterparts, identifiers_in, names_in, path_names_in
 from xs2a_sandbox.compare.states import BankStates, Move, ReportedState
 from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.http import Headers, Request, Response
@@ -56,14 +56,19 @@ class Journey:
         self.states = BankStates(tell_change)
 
     def keep(self, request: Request, answer: Response, source: Source) -> None:
-        """Remembers that what this write has made is there on one side only."""
+        """Remembers that what this write has made is there on one side only, and that what it changed is no longer
+        the same on both.
+        """
+        if answer.status >= 400:
+            return
         body = decode(Headers(answer.headers), answer.body)
         names = set(names_in(request))
-        for identifier in identifiers_in(content.read(body or b"").value):
-            if identifier not in names:
-                self._keep(identifier, source)
-                if self._on_lesson:
-                    self._on_lesson({"only": identifier, "at": source})
+        made = [identifier for identifier in identifiers_in(content.read(body or b"").value) if identifier not in names]
+        changed = [name for name in path_names_in(request) if self.counterparts.is_known(name)]
+        for identifier in (*made, *changed):
+            self._keep(identifier, source)
+            if self._on_lesson:
+                self._on_lesson({"only": identifier, "at": source})
 
     def side_of(self, request: Request) -> Source | None:
         """The only side that has what the request names, if there is only one."""

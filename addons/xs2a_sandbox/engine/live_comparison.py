@@ -33,7 +33,9 @@ Send = Callable[[RealBank, Request, str], Awaitable[Response]]
 """Asks a real bank for a target below its URL. Raises BankError."""
 
 UNDER_WAY = 20
-"""Comparisons at the same time, those that wait for their turn included."""
+"""Comparisons at the same time, those that wait for their turn included, from which on no read is compared."""
+WRITES_UNDER_WAY = 200
+"""And no write: what one side alone has written makes the sides go apart."""
 GRACE = 5.0
 """Seconds that comparisons are waited for at the end."""
 
@@ -166,14 +168,15 @@ class LiveComparison:
 
     async def _begin(self, answered: _Answered) -> None:
         to_bank, answer, journey = answered.to_bank, answered.answer, answered.journey
+        most = UNDER_WAY if to_bank.is_read else WRITES_UNDER_WAY
         if answered.source == "sandbox" and not (self.allow_writes or to_bank.is_read):
             why = SPARED
         elif answer.fault:
             why = "the sandbox broke the connection, as it was told to"
         elif answer.rest is not None:
             why = "too large"
-        elif len(self._tasks) >= UNDER_WAY:
-            why = f"{UNDER_WAY} others were under way"
+        elif len(self._tasks) >= most:
+            why = f"{most} others were under way"
         else:
             try:
                 place = await self.journeys.queue(journey)
