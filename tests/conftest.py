@@ -63,10 +63,10 @@ def _nothing_is_written_into_the_checkout(pytestconfig: pytest.Config) -> Iterat
 def _bundled_testdata_is_read_once() -> Iterator[None]:
     """It never changes, and reading it is most of the time that an engine takes to build."""
     file, load = bundled("cassettes") / "testdata.yaml", testdata.load
-    known = cache(lambda: load([file]))
+    once = cache(lambda: load([file]))
 
     def loaded(files: Sequence[Path]) -> TestData:
-        return known() if list(files) == [file] else load(files)
+        return once() if list(files) == [file] else load(files)
 
     testdata.load = loaded
     yield

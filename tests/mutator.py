@@ -112,9 +112,9 @@ def escape(step: Any) -> str:
 
 
 def pointer(tree: Any, container: Any) -> str:
-    found = _search(tree, container)
-    assert found is not None
-    return found
+    steps = _search(tree, container)
+    assert steps is not None
+    return steps
 
 
 def _search(tree: Any, container: Any) -> str | None:
@@ -122,8 +122,8 @@ def _search(tree: Any, container: Any) -> str | None:
         return ""
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for step, below in inner:
-        if (found := _search(below, container)) is not None:
-            return f"/{escape(step)}{found}"
+        if (steps := _search(below, container)) is not None:
+            return f"/{escape(step)}{steps}"
     return None
 
 
@@ -139,7 +139,7 @@ def key_of(elements: list[Any]) -> str | None:
 
 
 def _member(case: Case, fits: Callable[[str, Any], bool]) -> tuple[Spot, str] | None:
-    found = [
+    members = [
         (spot, name)
         for spot in case.objects()
         for name, value in spot.bank.items()
@@ -150,7 +150,7 @@ def _member(case: Case, fits: Callable[[str, Any], bool]) -> tuple[Spot, str] | 
         and fits(name, value)
         and not (isinstance(value, str) and any(text in value for text, *_ in case.texts))
     ]
-    return case.random.choice(found) if found else None
+    return case.random.choice(members) if members else None
 
 
 def _either(case: Case, spot: Spot) -> Any:
@@ -170,9 +170,9 @@ def member_gone(case: Case) -> bool:
 
 
 def member_new(case: Case) -> bool:
-    if not (found := case.objects()):
+    if not (holders := case.objects()):
         return False
-    spot = case.random.choice(found)
+    spot = case.random.choice(holders)
     side = _either(case, spot)
     name = case.random.choice(["brandNew", "a/b", "x~y", "ünï", "with space"])
     side[name] = case.random.choice(["text", 1, True, {"deep": [1]}, []])
@@ -260,16 +260,16 @@ def header_changed(case: Case) -> bool:
         case.bank.headers.append((written, "one"))
     if what != "missing":
         case.sandbox.headers.append((name, "two"))
-    shown = name if what == "extra" else written
-    case.plant(f"header-{what}", lambda: f"header {shown.lower()}")
+    header = name if what == "extra" else written
+    case.plant(f"header-{what}", lambda: f"header {header.lower()}")
     return True
 
 
 def element_gone(case: Case) -> bool:
     """By key: the element; else the array is of another length."""
-    if not (found := case.arrays(3)):
+    if not (lists := case.arrays(3)):
         return False
-    spot = case.random.choice(found)
+    spot = case.random.choice(lists)
     side = _either(case, spot)
     position = case.random.randrange(len(side))
     by_key = key_of(spot.bank) and not case.renamed.get(id(spot.bank))
@@ -288,14 +288,14 @@ def element_gone(case: Case) -> bool:
 
 
 def elements_swapped(case: Case) -> bool:
-    found = [
+    lists = [
         s
         for s in case.arrays(3)
         if not case.renamed.get(id(s.bank)) and len({json.dumps(e) for e in s.bank}) == len(s.bank)
     ]
-    if not found:
+    if not lists:
         return False
-    spot = case.random.choice(found)
+    spot = case.random.choice(lists)
     side = _either(case, spot)
     one, other = case.random.sample(range(len(side)), 2)
     side[one], side[other] = side[other], side[one]
@@ -308,10 +308,10 @@ def elements_swapped(case: Case) -> bool:
 def key_changed(case: Case) -> bool:
     """What tells an element apart, and is no name that each side gives."""
     arrays = [(s, key_of(s.bank)) for s in case.arrays(2) if not case.renamed.get(id(s.bank))]
-    found = [(spot, key) for spot, key in arrays if key in ("iban", "maskedPan", "balanceType")]
-    if not found:
+    keys = [(spot, key) for spot, key in arrays if key in ("iban", "maskedPan", "balanceType")]
+    if not keys:
         return False
-    spot, key = case.random.choice(found)
+    spot, key = case.random.choice(keys)
     position = case.random.randrange(len(spot.bank))
     side = _either(case, spot)
     side[position][key] = "AT001234567890123456" if key == "iban" else "another"

@@ -95,8 +95,8 @@ def test_the_steps_after_it_find_a_ready_sandbox_by_its_outputs(tmp_path: Path) 
         assert over_tls.status_code == by_proxy.status_code == 400
         assert over_tls.json()["tppMessages"][0]["code"] == by_proxy.json()["tppMessages"][0]["code"] == "FORMAT_ERROR"
         journal = [outputs["command"], "journal", "--port", outputs["url"].rpartition(":")[2]]
-        shown = subprocess.run([*journal, "--confdir", outputs["confdir"]], capture_output=True, text=True)
-        assert shown.stdout.count("/v1/consents") == 2, shown.stderr
+        done = subprocess.run([*journal, "--confdir", outputs["confdir"]], capture_output=True, text=True)
+        assert done.stdout.count("/v1/consents") == 2, done.stderr
         assert "/v1/consents" in Path(outputs["log"]).read_text()
 
 

@@ -48,14 +48,14 @@ def document() -> Json:
 
 def _operation(route: ControlRoute[Any], written: Json) -> Json:
     open_names = [segment.strip("{}") for segment in route.segments if segment.startswith("{")]
-    named = [
+    parameters = [
         {"name": open_name, "in": "path", "required": True, "schema": {"type": "string"}} for open_name in open_names
     ]
     query = [{"name": name, "in": "query", "schema": _TYPES[kind]} for name, kind in route.query.items()]
     return {
         "operationId": route.id,
         "summary": route.summary,
-        "parameters": [*named, *query, {"$ref": "#/components/parameters/session"}],
+        "parameters": [*parameters, *query, {"$ref": "#/components/parameters/session"}],
         **({"requestBody": _body(route, written)} if route.body is not None else {}),
         "responses": {**_answers(route, written), **_errors(route, written)},
     }

@@ -74,8 +74,8 @@ def _listed(places: Parts) -> str:
     texts = []
     for part, kind in kinds.items():
         names = sorted(place.name.removeprefix("/") for place in places if place.part == part)
-        shown = ", ".join(f"`{header_name(name) if part == 'headers' else name}`" for name in names)
-        texts += [f"{kind} {shown}"] if names else []
+        spans = ", ".join(f"`{header_name(name) if part == 'headers' else name}`" for name in names)
+        texts += [f"{kind} {spans}"] if names else []
     return "; ".join(texts)
 
 

@@ -228,13 +228,13 @@ class Changes:
             del parent[last]
         else:
             parent[last] = after
-        shown = _short(after)
-        name = "/".join(str(token) for token in _named(self.value, at))
+        shortened = _short(after)
+        name = "/".join(str(token) for token in _by_ids(self.value, at))
         content = json.dumps(whole, ensure_ascii=False, default=str)
-        self.mutants.append(Mutant(self.file, kind, name, _short(before), shown, self.about, content))
+        self.mutants.append(Mutant(self.file, kind, name, _short(before), shortened, self.about, content))
 
 
-def _named(value: Any, at: Pointer) -> Iterator[str | int]:
+def _by_ids(value: Any, at: Pointer) -> Iterator[str | int]:
     """The pointer, with ids instead of positions, and without the words that go without saying."""
     for token in at:
         value = value.get(token) if isinstance(value, dict) else value[token]

@@ -78,14 +78,14 @@ class Writer:
         constraints = [constraint for step in operation.require.steps for constraint in step.constraints]
         for constraint in (c for c in constraints if c.place.part != "body"):
             fields[constraint.place.name] = {
-                **_named(constraint.place),
+                **_name_and_place(constraint.place),
                 "required": not constraint.fits(()),
                 "schema": text_schema(constraint.spec),
             }
         read = re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str))
         for place in (*(RequestPart("headers", name) for name in read), *sorted(_reads(operation), key=str)):
             if place.part in ("headers", "query"):
-                fields.setdefault(place.name, {**_named(place), "schema": {"type": "string"}})
+                fields.setdefault(place.name, {**_name_and_place(place), "schema": {"type": "string"}})
         for parameter in fields.values():
             same = self.components["parameters"].setdefault(parameter["name"], parameter) == parameter
             yield {"$ref": f"#/components/parameters/{parameter['name']}"} if same else parameter
@@ -187,7 +187,7 @@ def _reads(operation: Operation) -> Parts:
     return handler.with_options(operation.behaviour.options or {}).reads if handler else frozenset()
 
 
-def _named(place: RequestPart) -> Json:
+def _name_and_place(place: RequestPart) -> Json:
     if place.part == "query":
         return {"name": place.name, "in": "query"}
     return {"name": header_name(place.name), "in": "header"}

@@ -58,9 +58,9 @@ def test_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
     text = (DEPLOY / "systemd" / "xs2a-sandbox.service").read_text()
     file.write_text(text.replace("/opt/xs2a-sandbox/bin/xs2a-sandbox", shutil.which("true") or "/bin/true"))
 
-    told = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, check=False)
+    done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, check=False)
 
-    assert "xs2a-sandbox.service" not in told.stderr
+    assert "xs2a-sandbox.service" not in done.stderr
 
 
 # -- Compose
@@ -112,8 +112,8 @@ def test_haproxy_passes_each_port_on_and_asks_who_is_ready(compose: Any) -> None
 @pytest.mark.skipif(shutil.which("haproxy") is None, reason="there is no haproxy")
 def test_haproxy_takes_its_file() -> None:
     file = DEPLOY / "compose" / "haproxy.cfg"
-    told = subprocess.run(["haproxy", "-c", "-f", file], capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
+    done = subprocess.run(["haproxy", "-c", "-f", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # -- Helm

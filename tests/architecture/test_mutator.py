@@ -79,7 +79,7 @@ def compared(answers: Answers, live: bool = False) -> Compared:
     return asyncio.run(both())
 
 
-def told(result: Compared) -> list[tuple[str, str]]:
+def differences(result: Compared) -> list[tuple[str, str]]:
     assert result.trouble is None, result.trouble
     return sorted((d.kind, d.where.lower() if d.header else d.where) for d in result.differences if d.kind != "drift")
 
@@ -89,7 +89,7 @@ def test_all_that_is_planted_is_found_and_none_of_the_noise(portion: int) -> Non
     wrong: list[Any] = []
     for seed in range(portion, SEEDS, PORTIONS):
         answers = make(seed, bases())
-        found = told(compared(answers, live=seed % 3 == 0))
+        found = differences(compared(answers, live=seed % 3 == 0))
         if found != sorted(answers.expected):
             missed = Counter(answers.expected) - Counter(found)
             invented = Counter(found) - Counter(answers.expected)

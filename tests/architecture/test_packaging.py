@@ -294,7 +294,7 @@ def test_the_steps_of_the_image_give_a_sandbox_that_serves(tmp_path: Path) -> No
     consent = next(entry["id"] for entry in listed["consents"] if entry["role"] == "valid")
     with served(empty, final) as port:
         headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
-        assert asked(port, f"/v1/consents/{consent}/status", headers) == (200, b'{"consentStatus":"valid"}')
+        assert response(port, f"/v1/consents/{consent}/status", headers) == (200, b'{"consentStatus":"valid"}')
         health = dict(stages()[1])["HEALTHCHECK"].partition("CMD ")[2]
         run(*json.loads(health), at=empty, **final, XS2A_SANDBOX_PORT=str(port))
     assert (data / "mitmproxy-ca-cert.pem").is_file()
@@ -302,7 +302,7 @@ def test_the_steps_of_the_image_give_a_sandbox_that_serves(tmp_path: Path) -> No
         run(*json.loads(health), at=empty, **final, XS2A_SANDBOX_PORT=str(port))
 
 
-def asked(port: int, target: str, headers: dict[str, str]) -> tuple[int, bytes]:
+def response(port: int, target: str, headers: dict[str, str]) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("GET", target, headers=headers)

@@ -36,8 +36,8 @@ def document(**members: Any) -> dict[str, Any]:
 
 def collection(variables: dict[str, str], raw: str = "{{base}}/v1", **request: Any) -> dict[str, Any]:
     listed = [{"key": key, "value": value} for key, value in {"base": "https://bank.example", **variables}.items()]
-    asked = {"method": "GET", "url": {"raw": raw}, **request}
-    return {"variable": listed, "item": [{"name": "one", "request": asked, "response": [{"code": 200, "body": "{}"}]}]}
+    item = {"method": "GET", "url": {"raw": raw}, **request}
+    return {"variable": listed, "item": [{"name": "one", "request": item, "response": [{"code": 200, "body": "{}"}]}]}
 
 
 def mapping(request: Any = None, response: Any = None) -> dict[str, Any]:

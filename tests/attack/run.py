@@ -125,7 +125,7 @@ class Target:
 
     def filled(self, text: str, case: Case, bank: str, host: str, road: str) -> str:
         canary = f"{CANARY}-{case.number}-end"
-        known = {
+        values = {
             "x": case.value,
             "bank": bank,
             "host": host,
@@ -148,7 +148,7 @@ class Target:
                 if header.endswith(": "):
                     return f"{header}{'a' * int(count)}\r\n"
                 return "".join(f"X-{n}: {header}\r\n" for n in range(int(count)))
-            return known[name]
+            return values[name]
 
         while _PLACEHOLDER.search(text):
             text = _PLACEHOLDER.sub(fill, text)
@@ -163,7 +163,7 @@ class Target:
     def leaks(self, every: Sequence[Case]) -> Iterator[str]:
         """Where canaries are that must not be there; the sandbox has ended by now."""
         by_number = {str(case.number): case for case in every}
-        places = {"the bank": b"".join(self.bank.seen), "the log": self.serving.said.encode()}
+        places = {"the bank": b"".join(self.bank.seen), "the log": self.serving.output.encode()}
         places |= {str(file): file.read_bytes() for file in (self.directory / "rec").rglob("*") if file.is_file()}
         for place, content in places.items():
             for number in sorted(set(re.findall(rf"{CANARY}-(\d+)-end".encode(), content))):
@@ -196,7 +196,7 @@ def attack(mode: str, every: Sequence[Case], directory: Path, engine: str) -> tu
             broken.append("the sandbox is not healthy any more")
         if attacked.serving.stop() != 0:
             broken.append(f"the sandbox did not end well: {attacked.serving.warnings[-2000:]}")
-        if "Traceback" in attacked.serving.said:
+        if "Traceback" in attacked.serving.output:
             broken.append(f"a traceback: {attacked.serving.warnings[-3000:]}")
         broken += attacked.leaks(every)
     return len(sent), [Broken(f"{mode} through {engine}", what) for what in broken]
@@ -224,10 +224,10 @@ def main(words: Sequence[str]) -> int:
     exchanges, broken, began = 0, [], monotonic()
     for mode, engine in product(MODES, ENGINES):
         with TemporaryDirectory() as directory:
-            count, found = attack(mode, every, Path(directory), engine)
+            count, complaints = attack(mode, every, Path(directory), engine)
         exchanges += count
-        broken += found
-        print(f"{mode} through {engine}: {count} exchanges, {len(found)} did not hold")
+        broken += complaints
+        print(f"{mode} through {engine}: {count} exchanges, {len(complaints)} did not hold")
     if "--quick" not in words:
         broken += _surroundings()
     for one in broken:
@@ -238,12 +238,12 @@ def main(words: Sequence[str]) -> int:
 
 
 def _surroundings() -> Iterator[Broken]:
-    named: list[tuple[str, Callable[[Any, Path], Iterator[str]], Sequence[Any]]] = [
+    attacks: list[tuple[str, Callable[[Any, Path], Iterator[str]], Sequence[Any]]] = [
         ("environments", surroundings.heeded, surroundings.environments()),
         ("cassettes", surroundings.accepted, surroundings.cassettes()),
         ("imports", imports.refused, list(imports.HOSTILE)),
     ]
-    for name, attacked, every in named:
+    for name, attacked, every in attacks:
         count = 0
         for one in every:
             with TemporaryDirectory() as directory:

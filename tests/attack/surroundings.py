@@ -65,9 +65,9 @@ def accepted(cassette: dict[str, str], directory: Path) -> Iterator[str]:
     except subprocess.TimeoutExpired:
         yield f"lint has not ended within {LINTED:g} s"
         return
-    said = done.stdout + done.stderr
-    if done.returncode not in (1, 2) or cassette["says"] not in said or str(file) not in said:
-        yield f"lint ends with {done.returncode} and says {said[-500:]}"
-    if "Traceback" in said:
-        yield f"a traceback: {said[-1000:]}"
+    output = done.stdout + done.stderr
+    if done.returncode not in (1, 2) or cassette["says"] not in output or str(file) not in output:
+        yield f"lint ends with {done.returncode} and says {output[-500:]}"
+    if "Traceback" in output:
+        yield f"a traceback: {output[-1000:]}"
     yield from (f"{made} was made" for made in directory.iterdir() if made != file)

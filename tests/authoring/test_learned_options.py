@@ -37,7 +37,7 @@ def consent(id: str, body: Any = RECURRING, psu: str = "anna") -> Exchange:
     return taped("/v1/consents", {"consentId": id}, "POST", status=201, body=body, headers=[("PSU-ID", psu)])
 
 
-def told(id: str, status: str) -> Exchange:
+def status_read(id: str, status: str) -> Exchange:
     return taped(f"/v1/consents/{id}", {"consentStatus": status})
 
 
@@ -135,18 +135,24 @@ def test_a_refusal_or_a_recurring_consent_leaves_it_one_off() -> None:
 
 
 def test_an_older_consent_that_stays_valid_is_not_ended() -> None:
-    older, newer = [consent(UUID), told(UUID, "valid")], [consent(OTHER), told(OTHER, "valid")]
-    stayed = learned(*older, *newer, told(UUID, "valid"))
+    older, newer = [consent(UUID), status_read(UUID, "valid")], [consent(OTHER), status_read(OTHER, "valid")]
+    stayed = learned(*older, *newer, status_read(UUID, "valid"))
     assert stayed.options == {"consents.create": ({"ends_older": False}, ["4"])}
-    assert options(*older, *newer, told(UUID, "terminatedByTpp")) == {}
+    assert options(*older, *newer, status_read(UUID, "terminatedByTpp")) == {}
 
 
 def test_a_newer_consent_has_to_be_valid_before() -> None:
-    assert options(consent(UUID), consent(OTHER), told(OTHER, "received"), told(UUID, "valid")) == {}
+    assert options(consent(UUID), consent(OTHER), status_read(OTHER, "received"), status_read(UUID, "valid")) == {}
 
 
 def test_another_customers_consent_says_nothing_of_it() -> None:
-    entries = consent(UUID), told(UUID, "valid"), consent(OTHER, psu="bob"), told(OTHER, "valid"), told(UUID, "valid")
+    entries = (
+        consent(UUID),
+        status_read(UUID, "valid"),
+        consent(OTHER, psu="bob"),
+        status_read(OTHER, "valid"),
+        status_read(UUID, "valid"),
+    )
     assert options(*entries) == {}
 
 

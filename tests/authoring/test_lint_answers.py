@@ -8,7 +8,7 @@ from tests.support.engine_client import an_engine, cassette
 from xs2a_sandbox.authoring.lint_answers import dry_run
 
 
-def found(tmp_path: Path, rule: str) -> list[str]:
+def problems(tmp_path: Path, rule: str) -> list[str]:
     bank = an_engine(layers=cassette(tmp_path, f"rules:\n  - {rule}\n"))
     (mine,) = [one for one in bank.interface.rules if one.id == "mine"]
     return [f"{p.column} {p.code}: {p.text}" for p in dry_run(mine, bank.interface, bank.schemas, bank.testdata)]
@@ -30,7 +30,7 @@ def found(tmp_path: Path, rule: str) -> list[str]:
     ],
 )
 def test_what_cannot_be_written(tmp_path: Path, rule: str, told: str) -> None:
-    (text,) = found(tmp_path, rule)
+    (text,) = problems(tmp_path, rule)
     assert "template: " in text
     assert told in text
 
@@ -48,9 +48,9 @@ def test_what_cannot_be_written(tmp_path: Path, rule: str, told: str) -> None:
     ],
 )
 def test_what_only_a_request_could_show(tmp_path: Path, rule: str) -> None:
-    assert found(tmp_path, rule) == []
+    assert problems(tmp_path, rule) == []
 
 
 def test_examples_are_the_better_requests(tmp_path: Path) -> None:
     rule = "{id: mine, match: {path: /a}, respond: {text: '{{ request.path + 1 }}'}, examples: [EXAMPLE]}"
-    assert found(tmp_path, rule.replace("EXAMPLE", "{request: {}, expect: {status: 200}}")) == []
+    assert problems(tmp_path, rule.replace("EXAMPLE", "{request: {}, expect: {status: 200}}")) == []

@@ -22,7 +22,7 @@ ENTRY = '{transactionId: T-1, transactionAmount: {amount: "-1.00", currency: EUR
 PAYMENT = '{service: SERVICE, product: instant-sepa-credit-transfers, transactionStatus: ACSP, endToEndIdentification: a, debtorAccount: {iban: AT459880000010204711}, creditorAccount: {iban: AT459880000010204711}, creditorName: a, instructedAmount: {amount: "1.00", currency: EUR}}'  # noqa: E501
 
 
-def found(tmp_path: Path, text: str) -> list[str]:
+def unused_in(tmp_path: Path, text: str) -> list[str]:
     file = tmp_path / "mine.yaml"
     file.write_text("testdata: 1\n" + text)
     over = overlay([BUNDLED, file])
@@ -38,28 +38,28 @@ def test_what_is_bundled_is_left_alone() -> None:
 
 def test_a_null_that_takes_nothing_out(tmp_path: Path) -> None:
     said = "this takes nothing out: there is no AT051988000099000011 among the accounts"
-    assert found(tmp_path, "accounts: {AT051988000099000011: null}\n") == [f"2:12 {said}"]
-    assert found(tmp_path, "payments: {0B6E4D1A-73C8-4F52-9A0E-18D5C7B2F301: null}\n") == []
+    assert unused_in(tmp_path, "accounts: {AT051988000099000011: null}\n") == [f"2:12 {said}"]
+    assert unused_in(tmp_path, "payments: {0B6E4D1A-73C8-4F52-9A0E-18D5C7B2F301: null}\n") == []
 
 
 def test_a_customer_without_an_account(tmp_path: Path) -> None:
     customer = 'psus: {greta: {name: Greta, password: a, otp: "1", methods: []}}\n'
-    assert found(tmp_path, customer) == ["2:8 the customer greta has no account and signs for none"]
-    assert found(tmp_path, customer + "accounts:\n" + ACCOUNT.replace("anna", "greta")) == []
-    assert found(tmp_path, customer + "accounts:\n" + ACCOUNT + "    signatories: [anna, greta]\n") == []
+    assert unused_in(tmp_path, customer) == ["2:8 the customer greta has no account and signs for none"]
+    assert unused_in(tmp_path, customer + "accounts:\n" + ACCOUNT.replace("anna", "greta")) == []
+    assert unused_in(tmp_path, customer + "accounts:\n" + ACCOUNT + "    signatories: [anna, greta]\n") == []
 
 
 def test_a_transaction_with_the_id_of_another(tmp_path: Path) -> None:
     entries = f"    transactions:\n      booked:\n        - {ENTRY}\n      pending:\n        - {ENTRY}\n"
-    assert found(tmp_path, "accounts:\n" + ACCOUNT + entries) == [
+    assert unused_in(tmp_path, "accounts:\n" + ACCOUNT + entries) == [
         "15:27 another transaction of this account has the id T-1, too"
     ]
     other = entries.replace("T-1", "T-2", 1)
-    assert found(tmp_path, "accounts:\n" + ACCOUNT + other) == []
+    assert unused_in(tmp_path, "accounts:\n" + ACCOUNT + other) == []
 
 
 def test_a_payment_that_no_operation_reads(tmp_path: Path) -> None:
     text = f"payments: {{0b6e4d1a-73c8-4f52-9a0e-18d5c7b2f399: {PAYMENT}}}\n"
-    (said,) = found(tmp_path, text.replace("SERVICE", "periodic-payments"))
+    (said,) = unused_in(tmp_path, text.replace("SERVICE", "periodic-payments"))
     assert said.endswith("no operation reads periodic-payments of the product instant-sepa-credit-transfers")
-    assert found(tmp_path, text.replace("SERVICE", "payments")) == []
+    assert unused_in(tmp_path, text.replace("SERVICE", "payments")) == []

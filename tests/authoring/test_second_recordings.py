@@ -77,7 +77,7 @@ def chains(app: App) -> list[tuple[str, str]]:
     return told + [("status", str(entry.status)) for entry in app.entries]
 
 
-def asked(name: str, directory: Path) -> tuple[App, App]:
+def second_journeys(name: str, directory: Path) -> tuple[App, App]:
     """The second journey at the bank, and at the dialect that was derived from the first."""
     habits = BANKS[name]
     executed = habits.options.get("payments.initiate", {}).get("executed", "ACSC")
@@ -95,7 +95,7 @@ def asked(name: str, directory: Path) -> tuple[App, App]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BANKS)
 def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path: Path) -> None:
-    bank, derived = asked(name, tmp_path)
+    bank, derived = second_journeys(name, tmp_path)
     told, alike = chains(bank), chains(derived)
     same = sum(one == other for one, other in zip(told, alike, strict=True))
     assert same >= 0.95 * len(told), [pair for pair in zip(told, alike, strict=True) if pair[0] != pair[1]]
@@ -106,7 +106,7 @@ def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path:
     ("name", "member"), [("ids of entries are null", "transactionId"), ("dates of entries are null", "bookingDate")]
 )
 def test_what_the_bank_never_shows_is_null_whatever_is_asked(name: str, member: str, tmp_path: Path) -> None:
-    _, derived = asked(name, tmp_path)
+    _, derived = second_journeys(name, tmp_path)
     id = derived.reads_accounts(until="2027-06-30", delete=False)
     derived.ask("GET", f"/v1/accounts/{IBAN}/transactions?bookingStatus=both&dateFrom=2026-01-01", Consent_ID=id)
     lists = json.loads(derived.entries[-1].answer_body)["transactions"]
@@ -115,7 +115,7 @@ def test_what_the_bank_never_shows_is_null_whatever_is_asked(name: str, member: 
 
 @pytest.mark.slow
 def test_its_ids_are_new_and_have_the_banks_form(tmp_path: Path) -> None:
-    bank, derived = asked("ids of other forms", tmp_path)
+    bank, derived = second_journeys("ids of other forms", tmp_path)
     forms = {"consents": r"[0-9]{10}", "payments/[a-z-]+": r"PAY-[0-9a-f]{16}", "authorisations": r"[\w-]{22}"}
     for place, form in forms.items():
         ids = [

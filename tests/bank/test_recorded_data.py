@@ -25,7 +25,7 @@ EMPTY = TestData({"accounts": {}, "psus": {}}, ())
 DAY = "2026-11-21"
 
 
-def shown(*entries: Exchange, data: TestData = EMPTY) -> dict[str, Any]:
+def collections_of(*entries: Exchange, data: TestData = EMPTY) -> dict[str, Any]:
     collections = recorded_data(entries, data).at(datetime(2026, 11, 22, tzinfo=UTC).date())
     return {name: dict(documents) for name, documents in collections.items()}
 
@@ -35,7 +35,9 @@ def listed(*ibans: str) -> dict[str, Any]:
 
 
 def test_accounts_are_those_of_the_consent_that_they_were_listed_with() -> None:
-    data = shown(taped("/v1/accounts", listed(IBAN, ANOTHER), headers=[("Consent-ID", CONSENT), ("PSU-ID", "plyb")]))
+    data = collections_of(
+        taped("/v1/accounts", listed(IBAN, ANOTHER), headers=[("Consent-ID", CONSENT), ("PSU-ID", "plyb")])
+    )
     assert list(data["accounts"]) == [IBAN, ANOTHER]
     assert data["consents"][CONSENT]["accounts"] == [IBAN, ANOTHER]
     assert {one["psuId"] for one in data["accounts"].values()} == {"plyb"}
@@ -45,7 +47,7 @@ def test_accounts_are_those_of_the_consent_that_they_were_listed_with() -> None:
 def test_what_is_asked_of_an_account_becomes_part_of_it() -> None:
     balance = {"balanceAmount": {"currency": "CHF", "amount": "1.00"}, "balanceType": "forwardAvailable"}
     entry = {"transactionId": "T-1", "bookingDate": DAY, "checkId": None}
-    data = shown(
+    data = collections_of(
         taped("/v1/accounts", listed(IBAN)),
         taped("/v1/accounts/r0/balances", {"balances": [balance | {"referenceDate": DAY, "lastChangeDateTime": None}]}),
         taped("/v1/accounts/r0/transactions?dateFrom=2026-11-20", {"transactions": {"booked": [entry]}}),
@@ -61,21 +63,21 @@ def test_what_is_asked_of_an_account_becomes_part_of_it() -> None:
 def test_what_the_recording_itself_makes_is_not_there_before() -> None:
     body = {"access": {"accounts": [{"iban": IBAN}]}, "consentStatus": "received"}
     made = taped("/v1/consents", {"consentId": CONSENT}, "POST")
-    assert shown(made, taped(f"/v1/consents/{CONSENT}", body))["consents"] == {}
-    assert CONSENT in shown(taped(f"/v1/consents/{CONSENT}", body), made)["consents"]
+    assert collections_of(made, taped(f"/v1/consents/{CONSENT}", body))["consents"] == {}
+    assert CONSENT in collections_of(taped(f"/v1/consents/{CONSENT}", body), made)["consents"]
 
 
 def test_accounts_of_the_test_data_stay_as_they_are_there() -> None:
     there = {"accounts": {IBAN: {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {CONSENT: {"accounts": []}}}
     entry = taped("/v1/accounts", listed(IBAN), headers=[("Consent-ID", CONSENT)])
-    assert shown(entry, data=TestData(there, ())) == there | {"payments": {}}
+    assert collections_of(entry, data=TestData(there, ())) == there | {"payments": {}}
 
 
 def test_answers_that_show_nothing_change_nothing() -> None:
     for body in (b"", b"[1]", b"null", b'{"accounts": 7}', b'{"accounts": [7, {"iban": null}]}', b'{"access": "all"}'):
         for target in ("/v1/accounts", "/v1/accounts/x", f"/v1/consents/{CONSENT}", "/v1/accounts/x/transactions", "/"):
-            assert shown(replace(taped(target), answer_body=body))["payments"] == {}
-    assert shown(taped("/v1/accounts", listed(IBAN), status=404))["accounts"] == {}
+            assert collections_of(replace(taped(target), answer_body=body))["payments"] == {}
+    assert collections_of(taped("/v1/accounts", listed(IBAN), status=404))["accounts"] == {}
 
 
 def journey() -> list[Exchange]:

@@ -670,8 +670,8 @@ def _made(bank: TimedBank) -> list[str]:
 
 def test_a_seed_gives_the_same_ids_again(kept_bank: TimedBank) -> None:
     seeded = {"frozen": MORNING, "seed": 7}
-    shown = kept_bank.control("PUT", "clock", seeded).json()
-    assert (shown["frozen"], shown["seed"]) == ("2026-12-01T10:00:00+01:00", "7")
+    body = kept_bank.control("PUT", "clock", seeded).json()
+    assert (body["frozen"], body["seed"]) == ("2026-12-01T10:00:00+01:00", "7")
     first = _made(kept_bank)
     assert kept_bank.control("PUT", "clock", seeded).status == 200
     more = _made(kept_bank)

@@ -59,7 +59,7 @@ def run(campaign: Campaign, *, resumes: bool = False) -> Results:
     return campaign.run(ResultsFile(campaign.scratch / "results.jsonl", {}, resumes))
 
 
-def told(results: Results) -> dict[str, list[str]]:
+def oracles(results: Results) -> dict[str, list[str]]:
     return {str(one.fault): [found.oracle for found in one.findings] for one in results.results}
 
 
@@ -69,20 +69,20 @@ LOST, SHAPE = "initiate-payment 1: reset, after", "account-list 1: wrong-shape, 
 def test_it_finds_what_is_planted(make: Make) -> None:
     results = run(make(LOST, SHAPE, bugs=["pays-again,shape-parks"]))
 
-    assert told(results) == {LOST: ["payments"], SHAPE: ["recovery"]}
+    assert oracles(results) == {LOST: ["payments"], SHAPE: ["recovery"]}
     assert [one.statuses for one in results.results] == [(0, 0), (0, 1)]
     assert results.left_out["alike"] > 100
 
 
 def test_it_finds_nothing_in_the_mended_app_and_resumes(make: Make, tmp_path: Path) -> None:
-    assert told(run(make(LOST, SHAPE))) == {LOST: [], SHAPE: []}
+    assert oracles(run(make(LOST, SHAPE))) == {LOST: [], SHAPE: []}
 
     file = tmp_path / "scratch" / "results.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
     notes: list[str] = []
     again = make(LOST, SHAPE)
     again.note = notes.append
-    assert told(run(again, resumes=True)) == {LOST: [], SHAPE: []}
+    assert oracles(run(again, resumes=True)) == {LOST: [], SHAPE: []}
     assert notes == ["16 calls of 7 operations, 2 faults, 1 of them tried before"]
 
 
@@ -93,7 +93,7 @@ def test_one_finding_is_played_again(make: Make) -> None:
 
     results = campaign.run_one(InjectedFault("reset", "initiate-payment", 1, "after"), order)
 
-    assert told(results) == {LOST: ["payments"]}
+    assert oracles(results) == {LOST: ["payments"]}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_one_that_never_ends_hangs(make: Make) -> None:
     campaign = make("busy", command=(sys.executable, "-c", code))
     campaign.timeout = 5
 
-    assert told(run(campaign)) == {"consent-status 1: busy, before": ["hang"]}
+    assert oracles(run(campaign)) == {"consent-status 1: busy, before": ["hang"]}
 
 
 # -- the proof

@@ -26,7 +26,7 @@ HEADERS = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721")])
 
 
 @pytest.fixture
-def asked(tmp_path: Path):
+def answer_of(tmp_path: Path):
     engine = an_engine(layers=cassette(tmp_path, CASE))
 
     def ask(target: str, *shown: bytes) -> tuple[int, bytes]:
@@ -37,22 +37,22 @@ def asked(tmp_path: Path):
     return ask
 
 
-def test_a_rule_asks_for_a_role(asked) -> None:
+def test_a_rule_asks_for_a_role(answer_of) -> None:
     pisp, aisp = der(issued(roles=("PISP", "PIISP"))), der(issued(roles=("AISP",)))
 
-    assert asked("/tpp", pisp) == (200, b'{"name":"My TPP","roles":["PISP","PIISP"],"kind":"QWAC"}')
-    assert asked("/tpp", aisp) == (200, b'{"name":"My TPP"}')
+    assert answer_of("/tpp", pisp) == (200, b'{"name":"My TPP","roles":["PISP","PIISP"],"kind":"QWAC"}')
+    assert answer_of("/tpp", aisp) == (200, b'{"name":"My TPP"}')
 
 
-def test_without_one_there_is_nothing_to_match(asked) -> None:
-    assert asked("/tpp") == (200, b'{"name":null}')
-    assert asked("/tpp", b"no certificate") == (200, b'{"name":null}')
-    assert asked("/one")[0] == 404
+def test_without_one_there_is_nothing_to_match(answer_of) -> None:
+    assert answer_of("/tpp") == (200, b'{"name":null}')
+    assert answer_of("/tpp", b"no certificate") == (200, b'{"name":null}')
+    assert answer_of("/one")[0] == 404
 
 
-def test_answers_to_one_client_are_not_kept_for_another(asked) -> None:
+def test_answers_to_one_client_are_not_kept_for_another(answer_of) -> None:
     one, other = der(issued()), der(issued(organisation_identifier="PSDAT-FMA-9"))
 
-    assert [asked("/one", one)[0] for _ in range(3)] == [200, 200, 200]
-    assert asked("/one", other)[0] == 404
-    assert asked("/one")[0] == 404
+    assert [answer_of("/one", one)[0] for _ in range(3)] == [200, 200, 200]
+    assert answer_of("/one", other)[0] == 404
+    assert answer_of("/one")[0] == 404

@@ -18,7 +18,7 @@ def client() -> Client:
     return Client(an_engine())
 
 
-def said(answer: Answer, status: int = 400) -> str:
+def refusal(answer: Answer, status: int = 400) -> str:
     assert (answer.status, answer.error["code"], answer.source) == (status, "FORMAT_ERROR", "sandbox")
     return answer.error["text"]
 
@@ -36,7 +36,7 @@ def said(answer: Answer, status: int = 400) -> str:
     ],
 )
 def test_words(client: Client, target: str, headers: dict[str, str | None], words: str) -> None:
-    assert words in said(client.get(target, consent=facts.consent(), headers=headers))
+    assert words in refusal(client.get(target, consent=facts.consent(), headers=headers))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_words(client: Client, target: str, headers: dict[str, str | None], word
     ],
 )
 def test_of_several_values_none_may_be_wrong(client: Client, query: str) -> None:
-    said(client.get(f"{TRANSACTIONS}?{query}", consent=facts.consent()))
+    refusal(client.get(f"{TRANSACTIONS}?{query}", consent=facts.consent()))
 
 
 def test_of_several_right_values_the_first_counts(client: Client) -> None:
@@ -77,12 +77,12 @@ def test_media_types(client: Client, media: str | None, status: int) -> None:
 
     assert answer.status == status
     if status == 415:
-        said(answer, 415)
+        refusal(answer, 415)
 
 
 @pytest.mark.parametrize(("size", "status"), [(USUAL.body, 400), (USUAL.body + 1, 413)])
 def test_large_bodies(client: Client, size: int, status: int) -> None:
-    said(client.post("/v1/consents", body=b'"' + b"x" * (size - 2) + b'"'), status)
+    refusal(client.post("/v1/consents", body=b'"' + b"x" * (size - 2) + b'"'), status)
 
 
 @pytest.mark.parametrize("depth", [64, 65])
@@ -97,7 +97,7 @@ def test_deep_bodies(client: Client, depth: int) -> None:
 
 @pytest.mark.parametrize("content", [b"", b" ", b"{", b"null", b"NaN", b'{"a": 1e999}', b"\xff", b'"\xed\xa0\x80"'])
 def test_bodies_that_are_none(client: Client, content: bytes) -> None:
-    said(client.post("/v1/consents", body=content))
+    refusal(client.post("/v1/consents", body=content))
 
 
 def test_a_rule_asks_for_more_or_for_nothing(tmp_path: Any) -> None:
@@ -118,8 +118,8 @@ def test_a_rule_asks_for_more_or_for_nothing(tmp_path: Any) -> None:
     client = Client(an_engine(layers=layers))
     status = f"/v1/consents/{facts.consent()}/status"
 
-    assert "X-More" in said(client.get(status))
-    assert "X-Request-ID" in said(client.get(status, headers={"X-More": "1", "X-Request-ID": None}))
+    assert "X-More" in refusal(client.get(status))
+    assert "X-Request-ID" in refusal(client.get(status, headers={"X-More": "1", "X-Request-ID": None}))
     assert client.get(status, headers={"X-More": "1"}).json() == {"who": "more"}
     assert client.get(LIST, headers={"X-Request-ID": None}).json() == {"who": "nothing"}
 
@@ -162,7 +162,7 @@ def test_a_body_of_another_media_type(tmp_path: Any, media: str | None, body: st
     )
 
     assert answer.status == status
-    assert not words or words in said(answer, status)
+    assert not words or words in refusal(answer, status)
 
 
 STEPS = """

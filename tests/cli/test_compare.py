@@ -244,11 +244,11 @@ def test_what_both_sides_refuse_though_it_was_answered_is_no_agreement(
     bank(same)
     tape = a_tape(tmp_path, "/v1/consents/x/status", 200, '{"consentStatus": "valid"}')
     done = compare(tape, "--bank", URL, "--noise-reads", "off", "--report", tmp_path / "report.json")
-    told = " ".join(done.output.split())
+    output = " ".join(done.output.split())
     assert done.exit_code == 2
-    assert "refused GET /v1/consents/x/status: both sides answered 400, where a success was to be expected" in told
+    assert "refused GET /v1/consents/x/status: both sides answered 400, where a success was to be expected" in output
     assert "nothing was compared" in done.stderr
-    assert "0 same, 0 differ, 1 refused by both" in told
+    assert "0 same, 0 differ, 1 refused by both" in output
     assert json.loads((tmp_path / "report.json").read_text())["exchanges"][0]["verdict"] == "refused"
 
 

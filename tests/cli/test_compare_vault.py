@@ -55,9 +55,11 @@ def test_the_bank_is_asked_with_the_real_values_and_no_report_has_them(bank: Far
     assert asked.startswith(f"GET /v1/accounts/{IBAN} ".encode())
     assert bank.seen[0].lower().count(b"psu-id: anna4711") == 1
     assert b"2fa81bc0" not in b"".join(bank.seen)
-    told = done.output + "".join(file.read_text() for file in tmp_path.rglob("*") if file.suffix in (".json", ".html"))
-    told += "".join(file.read_text() for file in tmp_path.rglob("patch/**/*.yaml"))
-    assert not {word for word in (IBAN, "anna4711", "2fa81bc0", "alpenrose7") if word in told}
+    output = done.output + "".join(
+        file.read_text() for file in tmp_path.rglob("*") if file.suffix in (".json", ".html")
+    )
+    output += "".join(file.read_text() for file in tmp_path.rglob("patch/**/*.yaml"))
+    assert not {word for word in (IBAN, "anna4711", "2fa81bc0", "alpenrose7") if word in output}
 
 
 def test_no_write_is_sent_and_it_is_told_how_many_were_left_out(bank: FarBank) -> None:
@@ -164,8 +166,8 @@ def test_it_is_told_where_real_values_go_if_that_is_not_the_bank_that_was_record
     recorded(bank)
     assert "real values are sent" not in compare(bank).stderr
     with FarBank(ok(b"{}")) as other:
-        told = compare(other).stderr
-    assert f"note: the recording is of {bank.url}, and its real values are sent to {other.url}" in told
+        output = compare(other).stderr
+    assert f"note: the recording is of {bank.url}, and its real values are sent to {other.url}" in output
 
 
 def test_an_unchanged_bank_has_not_moved_whatever_redaction_left_out(tmp_path: Path) -> None:

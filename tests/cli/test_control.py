@@ -41,7 +41,7 @@ def run(*words: str, port: int | None = None) -> Result:
     return CliRunner().invoke(main.cli, [*words, *where], prog_name="xs2a-sandbox")
 
 
-def said(*words: str, port: int) -> str:
+def output(*words: str, port: int) -> str:
     result = run(*words, port=port)
     assert result.exit_code == 0, result.output
     return result.output
@@ -77,7 +77,7 @@ def deleted(engine: Engine, *sessions: str) -> None:
 def test_reset(engine: Engine, port: int) -> None:
     deleted(engine, "default", "ci")
 
-    assert said("reset", port=port) == "forgot the state of default\n"
+    assert output("reset", port=port) == "forgot the state of default\n"
 
     assert (status(engine), status(engine, "ci") >= 400) == (200, True)
 
@@ -85,7 +85,7 @@ def test_reset(engine: Engine, port: int) -> None:
 def test_reset_of_a_session(engine: Engine, port: int) -> None:
     deleted(engine, "default", "ci")
 
-    assert said("reset", "--session", "ci", port=port) == "forgot the state of ci\n"
+    assert output("reset", "--session", "ci", port=port) == "forgot the state of ci\n"
 
     assert (status(engine) >= 400, status(engine, "ci")) == (True, 200)
 
@@ -93,7 +93,7 @@ def test_reset_of_a_session(engine: Engine, port: int) -> None:
 def test_reset_of_all(engine: Engine, port: int) -> None:
     deleted(engine, "default", "ci")
 
-    assert said("reset", "--all", port=port) == "forgot the state of ci, default\n"
+    assert output("reset", "--all", port=port) == "forgot the state of ci, default\n"
 
     assert (status(engine), status(engine, "ci")) == (200, 200)
 
@@ -102,20 +102,20 @@ def test_reset_of_all(engine: Engine, port: int) -> None:
 
 
 def test_state(port: int) -> None:
-    lines = dict(line.split() for line in said("state", port=port).splitlines())
+    lines = dict(line.split() for line in output("state", port=port).splitlines())
 
     assert int(lines["consents"]) == len(CONSENTS)
 
 
 def test_state_of_a_collection(port: int) -> None:
-    lines = dict(line.split("  ", 1) for line in said("state", "consents", port=port).splitlines())
+    lines = dict(line.split("  ", 1) for line in output("state", "consents", port=port).splitlines())
 
     assert {id: json.loads(text) for id, text in lines.items()} == CONSENTS
-    assert said("state", "nothing", port=port) == "nothing in nothing\n"
+    assert output("state", "nothing", port=port) == "nothing in nothing\n"
 
 
 def test_one_document(engine: Engine, port: int) -> None:
-    assert json.loads(said("state", "consents", CONSENT, port=port)) == CONSENTS[CONSENT]
+    assert json.loads(output("state", "consents", CONSENT, port=port)) == CONSENTS[CONSENT]
     deleted(engine, "ci")
     assert f"has no {CONSENT} in consents" in mistaken("state", "consents", CONSENT, "--session", "ci", port=port)
 
@@ -125,25 +125,25 @@ def test_names_are_quoted(port: int) -> None:
 
 
 def test_state_for_programs(port: int) -> None:
-    everything = json.loads(said("state", "--json", port=port))
+    everything = json.loads(output("state", "--json", port=port))
 
     assert everything["consents"] == CONSENTS
-    assert json.loads(said("state", "consents", "--json", port=port)) == CONSENTS
-    assert json.loads(said("state", "nothing", "--json", port=port)) == {}
+    assert json.loads(output("state", "consents", "--json", port=port)) == CONSENTS
+    assert json.loads(output("state", "nothing", "--json", port=port)) == {}
 
 
 # -- clock
 
 
 def test_clock(port: int) -> None:
-    assert said("clock", port=port).endswith("  real\n")
-    assert said("clock", "--move", "90d", port=port).endswith("  ahead by 90 days\n")
-    assert said("clock", "--move", "-91d", port=port).endswith("  behind by 1 day\n")
-    assert said("clock", "--freeze", "2027-01-02T09:00", port=port) == "2027-01-02T09:00:00+01:00  frozen\n"
-    assert said("clock", "--move", "PT1H", port=port) == "2027-01-02T10:00:00+01:00  frozen\n"
-    assert said("clock", port=port) == "2027-01-02T10:00:00+01:00  frozen\n"
-    assert said("clock", "--session", "ci", port=port).endswith("  real\n")
-    assert said("clock", "--real", port=port).endswith("  real\n")
+    assert output("clock", port=port).endswith("  real\n")
+    assert output("clock", "--move", "90d", port=port).endswith("  ahead by 90 days\n")
+    assert output("clock", "--move", "-91d", port=port).endswith("  behind by 1 day\n")
+    assert output("clock", "--freeze", "2027-01-02T09:00", port=port) == "2027-01-02T09:00:00+01:00  frozen\n"
+    assert output("clock", "--move", "PT1H", port=port) == "2027-01-02T10:00:00+01:00  frozen\n"
+    assert output("clock", port=port) == "2027-01-02T10:00:00+01:00  frozen\n"
+    assert output("clock", "--session", "ci", port=port).endswith("  real\n")
+    assert output("clock", "--real", port=port).endswith("  real\n")
 
 
 def test_a_wrong_span(port: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_control import confdir, port, run, said
+from tests.cli.test_control import confdir, output, port, run
 from tests.support.certificates import issued
 from tests.support.engine_client import an_engine, cassette
 from tests.support.explained import UUID, codes, name
@@ -35,7 +35,7 @@ def engine(confdir: Path, tmp_path: Path) -> Engine:
 
 
 def explained(*words: str, port: int) -> Any:
-    return json.loads(said("explain", "--json", *words, port=port))
+    return json.loads(output("explain", "--json", *words, port=port))
 
 
 def test_a_running_sandbox_is_asked(engine: Engine, port: int) -> None:
@@ -58,7 +58,7 @@ def test_the_body_may_be_in_a_file(port: int, tmp_path: Path) -> None:
     file = tmp_path / "body.json"
     file.write_text("\n\n{a\n")
     words = ("explain", "POST", "/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d")
-    assert "at line 3 column 2" in said(*words, f"@{file}", port=port)
+    assert "at line 3 column 2" in output(*words, f"@{file}", port=port)
     file.write_bytes(b"\xff")
     assert "is no text in UTF-8" in run(*words, f"@{file}", port=port).stderr
     assert "No such file" in run(*words, f"@{tmp_path / 'none.json'}", port=port).stderr
@@ -78,7 +78,7 @@ def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
 
     found = explained("GET", "/mine", "--cert", str(file), port=port)
     assert found["client"] == {"name": "My TPP", "organisation": "PSDAT-FMA-123456", "roles": ["PISP"]}
-    text = said("explain", "GET", "/mine", "--cert", str(file), port=port)
+    text = output("explain", "GET", "/mine", "--cert", str(file), port=port)
     assert "  asked by My TPP (PSDAT-FMA-123456, PISP)\n" in text
     assert explained("GET", "/mine", port=port)["client"] is None
 
@@ -87,7 +87,7 @@ def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
 
 
 def test_text(port: int) -> None:
-    assert said("explain", "GET", "/mine", port=port).startswith(
+    assert output("explain", "GET", "/mine", port=port).startswith(
         "GET /mine in the session default\n  the rule mine answers\n  the answer is 200\n"
     )
 

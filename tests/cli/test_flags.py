@@ -11,7 +11,7 @@ from xs2a_sandbox.cli.flags import setting_flags
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS
 
 
-def given(*words: str, names: tuple[str, ...] = ()) -> dict[str, Any]:
+def arguments(*words: str, names: tuple[str, ...] = ()) -> dict[str, Any]:
     """What a command with these flags is called with."""
     seen: dict[str, Any] = {}
     command = click.command()(setting_flags(*names)(lambda **flags: seen.update(flags)))
@@ -26,11 +26,11 @@ def test_every_setting_with_a_flag_has_it_in_the_order_of_the_table() -> None:
 
 
 def test_what_is_left_out_is_nothing() -> None:
-    assert set(given().values()) == {None, ()}
+    assert set(arguments().values()) == {None, ()}
 
 
 def test_values_arrive_as_they_were_written() -> None:
-    flags = given("--port", "x", "--cassettes", "a", "--cassettes", "b", "--reset", "--no-debug-headers")
+    flags = arguments("--port", "x", "--cassettes", "a", "--cassettes", "b", "--reset", "--no-debug-headers")
 
     assert {name: value for name, value in flags.items() if value} == {
         "port": "x",
@@ -41,15 +41,15 @@ def test_values_arrive_as_they_were_written() -> None:
 
 
 def test_only_those_that_are_named() -> None:
-    assert given("--port", "1", names=("port", "host")) == {"port": "1", "host": None}
+    assert arguments("--port", "1", names=("port", "host")) == {"port": "1", "host": None}
 
 
 def test_the_help_says_what_a_setting_is_and_its_default() -> None:
-    said = " ".join(CliRunner().invoke(main.cli, ["serve", "--help"]).output.split())
+    output = " ".join(CliRunner().invoke(main.cli, ["serve", "--help"]).output.split())
 
-    assert f"--port PORT {BY_NAME['port'].doc} [8081]" in said
-    assert "--no-debug-headers No headers X-Sandbox-Source" in said
-    assert "my-testdata.yaml" not in said
+    assert f"--port PORT {BY_NAME['port'].doc} [8081]" in output
+    assert "--no-debug-headers No headers X-Sandbox-Source" in output
+    assert "my-testdata.yaml" not in output
 
 
 @pytest.mark.parametrize("command", ["reset", "state", "clock"])

@@ -38,7 +38,7 @@ def run(port: int, *words: str) -> Result:
     return CliRunner().invoke(main.cli, ["journal", *words, "--port", str(port)], prog_name="xs2a-sandbox")
 
 
-def said(port: int, *words: str) -> str:
+def output(port: int, *words: str) -> str:
     result = run(port, *words)
     assert result.exit_code == 0, result.output
     return result.output
@@ -52,12 +52,12 @@ def filled(engine: Engine) -> None:
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_numbers_keep_the_digits_that_were_sent(engine: Engine, port: int, flags: list[str]) -> None:
     Client(engine).post("/v1/consents", body=b'{"rate": 12345678901234567.10}')
-    assert '"rate": 12345678901234567.10' in said(port, "1", "--no-redact", *flags)
+    assert '"rate": 12345678901234567.10' in output(port, "1", "--no-redact", *flags)
 
 
 def test_a_line_for_each_exchange_and_what_it_came_nearest_to(engine: Engine, port: int) -> None:
     filled(engine)
-    lines = said(port).splitlines()
+    lines = output(port).splitlines()
     assert lines[0].startswith("#1 ")
     assert " default POST /v1/consents 400 " in lines[0]
     assert " me GET /v1/consnts 404 " in lines[1]
@@ -79,19 +79,19 @@ def test_a_line_for_each_exchange_and_what_it_came_nearest_to(engine: Engine, po
 )
 def test_it_can_be_filtered(engine: Engine, port: int, words: list[str], found: list[str]) -> None:
     filled(engine)
-    assert [line.split()[0] for line in said(port, *words).splitlines() if line.startswith("#")] == found
+    assert [line.split()[0] for line in output(port, *words).splitlines() if line.startswith("#")] == found
 
 
 def test_nothing_is_said_in_words(engine: Engine, port: int) -> None:
-    assert said(port) == "nothing in the journal\n"
+    assert output(port) == "nothing in the journal\n"
     filled(engine)
-    assert said(port, "--rule", "none") == "none of the 2 exchanges is like that\n"
+    assert output(port, "--rule", "none") == "none of the 2 exchanges is like that\n"
 
 
 def test_one_exchange_is_shown_whole_and_redacted(engine: Engine, port: int) -> None:
     engine.journal.show = lambda entry, personal: replace(entry, body=b'{"note": "hidden"}')
     filled(engine)
-    text = said(port, "1")
+    text = output(port, "1")
     assert "POST http://bank.example/v1/consents\n" in text
     assert '  "note": "hidden"' in text
     assert "\n400\n" in text
@@ -100,19 +100,19 @@ def test_one_exchange_is_shown_whole_and_redacted(engine: Engine, port: int) -> 
 
 def test_no_redact_shows_it_as_it_was_sent(engine: Engine, port: int) -> None:
     filled(engine)
-    assert "SECRET" not in said(port, "1")
-    assert "PSU-ID: SECRET" in said(port, "1", "--no-redact")
+    assert "SECRET" not in output(port, "1")
+    assert "PSU-ID: SECRET" in output(port, "1", "--no-redact")
 
 
 def test_json_is_what_the_control_interface_says(engine: Engine, port: int) -> None:
     filled(engine)
-    assert json.loads(said(port, "--json"))["found"] == 2
-    assert json.loads(said(port, "1", "--json"))["number"] == 1
+    assert json.loads(output(port, "--json"))["found"] == 2
+    assert json.loads(output(port, "1", "--json"))["number"] == 1
 
 
 def test_what_an_app_sends_cannot_steer_the_terminal(engine: Engine, port: int) -> None:
     Client(engine).get("/v1/\x1b[2J", headers={"X-A": "\x1b[31m", "X-B": "\x9b"})
-    text = said(port) + said(port, "1", "--no-redact")
+    text = output(port) + output(port, "1", "--no-redact")
     assert "\\x1b[2J" in text
     assert not {"\x1b", "\x9b"} & set(text)
 

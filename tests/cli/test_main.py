@@ -91,17 +91,17 @@ class TestServe:
         assert serving.settings == Settings(port=5, debug_headers=False)
 
     def test_what_it_says(self, serving, home):
-        said = run("serve").stdout
+        output = run("serve").stdout
         for part in ("http://127.0.0.1:18080", "http://127.0.0.1:18081", "https://127.0.0.1:18443", "my ca.pem"):
-            assert part in said
-        assert f"{home}/.xs2a-sandbox/state.db (new)" in said
-        command = next(line for line in said.splitlines() if "curl" in line)
+            assert part in output
+        assert f"{home}/.xs2a-sandbox/state.db (new)" in output
+        command = next(line for line in output.splitlines() if "curl" in line)
         assert shlex.split(command) == [
             *["curl", "--cacert", f"{home}/my ca.pem", "-x", "http://127.0.0.1:18080"],
             *["-H", "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721"],
             f"https://bank.example/v1/consents/{VALID}/status",
         ]
-        assert said.splitlines()[-1].endswith(" ci GET /v1/accounts 200 1.5ms handler list-accounts")
+        assert output.splitlines()[-1].endswith(" ci GET /v1/accounts 200 1.5ms handler list-accounts")
 
     def test_as_lines_of_json(self, serving, home):
         first, second = map(json.loads, run("serve", "--log-format", "json").stdout.splitlines())
@@ -113,8 +113,8 @@ class TestServe:
         said = run("serve", "--coverage")
         assert said.exit_code == 0
         assert re.match(r"operations: 0 of \d+ exercised, never:\n  ", said.stderr)
-        found = json.loads(run("serve", "--coverage", "--log-format", "json").stderr)
-        assert found["operations"]["exercised"] == 0
+        output = json.loads(run("serve", "--coverage", "--log-format", "json").stderr)
+        assert output["operations"]["exercised"] == 0
 
     def test_a_log_nobody_reads_does_not_hurt(self, serving, home, monkeypatch):
         say = cli.click.echo
@@ -221,9 +221,9 @@ class TestCoverage:
         said = run("coverage")
         assert said.exit_code == 0
         assert re.match(r"operations: \d+ of \d+ exercised, never:\n", said.stdout)
-        found = json.loads(run("coverage", "--format", "json").stdout)
-        assert {*found} == {"operations", "rules", "errors"}
-        assert "account-list" not in [one["id"] for one in found["operations"]["never"]]
+        output = json.loads(run("coverage", "--format", "json").stdout)
+        assert {*output} == {"operations", "rules", "errors"}
+        assert "account-list" not in [one["id"] for one in output["operations"]["never"]]
 
     def test_of_other_files_too(self, home):
         (home / "mine.yaml").write_text(

@@ -141,7 +141,7 @@ def _json(value: Any) -> bytes:
 def of_bank(base: str) -> Response:
     """The same, said by a bank that calls what it makes by names of its own, and has its pages elsewhere."""
 
-    def named(text: bytes) -> bytes:
+    def renamed(text: bytes) -> bytes:
         own = _UUID.sub(
             lambda m: m[0] if m[0] in _SAME else str(uuid.uuid5(uuid.NAMESPACE_URL, m[0].decode())).encode(), text
         )
@@ -149,9 +149,9 @@ def of_bank(base: str) -> Response:
 
     response = exchanges()[base][1]
     headers = (
-        (name, named(value.encode()).decode()) for name, value in response.headers if not name.startswith("X-Sandbox")
+        (name, renamed(value.encode()).decode()) for name, value in response.headers if not name.startswith("X-Sandbox")
     )
-    return replace(response, headers=tuple(headers), body=named(response.body))
+    return replace(response, headers=tuple(headers), body=renamed(response.body))
 
 
 # Changes
@@ -967,9 +967,9 @@ def table() -> str:
     lines += ["| planted | | " + " | ".join(MODES) + " |", "|---|---|" + "---|" * len(MODES)]
     for kind in dict.fromkeys(one.kind for one in planted):
         ones = [one for one in told if one.case.kind == kind]
-        lines.append(_row(kind, [[one for one in ones if one.mode == mode] for mode in MODES], _told))
+        lines.append(_row(kind, [[one for one in ones if one.mode == mode] for mode in MODES], _is_told))
     everything = [[one for one in told if one.mode == mode] for mode in MODES]
-    lines.append(_row("**all: told**", everything, _told))
+    lines.append(_row("**all: told**", everything, _is_told))
     lines.append(
         _row("with the right severity", everything, lambda one: one.is_told and one.severity == one.case.severity)
     )  # type: ignore[union-attr]
@@ -986,7 +986,7 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(one: Outcome) -> bool:
+def _is_told(one: Outcome) -> bool:
     return one.is_told
 
 

@@ -50,7 +50,7 @@ def consent(id: str, answer: int, state: str = "valid") -> list[Exchange]:
     ]
 
 
-def told(then: list[Exchange], now: list[Exchange]) -> BehaviourComparison:
+def compared(then: list[Exchange], now: list[Exchange]) -> BehaviourComparison:
     return behaviour("then", "now", chains(then, INDEX), chains(now, INDEX))
 
 
@@ -67,12 +67,12 @@ def test_what_is_the_same_has_no_difference_whatever_it_is_called_and_however_lo
     then = [*payment("a", (0, "RCVD"), (41, "ACSP")), *consent("c", 200)]
     now = [*payment("b", (0, "RCVD"), (4, "ACSP")), *consent("d", 200)]
 
-    assert told(then, now).differences == ()
+    assert compared(then, now).differences == ()
 
 
 def test_a_chain_that_the_other_side_never_shows_is_told_with_both() -> None:
     then, now = payment("a", (0, "RCVD"), (41, "ACSP")), payment("b", (0, "RCVD"), (4, "PATC"), (9, "RJCT"))
-    differences = told(then, now).differences
+    differences = compared(then, now).differences
 
     assert [(one.kind, one.severity, one.place) for one in differences] == [
         ("chain", "high", "RCVD → ACSP"),
@@ -86,11 +86,11 @@ def test_a_chain_that_the_other_side_never_shows_is_told_with_both() -> None:
 def test_who_only_asked_less_often_is_no_severe_difference() -> None:
     then, now = payment("a", (0, "RCVD"), (41, "ACSP")), payment("b", (0, "RCVD"), (4, "ACTC"), (9, "ACSP"))
 
-    assert {one.severity for one in told(then, now).differences} == {"low"}
+    assert {one.severity for one in compared(then, now).differences} == {"low"}
 
 
 def test_another_answer_in_the_same_state_is_a_difference() -> None:
-    (one,) = told(consent("a", 403), consent("b", 200)).differences
+    (one,) = compared(consent("a", 403), consent("b", 200)).differences
 
     assert (one.kind, one.severity, one.place) == (
         "answer",
@@ -101,7 +101,7 @@ def test_another_answer_in_the_same_state_is_a_difference() -> None:
 
 
 def test_what_only_one_side_has_made_is_named_and_not_compared() -> None:
-    made = told(consent("a", 200), [*consent("b", 200), *payment("p", (0, "RCVD"))])
+    made = compared(consent("a", 200), [*consent("b", 200), *payment("p", (0, "RCVD"))])
 
     assert (made.differences, made.alone) == ((), ("payment",))
 

@@ -130,7 +130,7 @@ def compare(sandbox: Any, bank: Any, **options: Any) -> Comparison:
     )  # fmt: skip
 
 
-def told(compared: tuple[Compared, ...]) -> list[Any]:
+def with_differences(compared: tuple[Compared, ...]) -> list[Any]:
     return [
         (n, one.operation, one.trouble, [(d.kind, d.where) for d in one.differences])
         for n, one in enumerate(compared)
@@ -142,7 +142,7 @@ def test_a_journey_in_which_every_name_differs_has_no_difference() -> None:
     steps = recorded()
     bank, sandbox = Renamed(an_engine(), "B"), Renamed(an_engine(), "S")
     result = asyncio.run(compare(sandbox.answer, bank.answer, allow_writes=True).play(steps))
-    assert told(result.compared) == []
+    assert with_differences(result.compared) == []
     assert len(result.compared) == len(steps) >= 16
     assert len(sandbox.names) == 5
     # They really are different, and each side has heard only its own.
@@ -153,7 +153,7 @@ def test_a_journey_in_which_every_name_differs_has_no_difference() -> None:
 def test_a_journey_compares_with_its_recording() -> None:
     sandbox = Renamed(an_engine(), "S")
     result = asyncio.run(compare(sandbox.answer, None).play(recorded()))
-    assert told(result.compared) == []
+    assert with_differences(result.compared) == []
 
 
 def test_a_journey_that_an_app_makes_now_is_compared_beside_it() -> None:
@@ -170,7 +170,7 @@ def test_a_journey_that_an_app_makes_now_is_compared_beside_it() -> None:
         await journey(ask)
 
     asyncio.run(app())
-    assert told(tuple(one for one in found if one)) == []
+    assert with_differences(tuple(one for one in found if one)) == []
     assert len(found) >= 16
 
 
@@ -188,7 +188,7 @@ def test_the_app_may_have_its_answers_from_the_bank() -> None:
         await journey(ask)
 
     asyncio.run(app())
-    assert told(tuple(one for one in found if one)) == []
+    assert with_differences(tuple(one for one in found if one)) == []
     assert None not in found
 
 
@@ -317,14 +317,14 @@ def test_names_are_learned_from_any_success() -> None:
         return replace(response, status=201) if response.status == 200 and request.method == "POST" else response
 
     result = asyncio.run(compare(sandbox.answer, created, allow_writes=True).play(steps))
-    assert {where for _, _, _, found in told(result.compared) for _, where in found} == {"status"}
+    assert {where for _, _, _, found in with_differences(result.compared) for _, where in found} == {"status"}
     offline = [
         Step("", one.request, replace(one.recorded, status=201) if one.request.method == "POST" else one.recorded)
         for one in steps
         if one.recorded
     ]
     result = asyncio.run(compare(Renamed(an_engine(), "S").answer, None).play(offline))
-    assert {where for _, _, _, found in told(result.compared) for _, where in found} == {"status"}
+    assert {where for _, _, _, found in with_differences(result.compared) for _, where in found} == {"status"}
 
 
 def test_a_link_to_another_consent_is_a_difference() -> None:

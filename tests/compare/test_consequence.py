@@ -30,7 +30,7 @@ Change = Callable[[Any], Any]
 
 
 @cache
-def said(target: str) -> Response:
+def answer_to(target: str) -> Response:
     return asyncio.run(an_engine().answer(Request("GET", target, HEADERS)))
 
 
@@ -39,7 +39,7 @@ def bank(target: str, *changes: Change | None, headers: tuple[tuple[str, str], .
     answers = iter(changes)
 
     async def ask(request: Request) -> Response:
-        response, change = said(target), next(answers)
+        response, change = answer_to(target), next(answers)
         body = json.loads(response.body)
         if change:
             change(body)
@@ -49,7 +49,7 @@ def bank(target: str, *changes: Change | None, headers: tuple[tuple[str, str], .
 
 
 def compared(target: str, ask: Any, *rules: IgnoreRule, reads: int = 0) -> Compared:
-    answer = said(target)
+    answer = answer_to(target)
 
     async def sandbox(request: Request) -> Response:
         return answer
@@ -205,7 +205,7 @@ def test_the_user_weighs_otherwise(rule: IgnoreRule, severity: str) -> None:
 
 
 def test_a_success_with_another_status_is_held_against_the_schema_all_the_same() -> None:
-    headers = said(ACCOUNTS).headers
+    headers = answer_to(ACCOUNTS).headers
 
     async def ask(request: Request) -> Response:
         return Response(201, headers, json.dumps({"accounts": "none"}).encode())

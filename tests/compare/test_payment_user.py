@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from tests.compare.test_comparison import compare, told
+from tests.compare.test_comparison import compare, with_differences
 from tests.compare.test_states import MOVES, moves
 from tests.support.engine_client import an_engine
 from tests.support.redirect_journey import TestBank, recorded_journey
@@ -53,7 +53,7 @@ def batch(seconds: float, decision: str | None = "approve") -> tuple[Result, lis
 def test_a_recorded_journey_waits_for_the_payment_user_of_a_bank() -> None:
     result, links, _ = batch(60)
 
-    assert told(result.compared) == []
+    assert with_differences(result.compared) == []
     assert moves(result)[:2] == MOVES
     assert [one.bank.status for one in result.compared if one.bank] == [200] * len(result.compared)
     assert [text.partition(" at the bank")[0] for text in links] == [
@@ -66,7 +66,7 @@ def test_a_recorded_journey_waits_for_the_payment_user_of_a_bank() -> None:
 def test_a_payment_user_who_declines_is_followed_too() -> None:
     result, _, _ = batch(60, "decline")
 
-    assert told(result.compared) == []
+    assert with_differences(result.compared) == []
     assert moves(result)[:2] == ["consent received → rejected", "payment RCVD → RJCT"]
     assert json.loads(result.compared[-1].sandbox.answer_body)["scaStatus"] == "failed"  # type: ignore[union-attr]
 

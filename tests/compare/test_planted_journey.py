@@ -40,13 +40,13 @@ def groups(made: Report) -> list[tuple[str, str, str]]:
     return sorted((one.operation, one.kind, one.place) for one in made.groups)
 
 
-def shown(result: Result) -> Report:
+def report_of(result: Result) -> Report:
     return report(result, "https://bank.example", None)
 
 
 async def offline(twin: Engine) -> Report:
     steps = await recorded_journey(TestBank("R", planted))
-    return shown(await compare(twin.answer, None, follow=twin.follow).play(steps))
+    return report_of(await compare(twin.answer, None, follow=twin.follow).play(steps))
 
 
 async def batch(twin: Engine) -> Report:
@@ -55,7 +55,7 @@ async def batch(twin: Engine) -> Report:
     acts: list[Any] = []
     user = PaymentUser(lambda text: acts.append(asyncio.ensure_future(bank.decide(text.split()[-1]))), 60, pause=0.01)
     comparison = compare(twin.answer, bank.answer, follow=twin.follow, payment_user=user, allow_writes=True)
-    made = shown(await comparison.play(steps))
+    made = report_of(await comparison.play(steps))
     await asyncio.gather(*acts)
     return made
 
@@ -84,8 +84,8 @@ def test_the_twelve_are_found_while_the_sandbox_serves(source: str, tmp_path: Pa
 
         async def decide(link: str) -> None:
             if source == "sandbox":
-                await asyncio.to_thread(wait_until, lambda: len(_links(sandbox.said)) > len(decided))
-                link = _links(sandbox.said)[-1]
+                await asyncio.to_thread(wait_until, lambda: len(_links(sandbox.lines)) > len(decided))
+                link = _links(sandbox.lines)[-1]
             decided.append(link)
             parts = urlsplit(link)
             page = Request("GET", f"{parts.path}?{parts.query}&decide=approve", host="localhost")
@@ -99,8 +99,8 @@ def test_the_twelve_are_found_while_the_sandbox_serves(source: str, tmp_path: Pa
     assert found == sorted(PLANTED)
 
 
-def _links(said: list[str]) -> list[str]:
-    return [line.rpartition(" ")[2] for line in said if "payment user decides at " in line]
+def _links(lines: list[str]) -> list[str]:
+    return [line.rpartition(" ")[2] for line in lines if "payment user decides at " in line]
 
 
 def test_the_twelve_are_found_from_a_redacted_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

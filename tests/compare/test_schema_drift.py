@@ -16,7 +16,7 @@ CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 HEADERS = Headers([("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("Consent-ID", CONSENT)])
 
 
-def found(target: str, bank: Any, sandbox: Any) -> list[Any]:
+def drifts(target: str, bank: Any, sandbox: Any) -> list[Any]:
     """Both changed from what the sandbox says."""
 
     def changed(change: Any) -> Any:
@@ -53,24 +53,24 @@ def another_id(body: Any) -> None:
 
 
 def test_an_answer_as_the_schema_has_it_does_not_drift() -> None:
-    assert found("/v1/accounts", keep, keep) == []
+    assert drifts("/v1/accounts", keep, keep) == []
 
 
 def test_what_both_say_against_the_schema_is_drift() -> None:
-    ((kind, where, drift),) = found("/v1/accounts", no_currency, no_currency)
+    ((kind, where, drift),) = drifts("/v1/accounts", no_currency, no_currency)
     assert (kind, where) == ("drift", "/accounts/0/currency")
     assert "currency" in drift
 
 
 @pytest.mark.parametrize(("bank", "kind"), [(no_currency, "value"), (no_balances, "member-extra")])
 def test_what_differs_there_is_said_once(bank: Any, kind: str) -> None:
-    ((found_kind, _, drift),) = found("/v1/accounts", bank, keep)
+    ((found_kind, _, drift),) = drifts("/v1/accounts", bank, keep)
     assert found_kind == kind
     assert drift
 
 
 def test_a_bank_calls_things_as_it_likes() -> None:
-    assert found(f"/v1/consents/{CONSENT}", keep, keep) == []
+    assert drifts(f"/v1/consents/{CONSENT}", keep, keep) == []
     known = bundled_engine()
     body = {"consentStatus": "valid", "consentId": "B-1", "_links": {"self": {"href": "/v1/consents/B-1"}}}
 

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from tests.compare.test_comparison import compare, told
+from tests.compare.test_comparison import compare, with_differences
 from tests.support.engine_client import an_engine
 from tests.support.redirect_journey import TestBank, recorded_journey
 from xs2a_sandbox.compare.comparison import Result
@@ -28,21 +28,21 @@ def moves(result: Result) -> list[str]:
 def test_a_recorded_redirect_journey_shows_no_difference() -> None:
     result = offline(TestBank("R"))
 
-    assert told(result.compared) == []
+    assert with_differences(result.compared) == []
     assert moves(result)[:2] == MOVES
 
 
 def test_without_following_the_same_journey_differs_from_the_approval_on() -> None:
     result = offline(TestBank("R"), follow=False)
 
-    assert len(told(result.compared)) > 4
+    assert len(with_differences(result.compared)) > 4
     assert moves(result) == []
 
 
 def test_what_the_payment_user_declines_is_declined_in_the_sandbox() -> None:
     result = offline(TestBank("R"), decision="decline")
 
-    assert told(result.compared) == []
+    assert with_differences(result.compared) == []
     assert moves(result)[:2] == ["consent received → rejected", "payment RCVD → RJCT"]
 
 

@@ -31,16 +31,16 @@ def test_a_host_may_be_asked_somewhere_else(tmp_path):
     )
     assert bank.urls == (URL, "https://login-test.bank.example/oauth")
 
-    def asked(url: str) -> str:
+    def destination_of(url: str) -> str:
         place = urlsplit(url)
         host, port = place.hostname or "", place.port
         request = Request("GET", place.path, host=host, port=port, scheme=place.scheme, door="proxy")
         destination = bank.at(request).destination(request, place.path)
         return f"{destination.url} {destination.sent}"
 
-    assert asked("https://login.bank.example:8443/a") == "https://login-test.bank.example/oauth /oauth/a"
-    assert asked("https://login-test.bank.example/oauth/a") == "https://login-test.bank.example/oauth /oauth/a"
-    assert asked("https://api.bank.example/psd2/a") == f"{URL} /psd2/a"
+    assert destination_of("https://login.bank.example:8443/a") == "https://login-test.bank.example/oauth /oauth/a"
+    assert destination_of("https://login-test.bank.example/oauth/a") == "https://login-test.bank.example/oauth /oauth/a"
+    assert destination_of("https://api.bank.example/psd2/a") == f"{URL} /psd2/a"
 
 
 def test_every_key(tmp_path):

@@ -121,8 +121,10 @@ class TestMistakes:
         assert f"{tmp_path / FILE}:{said}" in mistake(tmp_path, file)
 
     def test_a_host_is_not_both_passed_on_and_a_banks(self, tmp_path):
-        said = mistake(tmp_path, mode="spy", bank="https://api.bank.example/psd2", forward_host=("api.bank.example",))
-        assert "forward_host: api.bank.example is a bank's" in said
+        mistake_text = mistake(
+            tmp_path, mode="spy", bank="https://api.bank.example/psd2", forward_host=("api.bank.example",)
+        )
+        assert "forward_host: api.bank.example is a bank's" in mistake_text
         # Known by another name at the proxy, where its own then is no bank's.
         flags = {"mode": "spy", "bank": "https://a.example", "forward_host": ("a.example",)}
         (tmp_path / FILE).write_text("hosts: [b.test]\n")
@@ -163,8 +165,8 @@ class TestMistakes:
         assert said in mistake(tmp_path, environ={variable: value})
 
     def test_on_the_command_line_with_the_flags_name(self, tmp_path):
-        said = mistake(tmp_path, proxy_port="99999", tls_port="on", cassettes=("no", "nono"))
-        assert said.splitlines() == [
+        mistake_text = mistake(tmp_path, proxy_port="99999", tls_port="on", cassettes=("no", "nono"))
+        assert mistake_text.splitlines() == [
             '--proxy-port: must be a port from 0 to 65535 (0 picks a free one), not "99999"',
             '--tls-port: must be a port from 0 to 65535 (0 picks a free one) or off, not "on"',
             '--cassettes: must be folders that exist, or bundled ones such as scenarios/outage, not ["no", "nono"]',
@@ -225,17 +227,17 @@ class TestSecrets:
         ],
     )
     def test_never_in_a_message_about_the_file(self, tmp_path, file):
-        said = mistake(tmp_path, file)
-        assert "hunter2" not in said
-        assert FILE in said
+        mistake_text = mistake(tmp_path, file)
+        assert "hunter2" not in mistake_text
+        assert FILE in mistake_text
 
     def test_never_in_a_message_about_a_variable_or_a_flag(self, tmp_path):
-        said = mistake(
+        mistake_text = mistake(
             tmp_path,
             environ={"XS2A_SANDBOX_PROXY_AUTH": "hunter2", "XS2A_SANDBOX_PUBLIC_URL": "http://me:hunter2@x"},
             proxy_auth="hunter2",
         )
-        assert said.splitlines() == [
+        assert mistake_text.splitlines() == [
             "XS2A_SANDBOX_PROXY_AUTH: must be USER:PASS",
             "XS2A_SANDBOX_PUBLIC_URL: must be a URL such as https://sandbox.example.org, without query",
             "--proxy-auth: must be USER:PASS",

@@ -127,7 +127,9 @@ def let_out(request: Request, *names: str, **options: Any) -> str | None:
     return None
 
 
-def asked(headers: Mapping[str, str], host: str = "localhost:8081", door: Door = "direct", **options: Any) -> Request:
+def request_with(
+    headers: Mapping[str, str], host: str = "localhost:8081", door: Door = "direct", **options: Any
+) -> Request:
     name = host.rpartition(":")[0].strip("[]") if ":" in host else host
     return Request("GET", "/v1/accounts", Headers([("Host", host), *headers.items()]), host=name, door=door, **options)
 
@@ -149,8 +151,8 @@ DOORS: list[Door] = ["direct", "tls", "proxy", "process"]
     ],
 )
 def test_pages_of_other_sites_do_not_get_out(door: Door, headers: Mapping[str, str]) -> None:
-    assert let_out(asked(headers, door=door)) == "origin-refused"
-    assert let_out(asked(headers, door=door), allowed=["https://app.example"]) == "origin-refused"
+    assert let_out(request_with(headers, door=door)) == "origin-refused"
+    assert let_out(request_with(headers, door=door), allowed=["https://app.example"]) == "origin-refused"
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -165,7 +167,7 @@ def test_pages_of_other_sites_do_not_get_out(door: Door, headers: Mapping[str, s
     ],
 )
 def test_apps_and_pages_of_the_sandbox_get_out(door: Door, headers: Mapping[str, str]) -> None:
-    assert let_out(asked(headers, door=door)) is None
+    assert let_out(request_with(headers, door=door)) is None
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -184,7 +186,7 @@ def test_apps_and_pages_of_the_sandbox_get_out(door: Door, headers: Mapping[str,
     ],
 )
 def test_pages_of_ones_own_web_app_get_out(door: Door, headers: Mapping[str, str], error: str | None) -> None:
-    assert let_out(asked(headers, door=door), allowed=["https://app.example"]) == error
+    assert let_out(request_with(headers, door=door), allowed=["https://app.example"]) == error
 
 
 def test_of_two_origins_both_must_be_allowed() -> None:
@@ -195,7 +197,7 @@ def test_of_two_origins_both_must_be_allowed() -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://evil.example:8081"}])
 def test_who_comes_under_a_borrowed_name_does_not_get_out(headers: Mapping[str, str]) -> None:
-    evil = asked(headers, "evil.example:8081")
+    evil = request_with(headers, "evil.example:8081")
     assert let_out(evil) == "host-refused"
     assert let_out(evil, "bank.example") == "host-refused"
     assert let_out(evil, "evil.example") is None
@@ -205,8 +207,8 @@ def test_who_comes_under_a_borrowed_name_does_not_get_out(headers: Mapping[str, 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin"}, {"Origin": "https://evil.example:8443"}])
 def test_over_tls_browsers_do_not_get_out_under_a_borrowed_name(headers: Mapping[str, str]) -> None:
-    assert let_out(asked(headers, "evil.example:8443", "tls", scheme="https")) == "host-refused"
-    assert let_out(asked({}, "sandbox.internal:8443", "tls", scheme="https")) is None
+    assert let_out(request_with(headers, "evil.example:8443", "tls", scheme="https")) == "host-refused"
+    assert let_out(request_with({}, "sandbox.internal:8443", "tls", scheme="https")) is None
 
 
 @pytest.mark.parametrize(
@@ -235,4 +237,4 @@ def test_of_two_hosts_both_must_be_ours() -> None:
     ],
 )
 def test_the_admin_token_does_not_get_out(door: Door, change: Mapping[str, Any]) -> None:
-    assert let_out(replace(asked({}, door=door), **change)) == "token-refused"
+    assert let_out(replace(request_with({}, door=door), **change)) == "token-refused"

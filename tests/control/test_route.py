@@ -16,7 +16,7 @@ from xs2a_sandbox.state import MemoryStore, Transaction
 from xs2a_sandbox.state.session import DEFAULT
 
 
-def asked(body: bytes) -> ControlRequest:
+def control_request(body: bytes) -> ControlRequest:
     store = MemoryStore()
     state = Transaction(store, DEFAULT, lambda _: {})
     path = "/_sandbox/clock"
@@ -25,8 +25,8 @@ def asked(body: bytes) -> ControlRequest:
 
 
 def test_an_object_is_taken() -> None:
-    assert asked(b'{"shift": "1d"}').body("shift", "frozen") == {"shift": "1d"}
-    assert asked(b'{"anything": [1]}').body() == {"anything": [1]}
+    assert control_request(b'{"shift": "1d"}').body("shift", "frozen") == {"shift": "1d"}
+    assert control_request(b'{"anything": [1]}').body() == {"anything": [1]}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_an_object_is_taken() -> None:
 )
 def test_anything_else_is_refused(body: bytes, said: str) -> None:
     with pytest.raises(Refused, match=said) as refused:
-        asked(body).body("shift", "frozen")
+        control_request(body).body("shift", "frozen")
     assert (refused.value.status, refused.value.error) == (400, "body-invalid")
 
 

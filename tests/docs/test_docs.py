@@ -89,7 +89,7 @@ def prose(page: str) -> str:
     return _TEXT.sub("", PAGES[page])
 
 
-def named(page: str) -> set[str]:
+def names_on(page: str) -> set[str]:
     """All that stands between backticks outside of blocks, in one piece and word by word."""
     spans = re.findall(r"`([^`\n]+)`", prose(page))
     return {*spans, *(word for span in spans for word in re.split(r"[ :,(){}\[\]|]+", span))}
@@ -197,12 +197,12 @@ def serving(home: Path, *more: str) -> Iterator[Served]:
     process = subprocess.Popen(command, cwd=home, env=environ, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     try:
-        told = process.stdout.readline()
-        assert told, "the sandbox did not start"
+        output = process.stdout.readline()
+        assert output, "the sandbox did not start"
         # The pipe must not fill up.
         reader = threading.Thread(target=process.stdout.read)
         reader.start()
-        yield home / "sandbox", json.loads(told)
+        yield home / "sandbox", json.loads(output)
     finally:
         process.terminate()
         assert process.wait(2 * DEADLINE) == 0
@@ -325,12 +325,12 @@ FORMATS = {"cassette": "cassettes.md", "ignore": "compare.md", "redaction": "red
 @pytest.mark.parametrize(("name", "page"), FORMATS.items())
 def test_every_key_of_the_format_is_in_its_page(name: str, page: str) -> None:
     schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
-    more = named(PAGES_OF_PAYMENT_USERS) if name == "cassette" else set()
-    assert keys(schema) - named(page) - more == set()
+    more = names_on(PAGES_OF_PAYMENT_USERS) if name == "cassette" else set()
+    assert keys(schema) - names_on(page) - more == set()
 
 
 def test_every_matcher_root_function_and_filter_is_in_the_page() -> None:
-    assert set(OPERATORS) | ROOTS | RESULT_ROOTS | ERROR_ROOTS | FILTERS <= named("cassettes.md")
+    assert set(OPERATORS) | ROOTS | RESULT_ROOTS | ERROR_ROOTS | FILTERS <= names_on("cassettes.md")
     assert all(re.search(rf"`{function}\(", PAGES["cassettes.md"]) for function in FUNCTIONS)
 
 
@@ -394,7 +394,7 @@ def test_every_folder_is_in_the_architecture_page() -> None:
     package = ROOT / "addons" / "xs2a_sandbox"
     folders = {f"{file.parent.relative_to(package)}/" for file in package.glob("*/__init__.py")}
     assert len(folders) > 15
-    assert folders - named("architecture.md") == set()
+    assert folders - names_on("architecture.md") == set()
 
 
 def test_the_architecture_page_names_files_that_are_there() -> None:

@@ -115,10 +115,10 @@ def test_what_is_wrong_with_a_payment(schemas: Schemas, product: str, pointer: s
     body = changed(bodies.payment(product), pointer, value)
 
     assert not schemas[product].accepts(body)
-    found = schemas[product].complaint(body)
-    assert found is not None
-    assert pointer_text(found.pointer) == pointer
-    assert words in found.text
+    complaint = schemas[product].complaint(body)
+    assert complaint is not None
+    assert pointer_text(complaint.pointer) == pointer
+    assert words in complaint.text
 
 
 @pytest.mark.parametrize("product", bodies.PRODUCTS)
@@ -134,10 +134,10 @@ def test_what_is_right(schemas: Schemas, product: str) -> None:
 @pytest.mark.parametrize("body", [None, [], "", 1, True])
 def test_a_body_that_is_no_object(schemas: Schemas, product: str, body: Any) -> None:
     assert not schemas[product].accepts(body)
-    found = schemas[product].complaint(body)
-    assert found is not None
-    assert found.pointer == ()
-    assert found.text.startswith("must be an object, not ")
+    complaint = schemas[product].complaint(body)
+    assert complaint is not None
+    assert complaint.pointer == ()
+    assert complaint.text.startswith("must be an object, not ")
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_what_is_wrong_with_a_consent(schemas: Schemas, pointer: str, value: Any
     body = changed(bodies.consent(facts.covered()), pointer, value)
 
     assert not schemas["consent-request"].accepts(body)
-    found = schemas["consent-request"].complaint(body)
-    assert found is not None
-    assert (pointer_text(found.pointer), found.text) == (pointer, words)
+    complaint = schemas["consent-request"].complaint(body)
+    assert complaint is not None
+    assert (pointer_text(complaint.pointer), complaint.text) == (pointer, words)
 
 
 # -- members that nobody knows

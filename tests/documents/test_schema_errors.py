@@ -44,7 +44,7 @@ SCHEMA = {
 }
 
 
-def said(text: str, schema: Any = SCHEMA) -> list[tuple[int, int, str, str]]:
+def complaints_of(text: str, schema: Any = SCHEMA) -> list[tuple[int, int, str, str]]:
     return [
         (p.line, p.column, p.code, p.text) for p in complaints(parse(text, FILE), Schema("own", schema, {}.__getitem__))
     ]
@@ -53,7 +53,7 @@ def said(text: str, schema: Any = SCHEMA) -> list[tuple[int, int, str, str]]:
 class TestComplaints:
     def test_none(self):
         text = "cassette: 1\nport: off\nmatcher: {kind: big, size: 3}\nlist: [x, xy]\niban: DE89370400440532013000\n"
-        assert said(text) == []
+        assert complaints_of(text) == []
 
     @pytest.mark.parametrize(
         ("text", "found"),
@@ -100,17 +100,17 @@ class TestComplaints:
         ],
     )
     def test_what_and_where(self, text, found):
-        assert said(f"cassette: 1\n{text}\n") == [found]
+        assert complaints_of(f"cassette: 1\n{text}\n") == [found]
 
     def test_missing_key_at_the_top_and_all_at_once(self):
-        assert said("title: 1\nkind: x\n") == [
+        assert complaints_of("title: 1\nkind: x\n") == [
             (1, 1, "missing-key", "the key cassette is missing"),
             (1, 8, "wrong-type", "must be text, not 1; quote it to make it text"),
             (2, 7, "wrong-value", 'must be "simulate", "record" or "compare", not "x"'),
         ]
 
     def test_an_unknown_key_without_a_near_one_lists_the_possible(self):
-        found = said("a: 1", {"additionalProperties": False, "properties": {"x": {}, "yy": {}}})
+        found = complaints_of("a: 1", {"additionalProperties": False, "properties": {"x": {}, "yy": {}}})
         assert found == [(1, 1, "unknown-key", "unknown key a; possible here: x, yy")]
 
     def test_references_to_the_other_schemas(self, tmp_path):
@@ -135,11 +135,11 @@ class TestComplaints:
             "contains": {"const": 1},
             "dependentRequired": {"a": ["b"]},
         }
-        assert said("abc", everything)[0][3] == "has a form that is not allowed here"
-        assert said("abc", everything)[1][3] == 'must have at least 9 characters, not "abc"'
-        assert said("[2]", everything)[0][3] == "lacks an entry that must be there"
-        assert said("a: 1", everything)[0][3] == "a needs the key b beside it"
-        assert said("7", {"multipleOf": 2})[0][3] == "does not satisfy multipleOf: 2"
+        assert complaints_of("abc", everything)[0][3] == "has a form that is not allowed here"
+        assert complaints_of("abc", everything)[1][3] == 'must have at least 9 characters, not "abc"'
+        assert complaints_of("[2]", everything)[0][3] == "lacks an entry that must be there"
+        assert complaints_of("a: 1", everything)[0][3] == "a needs the key b beside it"
+        assert complaints_of("7", {"multipleOf": 2})[0][3] == "does not satisfy multipleOf: 2"
 
 
 def schema(document: Any) -> Schema:

@@ -326,30 +326,30 @@ def tool(name: str, script: Path, *options: str) -> Iterator[tuple[subprocess.Po
     process = subprocess.Popen(
         [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
     )
-    said: list[str] = []
+    output: list[str] = []
 
     def listen() -> None:
-        said.extend(process.stdout or ())
+        output.extend(process.stdout or ())
 
     # list.extend shows its progress to other threads line by line.
     listener = Thread(target=listen)
     listener.start()
     try:
-        yield process, said
+        yield process, output
     finally:
         process.terminate()
         process.wait(DEADLINE)
         listener.join(DEADLINE)
 
 
-def proxy_port(said: list[str]) -> int:
+def proxy_port(output: list[str]) -> int:
     """The port, once the tool says that it listens there."""
 
-    def found() -> re.Match[str] | None:
-        return re.search(r"proxy listening at 127\.0\.0\.1:(\d+)", "".join(said))
+    def listening() -> re.Match[str] | None:
+        return re.search(r"proxy listening at 127\.0\.0\.1:(\d+)", "".join(output))
 
-    wait_until(lambda: found() is not None, START)
-    port = found()
+    wait_until(lambda: listening() is not None, START)
+    port = listening()
     assert port
     return int(port[1])
 
@@ -380,8 +380,8 @@ def ask(port: int, bank: Bank) -> list[bytes]:
 
 @pytest.mark.parametrize("name", few(["mitmdump", "mitmweb"], ["mitmdump"]))
 def test_the_stock_tools(name: str, script: Path, bank: Bank) -> None:
-    with tool(name, script) as (_, said):
-        assert all(refused(answer, 500) for answer in ask(proxy_port(said), bank))
+    with tool(name, script) as (_, output):
+        assert all(refused(answer, 500) for answer in ask(proxy_port(output), bank))
 
 
 def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> None:
@@ -392,8 +392,8 @@ def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> No
         "upstream_cert=true",
         "keep_host_header=false",
     ]
-    with tool("mitmdump", script, *(word for option in options for word in ("--set", option))) as (_, said):
-        assert all(refused(answer, 500) for answer in ask(proxy_port(said), bank))
+    with tool("mitmdump", script, *(word for option in options for word in ("--set", option))) as (_, output):
+        assert all(refused(answer, 500) for answer in ask(proxy_port(output), bank))
 
 
 @pytest.mark.parametrize(
@@ -408,20 +408,20 @@ def test_stray_options_of_mitmdump_are_overruled(script: Path, bank: Bank) -> No
     ],
 )
 def test_dangerous_options_stop_the_stock_tools_with_one_message(script: Path, name: str, option: str) -> None:
-    with tool(name, script, "--set", option) as (process, said):
+    with tool(name, script, "--set", option) as (process, output):
         assert process.wait(START) == 1
         words = f"xs2a-sandbox cannot work with the option {option.partition('=')[0]}="
-        wait_until(lambda: words in "".join(said), START)
-        assert "Traceback" not in "".join(said)
-        assert "listening" not in "".join(said)
+        wait_until(lambda: words in "".join(output), START)
+        assert "Traceback" not in "".join(output)
+        assert "listening" not in "".join(output)
 
 
 def test_a_script_that_breaks_while_it_runs(script: Path, bank: Bank) -> None:
-    with tool("mitmdump", script) as (_, said):
-        port = proxy_port(said)
+    with tool("mitmdump", script) as (_, output):
+        port = proxy_port(output)
         script.write_text("def")
         os.utime(script, (4e9, 4e9))
-        wait_until(lambda: "SyntaxError" in "".join(said), START)
+        wait_until(lambda: "SyntaxError" in "".join(output), START)
         assert all(b"HTTP/1.1 502 " in answer for answer in ask(port, bank))
 
 
@@ -431,7 +431,7 @@ def test_a_mistake_stops_the_stock_tools(name: str, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path))
     shim = tmp_path / "xs2a.py"
     shim.write_bytes((Path(addon.__file__).parents[2] / "xs2a.py").read_bytes())
-    with tool(name, shim) as (process, said):
+    with tool(name, shim) as (process, output):
         assert process.wait(START) == 1
-        wait_until(lambda: "xs2a-sandbox: " in "".join(said) and "silly" in "".join(said), START)
-        assert "Traceback" not in "".join(said)
+        wait_until(lambda: "xs2a-sandbox: " in "".join(output) and "silly" in "".join(output), START)
+        assert "Traceback" not in "".join(output)

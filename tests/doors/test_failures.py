@@ -93,8 +93,8 @@ def reason(sandbox: Serving, part: str) -> str:
 def journal_reason(sandbox: Serving, path: str) -> str:
     headers = {"Authorization": f"Bearer {sandbox.token}"}
     with httpx.Client(base_url=sandbox.direct, headers=headers, trust_env=False) as http:
-        found = http.get("/_sandbox/journal", params={"path": path, "plain": "true"}).json()
-        (one,) = found["exchanges"]
+        body = http.get("/_sandbox/journal", params={"path": path, "plain": "true"}).json()
+        (one,) = body["exchanges"]
         assert http.get(f"/_sandbox/journal/{one['number']}").json()["reason"] == one["reason"]
     return str(one["reason"])
 
@@ -114,7 +114,7 @@ def test_a_broken_engine(sandbox: Serving, ask: Callable[..., httpx.Response]) -
     assert ask(path, X_Break="engine").status_code == 500
     assert reason(sandbox, path) == "INTERNAL_SERVER_ERROR: RuntimeError: the engine is broken, …"
     assert journal_reason(sandbox, path) == reason(sandbox, path)
-    assert SECRET not in sandbox.said
+    assert SECRET not in sandbox.output
 
 
 def test_a_broken_engine_leaves_its_traceback_once(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
@@ -123,7 +123,7 @@ def test_a_broken_engine_leaves_its_traceback_once(sandbox: Serving, ask: Callab
     ask(path, X_Break="engine")
     reason(sandbox, path)
     wait_until(lambda: sandbox.warnings.count(raised) == before + 1)
-    assert SECRET not in sandbox.said
+    assert SECRET not in sandbox.output
 
 
 def test_a_broken_door(sandbox: Serving, ask: Callable[..., httpx.Response]) -> None:
@@ -270,7 +270,7 @@ def test_a_body_that_cannot_be_read_is_said_and_not_quoted(sandbox: Serving, eng
     talk(int(sandbox.proxy.rpartition(":")[2]), head.encode(), f"{SECRET}\r\n".encode())
     words = {"auto": "Invalid character in chunk size", "mitmproxy": "illegal chunk header"}
     assert reason(sandbox, path) == f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words[engine]}"
-    assert SECRET not in sandbox.said
+    assert SECRET not in sandbox.output
 
 
 def test_a_client_that_does_not_trust_the_ca(sandbox: Serving) -> None:
@@ -304,11 +304,13 @@ def test_a_proxy_that_asks_who_is_there(tmp_path: Path) -> None:
         stranger = httpx.Client(proxy=sandbox.proxy.replace("//", "//x:wrong-1@"), trust_env=False)
         with stranger, pytest.raises(httpx.ProxyError):
             stranger.get("https://bank.example/v1/x")
-        said = "PROXY_AUTHENTICATION_REQUIRED: XS2A992E: this proxy asks for the user name and password of --proxy-auth"
-        assert sandbox.line("GET /v1/unasked 407 ").endswith(f' reason="{said}"')
-        assert sandbox.line("CONNECT bank.example:443 407 ").endswith(f' reason="{said}"')
-        assert SECRET not in sandbox.said
-        assert "wrong-1" not in sandbox.said
+        reason = (
+            "PROXY_AUTHENTICATION_REQUIRED: XS2A992E: this proxy asks for the user name and password of --proxy-auth"
+        )
+        assert sandbox.line("GET /v1/unasked 407 ").endswith(f' reason="{reason}"')
+        assert sandbox.line("CONNECT bank.example:443 407 ").endswith(f' reason="{reason}"')
+        assert SECRET not in sandbox.output
+        assert "wrong-1" not in sandbox.output
 
 
 def test_a_bank_that_fails(tmp_path: Path) -> None:

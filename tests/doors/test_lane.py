@@ -56,7 +56,7 @@ def doors(confdir: Path, connections: Connections) -> Iterator[ProxyDoors]:
 LOGIN = f"Proxy-Authorization: {basic('ci', 'x')}\r\n"
 
 
-def asked(doors: ProxyDoors, line: str, *headers: str) -> bytes:
+def answer_to(doors: ProxyDoors, line: str, *headers: str) -> bytes:
     lines = "".join(f"{header}\r\n" for header in headers)
     return talk(doors.proxy_port, f"{line}\r\n{LOGIN}{lines}Connection: close\r\n\r\n".encode("latin-1"))
 
@@ -206,7 +206,7 @@ def test_what_comes_with_the_connect_is_read_in_the_tunnel(doors: ProxyDoors) ->
 
 @pytest.mark.parametrize("authority", [HOST, "/v1", f"{HOST}:0", f"{HOST}:65536", f"a@{HOST}:443", "[::1"])
 def test_a_tunnel_leads_to_a_host_and_a_port(doors: ProxyDoors, authority: str) -> None:
-    assert status(asked(doors, f"CONNECT {authority} HTTP/1.1", f"Host: {HOST}")) == 400
+    assert status(answer_to(doors, f"CONNECT {authority} HTTP/1.1", f"Host: {HOST}")) == 400
 
 
 def test_a_tunnel_is_not_opened_behind_a_request_that_waits(confdir: Path) -> None:
@@ -243,7 +243,7 @@ def test_where_a_request_leads(confdir: Path, url: str, host: str, expected: tup
 
     for engine in ("auto", "mitmproxy"):
         with opened(lambda engine=engine: proxy_doors(answer, confdir, engine=engine)) as (doors, _):  # type: ignore[misc]
-            assert status(asked(doors, f"GET {url} HTTP/1.1", f"Host: {host}")) == 200
+            assert status(answer_to(doors, f"GET {url} HTTP/1.1", f"Host: {host}")) == 200
     assert seen == [expected] * 2
 
 
@@ -263,7 +263,7 @@ def test_where_a_request_leads(confdir: Path, url: str, host: str, expected: tup
     ],
 )
 def test_what_names_no_place_is_refused(doors: ProxyDoors, url: str, host: str) -> None:
-    answer = asked(doors, f"GET {url} HTTP/1.1", f"Host: {host}")
+    answer = answer_to(doors, f"GET {url} HTTP/1.1", f"Host: {host}")
     assert status(answer) == 400
     assert is_refusal(answer.partition(b"\r\n\r\n")[2])
 

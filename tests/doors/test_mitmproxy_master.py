@@ -13,11 +13,11 @@ from xs2a_sandbox.doors.mitmproxy_master import _Listeners
 
 
 class Listener:
-    def __init__(self, name: str, heard: list[str], error: BaseException | None = None) -> None:
-        self.name, self.heard, self.error = name, heard, error
+    def __init__(self, name: str, hooks: list[str], error: BaseException | None = None) -> None:
+        self.name, self.hooks, self.error = name, hooks, error
 
     def running(self) -> None:
-        self.heard.append(self.name)
+        self.hooks.append(self.name)
         if self.error:
             raise self.error
 
@@ -42,50 +42,50 @@ def hears(*listeners: Any, later: Any = None) -> None:
 
 
 @pytest.fixture
-def heard() -> list[str]:
+def hooks() -> list[str]:
     return []
 
 
-def test_each_listener_hears_in_the_order_of_the_chain(heard: list[str]) -> None:
-    hears(Listener("one", heard), Awaited("two", heard), Listener("three", heard))
-    assert heard == ["one", "two", "three"]
+def test_each_listener_hears_in_the_order_of_the_chain(hooks: list[str]) -> None:
+    hears(Listener("one", hooks), Awaited("two", hooks), Listener("three", hooks))
+    assert hooks == ["one", "two", "three"]
 
 
-def test_who_has_no_such_hook_is_left_out(heard: list[str]) -> None:
-    hears(object(), Listener("one", heard))
-    assert heard == ["one"]
+def test_who_has_no_such_hook_is_left_out(hooks: list[str]) -> None:
+    hears(object(), Listener("one", hooks))
+    assert hooks == ["one"]
 
 
-def test_who_comes_later_hears_too(heard: list[str]) -> None:
-    hears(Listener("one", heard), later=Listener("later", heard))
-    assert heard == ["one", "one", "later"]
+def test_who_comes_later_hears_too(hooks: list[str]) -> None:
+    hears(Listener("one", hooks), later=Listener("later", hooks))
+    assert hooks == ["one", "one", "later"]
 
 
-def test_one_halts_those_behind_it(heard: list[str]) -> None:
-    hears(Listener("one", heard, AddonHalt()), Listener("two", heard))
-    assert heard == ["one"]
+def test_one_halts_those_behind_it(hooks: list[str]) -> None:
+    hears(Listener("one", hooks, AddonHalt()), Listener("two", hooks))
+    assert hooks == ["one"]
 
 
-def test_the_failure_of_one_keeps_the_others_from_nothing(heard: list[str], caplog: pytest.LogCaptureFixture) -> None:
-    hears(Listener("one", heard, ValueError("broken")), Listener("two", heard))
-    assert heard == ["one", "two"]
+def test_the_failure_of_one_keeps_the_others_from_nothing(hooks: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    hears(Listener("one", hooks, ValueError("broken")), Listener("two", hooks))
+    assert hooks == ["one", "two"]
     assert "broken" in caplog.text
 
 
-def test_hooks_are_told_apart(heard: list[str]) -> None:
+def test_hooks_are_told_apart(hooks: list[str]) -> None:
     class Both(Listener):
         def done(self) -> None:
-            self.heard.append("done")
+            self.hooks.append("done")
 
         def configure(self, updated: set[str]) -> None:
-            self.heard.append(f"configure {sorted(updated)}")
+            self.hooks.append(f"configure {sorted(updated)}")
 
     async def trigger() -> None:
         addons = _Listeners(Master(Options()))
-        addons.register(both := Both("running", heard))
+        addons.register(both := Both("running", hooks))
         addons.chain.append(both)
         for hook in (RunningHook(), DoneHook(), ConfigureHook({"mode"}), RunningHook()):
             await addons.trigger_event(hook)
 
     asyncio.run(trigger())
-    assert heard == ["running", "done", "configure ['mode']", "running"]
+    assert hooks == ["running", "done", "configure ['mode']", "running"]

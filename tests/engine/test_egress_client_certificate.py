@@ -32,10 +32,10 @@ def test_the_bank_is_shown_the_qwac(tmp_path: Path, mode: str, kind: str) -> Non
             bank = RealBank(far.url, ca=authority.file, mode=mode, **options)
             folder = tmp_path / f"{name}-{mode}"
             settings = Settings(state="memory:", confdir=folder, banks=(bank,), to=folder / "tape", answer_from="bank")
-            assert asyncio.run(asked(settings)) == status
+            assert asyncio.run(status_of(settings)) == status
 
 
-async def asked(settings: Settings) -> int:
+async def status_of(settings: Settings) -> int:
     """The status of what no cassette answers, and so the bank does."""
     engine = build(settings)
     answer = await engine.answer(Request("GET", "/v1/funds-of-nobody", HEADERS, host="127.0.0.1", door="direct"))

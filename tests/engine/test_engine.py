@@ -467,10 +467,10 @@ def test_a_rule_is_named_also_when_it_answers_with_an_error(cases: Callable[...,
 
 
 def test_what_came_nearest(client: Client) -> None:
-    found = client.get("/v1/consent/x/state").json()
+    body = client.get("/v1/consent/x/state").json()
 
-    assert found["sandbox"]["nearest"][0]["operation"] == "consent-status"
-    assert found["tppMessages"][0]["code"] == "RESOURCE_UNKNOWN"
+    assert body["sandbox"]["nearest"][0]["operation"] == "consent-status"
+    assert body["tppMessages"][0]["code"] == "RESOURCE_UNKNOWN"
     assert "sandbox" not in Client(an_engine(debug_headers=False)).get("/v1/consent/x/state").json()
 
 

@@ -231,7 +231,7 @@ def test_a_wish_never_reaches_a_bank_nor_a_recording(
         written = {"bank": bank.url, "mode": mode, "to": "tapes", "noise_reads": 0}
         (tmp_path / "xs2a-sandbox.yaml").write_text(yaml.safe_dump(written))
         engine = build.build(settings.load({"state": "memory:", "confdir": str(tmp_path / "conf")}, {}, tmp_path))
-        answers = asked(engine, "status=503", "nonsense")
+        answers = answers_to(engine, "status=503", "nonsense")
         assert len(bank.seen) == calls
         assert not any(b"prefer" in head.lower() for seen in bank.seen for head in [bytes(seen)])
     assert tuple(answer.status for answer in answers) == statuses
@@ -241,7 +241,7 @@ def test_a_wish_never_reaches_a_bank_nor_a_recording(
         assert "prefer" not in file.read_text().lower()
 
 
-def asked(engine: Engine, *wishes: str) -> list[Response]:
+def answers_to(engine: Engine, *wishes: str) -> list[Response]:
     async def work() -> list[Response]:
         try:
             return [

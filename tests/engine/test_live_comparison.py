@@ -47,14 +47,14 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Sandbox:
-    """Its two doors, and what it has said."""
+    """Its two doors, and the lines that it has printed."""
 
     engine: Engine
     direct: DirectDoor
     proxy: ProxyDoors
     loop: Loop
     confdir: Path
-    said: list[str]
+    lines: list[str]
 
     def asker(self, client: httpx.AsyncClient) -> Ask:
         async def ask(request: Request) -> Response:
@@ -89,10 +89,10 @@ class Sandbox:
         return self.does(lambda ask: ask(step(method, target, body).request), door)  # type: ignore[no-any-return]
 
     def ends(self) -> list[str]:
-        """Everything that was said, once the last comparison is done."""
+        """Every line, once the last comparison is done."""
         assert self.engine.passage.comparing
         self.loop.run(self.engine.passage.comparing.close())
-        return [*self.said, *self.engine.passage.comparing.report.end()]
+        return [*self.lines, *self.engine.passage.comparing.report.end()]
 
 
 @contextmanager
@@ -109,10 +109,10 @@ def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
             await direct.start()
             await proxy.start()
             engine.public_url = f"http://127.0.0.1:{direct.port}"
-            said: list[str] = []
+            lines: list[str] = []
             assert engine.passage.comparing
-            engine.passage.comparing.report.say = said.append
-            return Sandbox(engine, direct, proxy, loop, confdir, said)
+            engine.passage.comparing.report.say = lines.append
+            return Sandbox(engine, direct, proxy, loop, confdir, lines)
 
         sandbox = loop.run(start())
         try:
@@ -147,7 +147,7 @@ def a_bank(change: Callable[[Request, Response], Response] = lambda request, res
             loop.run(door.drain(1))
 
 
-def asked(bank: Any, method: str = "") -> list[str]:
+def requests_at(bank: Any, method: str = "") -> list[str]:
     return [f"{one.method} {one.target}" for one in bank.asked if one.method.startswith(method)]
 
 
@@ -167,7 +167,7 @@ def test_a_journey_whose_identifiers_differ_shows_no_difference(source: str, doo
     assert summary.startswith(f"compared with {bank.url}: {len(done)} same, 0 differ; differences: 0 high")
     sources = {dict(response.headers)["x-sandbox-source"] for _, response in done}
     assert ("bank" in sources) == (source == "bank")
-    assert len(asked(bank, "POST")) == sum(request.method == "POST" for request, _ in done)
+    assert len(requests_at(bank, "POST")) == sum(request.method == "POST" for request, _ in done)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -175,8 +175,8 @@ def test_a_journey_whose_identifiers_differ_shows_no_difference(source: str, doo
 def test_what_differs_is_told_at_once_and_redacted(source: str, door: str, confdir: Path) -> None:
     with a_bank(in_dollars) as bank, comparing(bank.url, confdir, answer_from=source) as sandbox:
         answer = sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT), door=door)
-        wait_until(lambda: bool(sandbox.said))
-        (line,) = sandbox.said
+        wait_until(lambda: bool(sandbox.lines))
+        (line,) = sandbox.lines
         last = sandbox.ends()[-1]
 
     assert (b"USD" in answer.body) == (source == "bank")
@@ -192,9 +192,9 @@ def test_the_sandbox_keeps_step_with_a_bank_whose_payment_user_decides_there(sou
 
         async def decide(link: str) -> None:
             if source == "sandbox":  # whose link leads to a page of its own
-                told = lambda: [line.removeprefix(decides) for line in sandbox.said if line.startswith(decides)]  # noqa: E731
-                await asyncio.to_thread(wait_until, lambda: len(told()) > len(decided))
-                link = told()[-1]
+                links = lambda: [line.removeprefix(decides) for line in sandbox.lines if line.startswith(decides)]  # noqa: E731
+                await asyncio.to_thread(wait_until, lambda: len(links()) > len(decided))
+                link = links()[-1]
             decided.append(link)
             parts = urlsplit(link)
             page = Request("GET", f"{parts.path}?{parts.query}&decide=approve", host="localhost")
@@ -215,15 +215,15 @@ def test_the_bank_is_spared_writes_and_what_follows_from_them(confdir: Path) -> 
     with a_bank() as bank, comparing(bank.url, confdir) as sandbox:
         made = json.loads(sandbox.sends("POST", "/v1/consents", CONSENTS).body)
         own = sandbox.gets(f"/v1/consents/{made['consentId']}")
-        named = sandbox.gets("/v1/accounts", ("Consent-ID", made["consentId"]))
+        covered = sandbox.gets("/v1/accounts", ("Consent-ID", made["consentId"]))
         sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
-        said = sandbox.ends()
+        lines = sandbox.ends()
 
-    assert (own.status, named.status) == (200, 200)
-    assert set(asked(bank)) == {"GET /v1/accounts"}
-    assert said[0].startswith("not compared: ")
-    assert "1 same, 0 differ" in said[1]
-    assert said[2:] == [
+    assert (own.status, covered.status) == (200, 200)
+    assert set(requests_at(bank)) == {"GET /v1/accounts"}
+    assert lines[0].startswith("not compared: ")
+    assert "1 same, 0 differ" in lines[1]
+    assert lines[2:] == [
         "  skipped 2: about what only one side has",
         "  skipped 1: a write, and --allow-writes was not given",
     ]
@@ -235,13 +235,13 @@ def test_the_sandbox_answers_the_writes_that_the_bank_is_spared(confdir: Path) -
         consent = json.loads(made.body)["consentId"]
         own = sandbox.gets(f"/v1/consents/{consent}")
         theirs = sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
-        said = sandbox.ends()
+        lines = sandbox.ends()
 
     assert made.status == 200
     sources = [dict(one.headers)["x-sandbox-source"] for one in (made, own, theirs)]
     assert sources == ["handler", "handler", "bank"]
-    assert set(asked(bank)) == {"GET /v1/accounts"}
-    assert "1 same, 0 differ" in said[-3]
+    assert set(requests_at(bank)) == {"GET /v1/accounts"}
+    assert "1 same, 0 differ" in lines[-3]
 
 
 @pytest.mark.parametrize("source", ["sandbox", "bank"])
@@ -252,11 +252,11 @@ def test_an_app_gets_its_answer_from_a_sandbox_whose_bank_is_down(source: str, c
         for _ in range(3):
             answer = sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
             assert (answer.status, dict(answer.headers)["x-sandbox-source"]) == (200, "handler")
-        said = sandbox.ends()
+        lines = sandbox.ends()
 
-    assert said[0].startswith("cannot compare: bank-unreachable: ")
-    assert "0 differ" in said[1]
-    assert "3 not answered" in said[1]
+    assert lines[0].startswith("cannot compare: bank-unreachable: ")
+    assert "0 differ" in lines[1]
+    assert "3 not answered" in lines[1]
 
 
 def test_a_write_whose_answer_is_lost_is_not_answered_by_the_sandbox(confdir: Path) -> None:
@@ -277,12 +277,12 @@ def test_a_slow_bank_slows_nobody_and_is_not_flooded(confdir: Path, monkeypatch:
 
         sandbox.does(many)
         assert monotonic() - began < DEADLINE
-        said = sandbox.ends()
+        lines = sandbox.ends()
 
     assert len(bank.seen) == 1
-    assert said[0] == "not compared: account-list: 20 others were under way (said once, counted at the end)"
-    assert f"  skipped {UNDER_WAY}: still under way at the end" in said
-    assert "  skipped 3: 20 others were under way" in said
+    assert lines[0] == "not compared: account-list: 20 others were under way (said once, counted at the end)"
+    assert f"  skipped {UNDER_WAY}: still under way at the end" in lines
+    assert "  skipped 3: 20 others were under way" in lines
 
 
 def test_writes_wait_where_reads_are_left_out(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +312,7 @@ def test_only_the_paths_in_mode_compare_are_compared(confdir: Path) -> None:
             last = sandbox.ends()[-1]
 
     assert "1 same" in last
-    assert set(asked(bank)) == {"GET /v1/accounts"}
+    assert set(requests_at(bank)) == {"GET /v1/accounts"}
 
 
 def test_sessions_are_journeys_of_their_own(confdir: Path) -> None:
@@ -323,7 +323,7 @@ def test_sessions_are_journeys_of_their_own(confdir: Path) -> None:
         last = sandbox.ends()[-1]
 
     assert "4 same, 0 differ" in last
-    assert "POST /v1/consents" in asked(bank)
+    assert "POST /v1/consents" in requests_at(bank)
 
 
 def test_ignore_rules_noise_and_report_files(confdir: Path, tmp_path: Path) -> None:
@@ -344,9 +344,9 @@ def test_ignore_rules_noise_and_report_files(confdir: Path, tmp_path: Path) -> N
     ):
         sandbox.gets("/v1/accounts", ("Consent-ID", CONSENT))
         sandbox.sends("POST", "/v1/consents", CONSENTS)
-        said = sandbox.ends()
+        lines = sandbox.ends()
 
-    assert any(f"{rules}:2: ignored nothing (nothing)" in line for line in said)
+    assert any(f"{rules}:2: ignored nothing (nothing)" in line for line in lines)
     made = json.loads(files[0].read_text())
     assert made["redacted"]
     assert made["skipped"] == ["create-consent"]

@@ -124,9 +124,9 @@ def test_a_file_that_only_one_of_them_sees(
     ):
         says(homes[0] / "mine/greeting.yaml", "baba")
         a.comes_to_say("baba")
-        wait_until(lambda: any("loaded again: " in text for text in b.said))
-        told = next(text for text in b.said if "loaded again: " in text)
+        wait_until(lambda: any("loaded again: " in text for text in b.lines))
+        line = next(text for text in b.lines if "loaded again: " in text)
         port = a.addresses[0].direct.rpartition(":")[2]
-        assert told.partition(": ")[0].endswith(f":{port}")
+        assert line.partition(": ")[0].endswith(f":{port}")
         assert b.get().text == "servus"
-        assert json.dumps(a.said).count("loaded again") == 1, "its own is not told twice"
+        assert json.dumps(a.lines).count("loaded again") == 1, "its own is not told twice"

@@ -54,11 +54,11 @@ def rule(word: str, more: str = "") -> str:
 
 
 class Running:
-    """`serve` in a thread; `said` is what it tells its user."""
+    """`serve` in a thread; `lines` are what it tells its user."""
 
     def __init__(self, confdir: Path) -> None:
         self.confdir = confdir
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.exchanges: list[LogEntry] = []
         self.addresses: list[Addresses] = []
 
@@ -100,7 +100,7 @@ def running(confdir: Path, *, ready: Callable[[], None] = lambda: None, **flags:
         await serve(
             load(),
             again=load,
-            say=lambda text, level="info": found.said.append(text),
+            say=lambda text, level="info": found.lines.append(text),
             ready=listening,
             on_exchange=found.exchanges.append,
             stop=stop[0],
@@ -128,7 +128,7 @@ def test_a_cassette_takes_effect_when_it_is_saved(confdir: Path, here: Path, sav
         save(here / "mine/greeting.yaml", "baba")
         sandbox.comes_to_say("baba")
 
-        assert sandbox.said[-1].startswith("loaded again: ")
+        assert sandbox.lines[-1].startswith("loaded again: ")
         assert sandbox.status()["loaded"] > before["loaded"]
         assert sandbox.status()["problems"] == []
 
@@ -168,14 +168,14 @@ def test_a_mistake_keeps_the_last_good_set_until_it_is_mended(confdir: Path, her
         assert "statsu: 200" in shown[0]
         assert "greeting.yaml:3:" in problem
         assert "statsu" in problem
-        assert problem in sandbox.said[-1]
-        assert sandbox.said[-1].endswith("kept what was loaded before; mend this and save")
+        assert problem in sandbox.lines[-1]
+        assert sandbox.lines[-1].endswith("kept what was loaded before; mend this and save")
         assert sandbox.get().text == "servus"
 
         says(file, "baba")
         sandbox.comes_to_say("baba")
         assert sandbox.status()["problems"] == []
-        assert len(sandbox.said) == 2
+        assert len(sandbox.lines) == 2
 
 
 def test_a_file_that_is_no_yaml_for_a_moment(confdir: Path, here: Path) -> None:
@@ -250,18 +250,18 @@ def test_a_mistake_where_new_settings_lead_to_can_be_mended(confdir: Path, here:
         says(here / "mine/greeting.yaml", "servus")
         sandbox.comes_to_say("servus")
         assert sandbox.status()["problems"] == []
-        assert len(sandbox.said) == 2
+        assert len(sandbox.lines) == 2
 
 
 def test_a_setting_that_has_to_wait_says_so_once(confdir: Path, here: Path) -> None:
     says(here / "mine/greeting.yaml", "servus")
     with running(confdir, cassettes=["mine"]) as sandbox:
         (here / "xs2a-sandbox.yaml").write_text("static_data: true\n")
-        sandbox.comes_to(lambda: len(sandbox.said) == 2)
-        assert sandbox.said[0] == "xs2a-sandbox.yaml: static_data will take effect at the next start"
+        sandbox.comes_to(lambda: len(sandbox.lines) == 2)
+        assert sandbox.lines[0] == "xs2a-sandbox.yaml: static_data will take effect at the next start"
         says(here / "mine/greeting.yaml", "baba")
         sandbox.comes_to_say("baba")
-        assert len([text for text in sandbox.said if "next start" in text]) == 1
+        assert len([text for text in sandbox.lines if "next start" in text]) == 1
 
 
 def test_a_request_under_way_ends_with_what_it_began_with(
@@ -280,7 +280,7 @@ def test_a_request_under_way_ends_with_what_it_began_with(
         first = threads.submit(sandbox.get)
         begun.wait(DEADLINE)
         says(here / "mine/greeting.yaml", "baba")
-        sandbox.comes_to(lambda: bool(sandbox.said))
+        sandbox.comes_to(lambda: bool(sandbox.lines))
         assert sandbox.get().text == "baba"
         assert not first.done()
         ended.set()
@@ -292,10 +292,10 @@ def watcher(confdir: Path, here: Path) -> tuple[reload.Reload, list[str]]:
     """One whose looks are taken by hand, and what it tells its user."""
     flags = {"cassettes": ["mine"], "state": "memory:", "confdir": str(confdir)}
     loaded = settings.load(flags, {}, here)
-    told: list[str] = []
+    lines: list[str] = []
     return reload.Reload(
-        build.build(loaded), loaded, lambda: loaded, lambda text, level="info": told.append(text)
-    ), told
+        build.build(loaded), loaded, lambda: loaded, lambda text, level="info": lines.append(text)
+    ), lines
 
 
 def test_what_is_half_written_is_waited_for(

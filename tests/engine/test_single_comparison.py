@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_live_comparison import CONSENT, CONSENTS, a_bank, asked, in_dollars
+from tests.engine.test_live_comparison import CONSENT, CONSENTS, a_bank, in_dollars, requests_at
 from tests.support.admin import TOKEN, Admin, refused
 from tests.support.doors import Loop
 from tests.support.engine_client import Answer, Client
@@ -50,10 +50,10 @@ def compared(admin: Admin, number: int = 1, **order: Any) -> Any:
 def test_the_bank_is_asked_what_the_sandbox_has_answered(tmp_path: Path) -> None:
     with a_bank(in_dollars) as bank, beside(bank.url, tmp_path, "spy") as admin:
         admin.client.get("/v1/accounts/AT459880000010204711/balances", consent=CONSENT)
-        before = len(asked(bank))
+        before = len(requests_at(bank))
         comparison = compared(admin)
 
-    assert asked(bank)[before:]
+    assert requests_at(bank)[before:]
     assert (comparison["operation"], comparison["verdict"]) == ("account-balances", "differs")
     assert {(one["place"], one["bank"], one["sandbox"]) for one in comparison["findings"]} >= {
         ("/balances/*/balanceAmount/currency", '"USD"', '"EUR"')
@@ -73,16 +73,16 @@ def test_a_write_is_sent_to_the_bank_only_on_demand(tmp_path: Path) -> None:
         admin.client.post("/v1/consents", json=CONSENTS)
         why = refused(admin.ask("POST", "journal/1/compare"), 409, "bank-writes")
         assert "only sent there with allow_writes" in why
-        assert asked(bank, "POST") == []
+        assert requests_at(bank, "POST") == []
         assert compared(admin, allow_writes=True)["verdict"] == "same"
-        assert asked(bank, "POST") == ["POST /v1/consents"]
+        assert requests_at(bank, "POST") == ["POST /v1/consents"]
 
 
 def test_a_bank_that_is_not_to_be_asked_is_not(tmp_path: Path) -> None:
     with a_bank() as bank, beside(bank.url, tmp_path, "simulate") as admin:
         admin.client.get("/v1/accounts", consent=CONSENT)
         assert "--mode spy" in refused(admin.ask("POST", "journal/1/compare"), 409, "bank-not-asked")
-        assert asked(bank) == []
+        assert requests_at(bank) == []
 
 
 @pytest.mark.slow

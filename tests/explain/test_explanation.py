@@ -101,20 +101,20 @@ def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
     """
     engine = an_engine(layers=cassette(tmp_path, rules))
 
-    def told(path: str, case: str) -> Any:
+    def handler_of(path: str, case: str) -> Any:
         consent = {"Consent-ID": facts.consent(), "X-Request-ID": UUID, "X-Case": case}
         request = Request("GET", path, Headers(consent.items()))
         return described(engine.explain(request))["handler"]
 
     links = {"container": "_links", "members": {"balances": "/balances", "transactions": "/transactions"}}
     path = f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=both"
-    assert told(path, "ten") == {
+    assert handler_of(path, "ten") == {
         "name": "accounts.transactions",
         "with": {"lists": {"both": ["booked"]}, "page_size": 10},
     }
-    assert told("/v1/accounts", "same") == {"name": "accounts.list", "with": {"links": links}}
-    assert told("/v1/accounts", "none") == {"name": "accounts.list", "with": {"links": links}}
-    assert told("/v1/accounts", "plain") is None
+    assert handler_of("/v1/accounts", "same") == {"name": "accounts.list", "with": {"links": links}}
+    assert handler_of("/v1/accounts", "none") == {"name": "accounts.list", "with": {"links": links}}
+    assert handler_of("/v1/accounts", "plain") is None
 
 
 def test_a_rule_answers_and_the_others_lost_by_what_they_ask(cases: Engine) -> None:

@@ -11,7 +11,7 @@ from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.body import LARGEST, decode, readable
 
 
-def named(encoding: str) -> Headers:
+def encoded_by(encoding: str) -> Headers:
     return Headers([("Content-Encoding", encoding)])
 
 
@@ -39,7 +39,7 @@ def raw_deflate(body: bytes) -> bytes:
     ],
 )
 def test_what_was_encoded_comes_back(encoding, encode, body):
-    assert decode(named(encoding), encode(body)) == body
+    assert decode(encoded_by(encoding), encode(body)) == body
 
 
 def test_without_the_header_a_body_is_what_it_is():
@@ -76,7 +76,7 @@ def test_without_the_header_a_body_is_what_it_is():
     ],
 )
 def test_what_cannot_be_decoded_is_none(encoding, broken):
-    assert decode(named(encoding), broken()) is None
+    assert decode(encoded_by(encoding), broken()) is None
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ def raised(error: BaseException, cause: BaseException | None = None) -> BaseExce
 
 
 def said_by(work: Callable[[], None], form: str = "text", redact: Callable[[str], str] = str) -> list[str]:
-    said: list[str] = []
-    serving_log = ServingLog(form, said.append)  # type: ignore[arg-type]
+    lines: list[str] = []
+    serving_log = ServingLog(form, lines.append)  # type: ignore[arg-type]
     serving_log.redact = lambda text, personal: redact(text)
     with standing(serving_log):
         work()
-    return said
+    return lines
 
 
 def test_a_warning_is_a_line() -> None:
@@ -48,11 +48,11 @@ def test_a_warning_is_a_line() -> None:
     ("level", "text"), [("info", "loaded again"), ("warning", "warning: too old"), ("error", "a.yaml:3: no\nmend it")]
 )
 def test_a_note_stands_for_itself_or_is_a_json_line(level: Literal["info", "warning", "error"], text: str) -> None:
-    said: list[str] = []
-    ServingLog("text", said.append).note(text.removeprefix("warning: "), level)
-    ServingLog("json", said.append).note(text.removeprefix("warning: "), level)
+    lines: list[str] = []
+    ServingLog("text", lines.append).note(text.removeprefix("warning: "), level)
+    ServingLog("json", lines.append).note(text.removeprefix("warning: "), level)
 
-    plain, line = said
+    plain, line = lines
     entry = json.loads(line)
     assert plain == text
     assert (entry["level"], entry["message"]) == (level, text.removeprefix("warning: "))
@@ -88,11 +88,11 @@ def test_information_is_none() -> None:
 
 
 def test_after_it_nobody_listens() -> None:
-    said: list[str] = []
-    with standing(ServingLog("text", said.append)):
+    lines: list[str] = []
+    with standing(ServingLog("text", lines.append)):
         pass
     logging.getLogger("xs2a_sandbox.a_module").error("unheard")
-    assert not said
+    assert not lines
 
 
 def test_it_is_heard_while_mitmproxy_listens() -> None:

@@ -38,7 +38,7 @@ async def targets(journal: Journal) -> list[str]:
     return [entry.target for entry in await journal.whole()]
 
 
-def told(entry: Journaled) -> list[Any]:
+def values_of(entry: Journaled) -> list[Any]:
     values = (getattr(entry, one.name) for one in fields(entry))
     return [value.pairs if isinstance(value, Headers) else value for value in values]
 
@@ -73,8 +73,8 @@ def test_an_entry_is_the_same_elsewhere() -> None:
         for journal in (alone, one):
             journal.add(request, Response(201, (("X-B", "2"),), b"ok\n", "truncate"), exchange("me"))
         (expected,), (mine,), (theirs,) = alone, await one.whole(), await other.whole()
-        assert told(mine) == told(theirs)
-        assert told(replace(theirs, time=expected.time)) == told(expected)
+        assert values_of(mine) == values_of(theirs)
+        assert values_of(replace(theirs, time=expected.time)) == values_of(expected)
 
     run(work)
 

@@ -119,8 +119,8 @@ def test_nothing_of_it_is_imported_unasked() -> None:
         "import sys; from xs2a_sandbox.doors import serving; from xs2a_sandbox.journal import tracing; "
         "assert tracing.from_environment({}) is None; print(*[m for m in sys.modules if 'opentelemetry' in m])"
     )
-    told = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == ""
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def test_a_real_serve_sends_what_is_left_at_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def serving(confdir: Path, *flags: str) -> Iterator[Process]:
         process.stop()
 
 
-def told(session: Served, path: str) -> Any:
+def body_of(session: Served, path: str) -> Any:
     return httpx.get(session.base_url + path, headers=HEADERS, trust_env=False).json()
 
 
@@ -65,8 +65,8 @@ def test_the_first_request_of_every_session_is_answered_by_that_clock(process: P
     session = Served(process, name)
     assert agreed(session, TODAY - timedelta(days=1)).status_code == 400
     made = agreed(session, TODAY).json()["consentId"]
-    assert told(session, f"/v1/consents/{made}")["lastActionDate"] == TODAY.isoformat()
-    assert told(session, STATUS) == {"consentStatus": "valid"}
+    assert body_of(session, f"/v1/consents/{made}")["lastActionDate"] == TODAY.isoformat()
+    assert body_of(session, STATUS) == {"consentStatus": "valid"}
     assert session.clock.now.isoformat() == SHOWN
 
 
@@ -74,13 +74,13 @@ def test_a_set_clock_is_the_sessions_own_until_a_reset(process: Process) -> None
     session, other = Served(process, "one"), Served(process, "two")
 
     assert session.clock.move(days=400).isoformat() == "2032-06-09T07:08:09+02:00"
-    assert told(session, STATUS) == {"consentStatus": "expired"}
+    assert body_of(session, STATUS) == {"consentStatus": "expired"}
     assert other.clock.now.isoformat() == SHOWN
     assert abs(session.clock.real() - REAL.now()) < timedelta(minutes=5)
 
     httpx.post(f"{session.base_url}/_sandbox/reset", headers=of_admin(process), trust_env=False).raise_for_status()
     assert session.clock.now.isoformat() == SHOWN
-    assert told(session, STATUS) == {"consentStatus": "valid"}
+    assert body_of(session, STATUS) == {"consentStatus": "valid"}
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_kept_state_under_another_time(tmp_path: Path) -> None:
             "2040-01-01T00:00:00+01:00",
         ]
         assert [(ends(one) - day).days for one, day in zip((default, ci, own), before, strict=True)] == [10, 0, 0]
-        assert told(ci, f"/v1/consents/{made}/status") == {"consentStatus": "expired"}
+        assert body_of(ci, f"/v1/consents/{made}/status") == {"consentStatus": "expired"}
 
     with serving(tmp_path, *state) as process:
         assert abs(Served(process, "ci").clock.now - REAL.now()) < timedelta(minutes=5)

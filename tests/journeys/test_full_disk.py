@@ -72,8 +72,8 @@ def test_what_went_to_the_bank_is_written_down(tmp_path: Path, at_once: int) -> 
         asked = len(one.bank.seen)
         assert one.sandbox.stop() == 0
         assert len(written(disk / "rec")) == asked
-        assert f"recorded {asked} exchanges" in one.sandbox.said
-        assert ": lost" not in one.sandbox.said
+        assert f"recorded {asked} exchanges" in one.sandbox.output
+        assert ": lost" not in one.sandbox.output
 
 
 def test_it_goes_on_once_there_is_room(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_is_lost_at_the_end_is_said(tmp_path: Path) -> None:
         one.bank.answers[:] = [large]
         assert one.get(0) == 200
         assert one.sandbox.stop() == 0
-        assert "1 exchange with the bank could not be written down: lost" in one.sandbox.said
+        assert "1 exchange with the bank could not be written down: lost" in one.sandbox.output
 
 
 def test_a_file_that_may_not_grow_is_followed_by_another(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_file_that_may_not_grow_is_followed_by_another(tmp_path: Path) -> None
         recording.close()
         print(recording.exchanges, recording.lost)
     """
-    said, _ = program(lines, str(tmp_path)).communicate(timeout=START)
-    assert said == "40 0\n"
+    output, _ = program(lines, str(tmp_path)).communicate(timeout=START)
+    assert output == "40 0\n"
     assert len(raw_files(tmp_path)) > 1
     assert [entry.target for entry in written(tmp_path)] == [f"/v1/{n}" for n in range(40)]

@@ -23,7 +23,7 @@ SIGNED = {
 LISTED = " ".join(f"h{number}" for number in range(6000))
 
 
-def named(size: int) -> str:
+def certificate(size: int) -> str:
     return base64.b64encode(with_long_names(size)).decode()
 
 
@@ -35,12 +35,12 @@ def chain() -> str:
 
 SENT: Mapping[str, Mapping[str, str]] = {
     "a certificate of 100 kB behind a proxy": {HEADER: LARGE},
-    "a certificate of nothing but names": {HEADER: named(90)},
-    "names of 20 kB": {HEADER: named(200)},
+    "a certificate of nothing but names": {HEADER: certificate(90)},
+    "names of 20 kB": {HEADER: certificate(200)},
     "a chain of fifty behind a proxy": {HEADER: chain()},
     "a seal of 100 kB": {**SIGNED, "TPP-Signature-Certificate": LARGE},
     "a seal of 40 kB": {**SIGNED, "TPP-Signature-Certificate": LONG},
-    "a seal of nothing but names": {**SIGNED, "TPP-Signature-Certificate": named(90)},
+    "a seal of nothing but names": {**SIGNED, "TPP-Signature-Certificate": certificate(90)},
     "a signature of 100 kB": {**SIGNED, "Signature": LARGE},
     "a signature of 40 kB": {**SIGNED, "Signature": LONG},
     "a key of 40 kB": {**SIGNED, "Signature": SIGNED["Signature"].replace("CN=x", LONG)},

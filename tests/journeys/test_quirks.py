@@ -212,7 +212,7 @@ def test_wrong_tan_final(app: App, usual: App) -> None:
 
 def test_several_are_laid_over_each_other(tmp_path: Path) -> None:
     with served(tmp_path, "--quirk", "ids-zero", "--quirk", "three-decimals") as serving:
-        assert "quirks    ids-zero, three-decimals\n" in serving.said
+        assert "quirks    ids-zero, three-decimals\n" in serving.output
         (entry, *_) = App(serving.direct, "bank.example", uuid4().hex).entries()
         assert entry["transactionId"] == "0"
         assert re.fullmatch(r"-?\d+\.\d{2}0", entry["transactionAmount"]["amount"])
@@ -316,7 +316,7 @@ def at(serving: Serving, name: str) -> App:
     return App(serving.direct, f"{name}.example", uuid4().hex)
 
 
-def shown(app: App, status: str = "booked") -> Any:
+def transactions(app: App, status: str = "booked") -> Any:
     answer = app.read(TRANSACTIONS, OSKARS, bookingStatus=status, **SINCE)
     assert answer.status_code == 200, answer.text
     return answer.json()["transactions"].get(status, [])
@@ -335,15 +335,15 @@ def shown(app: App, status: str = "booked") -> Any:
     ],
 )
 def test_of_the_berlin_group_entries(berlin: Serving, name: str, status: str, member: str, value: Any) -> None:
-    usual = shown(at(berlin, "usual"), status)[0]
+    usual = transactions(at(berlin, "usual"), status)[0]
     assert usual.get(member, "") != value
-    entry = shown(at(berlin, name), status)[0]
+    entry = transactions(at(berlin, name), status)[0]
     assert entry[member] == value
 
 
 def test_of_the_berlin_group_amounts(berlin: Serving) -> None:
-    amount = shown(at(berlin, "usual"))[0]["transactionAmount"]["amount"]
-    assert shown(at(berlin, "three-decimals"))[0]["transactionAmount"]["amount"] == f"{amount}0"
+    amount = transactions(at(berlin, "usual"))[0]["transactionAmount"]["amount"]
+    assert transactions(at(berlin, "three-decimals"))[0]["transactionAmount"]["amount"] == f"{amount}0"
 
 
 @pytest.mark.parametrize(

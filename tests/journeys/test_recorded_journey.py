@@ -63,8 +63,8 @@ class Tape:
     home: Path
     recorded: list[Step] = field(default_factory=list)
     replayed: list[Step] = field(default_factory=list)
-    said: str = ""
-    said_in_replay: str = ""
+    output: str = ""
+    output_in_replay: str = ""
 
     @property
     def directory(self) -> Path:
@@ -120,8 +120,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         with stopping(*sandboxes.values()):
             for road, sandbox in sandboxes.items():
                 tapes[road].recorded = an_app(road, bank, sandbox).walk()
-                assert sandbox.stop() == 0, sandbox.said
-                tapes[road].said = sandbox.said
+                assert sandbox.stop() == 0, sandbox.output
+                tapes[road].output = sandbox.output
         again = Tape(ROADS[0], place / "again")
         shutil.copytree(tapes[ROADS[0]].home, again.home)
         sandbox = recorder(again)
@@ -148,7 +148,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
                     print(f"the replay for the {road} broke off: {error!r}")
                 tapes[road].replayed = app.steps
                 sandbox.stop()
-                tapes[road].said_in_replay = sandbox.said
+                tapes[road].output_in_replay = sandbox.output
         connections = there.connections + beside.connections
     return World(tapes, connections, texts(again.cassettes))
 
@@ -196,11 +196,11 @@ def test_no_secret_is_in_the_cassettes(tape: Tape) -> None:
 
 
 def test_no_secret_is_in_what_was_printed(tape: Tape) -> None:
-    assert not leaks(Haystack("printed", [tape.said.encode()]))
+    assert not leaks(Haystack("printed", [tape.output.encode()]))
 
 
 def test_no_secret_is_in_what_was_printed_while_replaying(tape: Tape) -> None:
-    assert not leaks(Haystack("printed while replaying", [tape.said_in_replay.encode()]))
+    assert not leaks(Haystack("printed while replaying", [tape.output_in_replay.encode()]))
 
 
 def test_no_secret_is_in_the_confdir(tape: Tape) -> None:
@@ -354,12 +354,12 @@ def test_what_is_not_recorded_is_said_at_once_and_by_who_replays(tape: Tape) -> 
         line = (
             rf"GET /\w+/[\w-]+.*: the body of its answer is not recorded \({media}, \d+ bytes: its form is not known\)"
         )
-        assert re.search(rf"left out: {line}", tape.said)
-    assert re.search(r"\d+ bodies not recorded:\W", tape.said)
-    assert re.search(r"\d text/html: its form is not known\W", tape.said)
+        assert re.search(rf"left out: {line}", tape.output)
+    assert re.search(r"\d+ bodies not recorded:\W", tape.output)
+    assert re.search(r"\d text/html: its form is not known\W", tape.output)
     lacking = r'(?:^warning: |"warning", "message": ").* lacks GET /\w+/[\w-]+: the body of its answer'
-    assert len(re.findall(lacking, tape.said_in_replay, re.MULTILINE)) == 5
-    assert "listed in it under recorded.left_out" in tape.said_in_replay
+    assert len(re.findall(lacking, tape.output_in_replay, re.MULTILINE)) == 5
+    assert "listed in it under recorded.left_out" in tape.output_in_replay
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])

@@ -192,10 +192,10 @@ def test_fifty_megabytes_arrive_whole_through_the_proxy_which_holds_them(trouble
 
 def test_trouble_tells_no_secret(troubled: Troubled) -> None:
     """The last test with this sandbox: it stops."""
-    assert troubled.sandbox.stop() == 0, troubled.sandbox.said
-    written = [Haystack("log", [troubled.sandbox.said.encode()]), below("recording", troubled.home / "rec")]
+    assert troubled.sandbox.stop() == 0, troubled.sandbox.output
+    written = [Haystack("log", [troubled.sandbox.output.encode()]), below("recording", troubled.home / "rec")]
     assert not [(s, h.name) for h in written for s in PLANTED if h.holds(s)]
-    assert "Traceback" not in troubled.sandbox.said
+    assert "Traceback" not in troubled.sandbox.output
 
 
 class Ledger:

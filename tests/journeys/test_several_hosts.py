@@ -18,7 +18,7 @@ def redirect(url: str) -> bytes:
     return ok(b"", b"Location: " + url.encode(), status=b"302 Found")
 
 
-def said(value: object) -> bytes:
+def json_answer(value: object) -> bytes:
     return ok(json.dumps(value).encode(), b"Content-Type: application/json")
 
 
@@ -58,12 +58,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, api: FarBank, oauth: FarB
     """The recording's directory, and the URLs that the app went to."""
     home = tmp_path_factory.mktemp("recorded")
     links = {"_links": {"scaOAuth": {"href": f"{oauth.url}/authorize?state=one"}}}
-    api.answers = [said(links), said({"done": True})]
+    api.answers = [json_answer(links), json_answer({"done": True})]
     oauth.answers = [redirect(f"{api.url}/psd2/v1/zurueck")]
     bank = {"url": f"{api.url}/psd2", "hosts": [{"host": f"127.0.0.1:{oauth.port}", "url": oauth.url}], "private": True}
     with served(home, "--mode", "record", "--to", "tape", settings={"banks": [bank]}) as sandbox:
         urls = walked(a_session(sandbox, proxy=True), f"{api.url}/psd2")
-        assert sandbox.stop() == 0, sandbox.said
+        assert sandbox.stop() == 0, sandbox.output
     return home, urls
 
 

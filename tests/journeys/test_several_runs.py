@@ -44,8 +44,8 @@ def record(home: Path, bank: FarBank, targets: Sequence[str], *flags: str, to: s
     sandbox = SandboxProcess(home, "record", "--bank", bank.url, "--to", to, *flags, confdir=home / "conf")
     with stopping(sandbox):
         assert {answer.status_code for answer in get(sandbox, *targets)} == {200}
-        assert sandbox.stop() == 0, sandbox.said
-    return sandbox.said
+        assert sandbox.stop() == 0, sandbox.output
+    return sandbox.output
 
 
 def test_a_second_run_keeps_what_the_first_has_recorded(bank: FarBank, tmp_path: Path) -> None:

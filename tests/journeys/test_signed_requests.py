@@ -126,7 +126,7 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tape]:
         with served(home, "--mode", "record", "--to", "tape", settings={"banks": [entry]}) as sandbox:
             for number, road in enumerate(ROADS):
                 walk(app, road, sandbox, bank.named("localhost"), number)
-            assert sandbox.stop() == 0, sandbox.said
+            assert sandbox.stop() == 0, sandbox.output
         yield Tape(app, bank, home)
 
 

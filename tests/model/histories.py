@@ -82,14 +82,14 @@ class Session:
 
     def ask(self, method: str, target: str, **options: Any) -> Answer:
         """What `explain` says of it first has to be what it is then answered."""
-        told = self._explained(method, target, **options) if self.explains else None
+        explanation = self._explained(method, target, **options) if self.explains else None
         answer = self.bank.ask(method, target, **options)
-        if told is not None:
+        if explanation is not None:
             FIGURES["explained"] += 1
             by = answer.headers.get("x-sandbox-rule")
             same(
                 f"explain {method} {target}",
-                (told["answer"]["status"], told["by"] and told["by"]["operation"]),
+                (explanation["answer"]["status"], explanation["by"] and explanation["by"]["operation"]),
                 (answer.status, by),
             )
         return answer
@@ -104,14 +104,14 @@ class Session:
         consent: str | None = None,
     ) -> Any:
         sent = {"X-Request-ID": REQUEST_ID, "PSU-IP-Address": "192.0.2.7", "Consent-ID": consent, **(headers or {})}
-        asked = {
+        question = {
             "method": method,
             "url": target,
             "headers": {name: value for name, value in sent.items() if value is not None},
             "session": self.bank.session,
             **({} if json is None else {"body": json}),
         }
-        answer = self.bank.control("POST", "explain", asked)
+        answer = self.bank.control("POST", "explain", question)
         same(f"explain {method} {target} is", answer.status, 200)
         return answer.json()
 
@@ -312,9 +312,9 @@ class History:
             )
             if isinstance(made, Consent):
                 for session, answer in zip((self.lazy[who], self.eager[who]), answers, strict=True):
-                    said = answer.json()
-                    same("consent", said["consentStatus"], "received" if accounts else "valid")
-                    self._made(session, made, said["consentId"], "/v1/consents", said["_links"])
+                    content = answer.json()
+                    same("consent", content["consentStatus"], "received" if accounts else "valid")
+                    self._made(session, made, content["consentId"], "/v1/consents", content["_links"])
 
     def basket(self, who: int, members: tuple[Resource, ...]) -> None:
         with self._step(who, f"basket {' '.join(map(name, members))}") as model:
@@ -352,8 +352,8 @@ class History:
             )
             if isinstance(made, Authorisation):
                 for session, answer in zip((self.lazy[who], self.eager[who]), answers, strict=True):
-                    said = (answer.json()["scaStatus"], answer.headers["aspsp-sca-approach"].lower())
-                    same("start", said, (made.status, made.approach))
+                    outcome = (answer.json()["scaStatus"], answer.headers["aspsp-sca-approach"].lower())
+                    same("start", outcome, (made.status, made.approach))
                     session.ids[made.number] = answer.json()["authorisationId"]
 
     def put(self, who: int, one: Authorisation, step: str, psu: str, right: bool) -> None:
@@ -384,9 +384,9 @@ class History:
 
             for answer in self._both(who, "decide", expected, ask):
                 if expected.status == 200:
-                    said = answer.json()
-                    self._agrees("decide", said["scaStatus"], one)
-                    same("decide", (said["resourceStatus"], said["psuId"]), (one.resource.status, one.psu))
+                    body = answer.json()
+                    self._agrees("decide", body["scaStatus"], one)
+                    same("decide", (body["resourceStatus"], body["psuId"]), (one.resource.status, one.psu))
 
     def visit(self, who: int, resource: Resource, family: str, decision: str | None) -> None:
         """The payment user's page."""
@@ -533,13 +533,15 @@ class History:
         for one in self._authorisations(model):
             if one.resource.status == "deleted":
                 continue
-            said = bank.get(session.own(one))["scaStatus"]
-            shown = bank.control("GET", f"sca/{session.ids[one.number]}").json()
-            same(f"{name(one)} here and in the control interface ({side})", shown["scaStatus"], said)
+            sca_status = bank.get(session.own(one))["scaStatus"]
+            authorisation = bank.control("GET", f"sca/{session.ids[one.number]}").json()
+            same(f"{name(one)} here and in the control interface ({side})", authorisation["scaStatus"], sca_status)
             same(
-                f"{name(one.resource)} in the control interface ({side})", shown["resourceStatus"], one.resource.status
+                f"{name(one.resource)} in the control interface ({side})",
+                authorisation["resourceStatus"],
+                one.resource.status,
             )
-            self._agrees(f"{name(one)} ({side})", said, one)
+            self._agrees(f"{name(one)} ({side})", sca_status, one)
         for resource in [*model.consents, *model.payments, *model.baskets]:
             for family, several in resource.authorisations.items():
                 if resource.status != "deleted":
@@ -593,8 +595,10 @@ class History:
                 for b in mine
                 for amount in self._amounts(b.payment, iban)
             )
-            shown = Counter((e["bookingDate"], e["endToEndId"], e["transactionAmount"]["amount"]) for e in entries)
-            same(f"{subject}: entries", shown, expected)
+            entry_counts = Counter(
+                (e["bookingDate"], e["endToEndId"], e["transactionAmount"]["amount"]) for e in entries
+            )
+            same(f"{subject}: entries", entry_counts, expected)
             days = [entry["bookingDate"] for entry in entries]
             same(f"{subject}: newest day first", days, sorted(days, reverse=True))
             bookings = {(b.day.isoformat(), b.payment.label): b for b in mine}
@@ -611,8 +615,10 @@ class History:
                 if (day := model.awaited(one))
                 for amount in self._amounts(one, iban)
             )
-            shown = Counter((e["bookingDate"], e["endToEndId"], e["transactionAmount"]["amount"]) for e in pending)
-            same(f"{subject}: pending", shown, awaited)
+            entry_counts = Counter(
+                (e["bookingDate"], e["endToEndId"], e["transactionAmount"]["amount"]) for e in pending
+            )
+            same(f"{subject}: pending", entry_counts, awaited)
             if mine:
                 newest = max(booking.day for booking in mine).isoformat()
                 for kind in ("interimAvailable", "forwardAvailable"):
@@ -649,9 +655,9 @@ class History:
                 same(f"{collection} {id}, lazy and eager", held[0].get(id), held[1].get(id))
 
     def _journal(self, session: Session) -> None:
-        told = session.bank.control("GET", f"journal?session={session.bank.session}&limit=30").json()["exchanges"]
+        exchanges = session.bank.control("GET", f"journal?session={session.bank.session}&limit=30").json()["exchanges"]
         sent = [(m, t, s) for m, t, s in session.bank.log if "/_sandbox/" not in t and "/sca/" not in t]
-        kept = [(one["method"], one["status"]) for one in told]
+        kept = [(one["method"], one["status"]) for one in exchanges]
         same("journal", kept, [(method, status) for method, _, status in sent[-len(kept) :]])
 
     def _moves(self, who: int) -> None:

@@ -44,7 +44,7 @@ class Kept:
         self.values |= values
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return f"{self.requests} {self.values}"
 
 
@@ -139,7 +139,7 @@ def test_no_vault_holds_what_stands_where_doors_are_opened(place: str, kind: str
     (one,) = [one for one in planted() if (one.secret.place, one.secret.kind) == (place, kind)]
     kept = Kept()
     keeper(kept).entry(one.entry)
-    assert one.secret.value not in kept.said
+    assert one.secret.value not in kept.text
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_nothing_that_opens_doors_is_kept(target: str, headers: list[tuple[str, 
     keep = keeper(kept)
     keep.entry(taped(target, {}, "POST", headers=headers or [form], body=content))
     (real,) = kept.requests.values()
-    assert "alpenrose7" not in kept.said
-    assert "eyJhbGci" not in kept.said
+    assert "alpenrose7" not in kept.text
+    assert "eyJhbGci" not in kept.text
     only_headers = target == "/v1/x" and not body
     assert real.is_whole == only_headers
 
@@ -184,8 +184,8 @@ def test_what_the_bank_gives_to_open_doors_is_not_kept_either() -> None:
     keep.entry(taped("/v1/x", {"challengeData": {"data": ["369137"], "otpMaxLength": 6}}))
     keep.entry(taped("/v1/x", {"tppMessages": [{"code": "PSU_CREDENTIALS_INVALID", "text": "TAN 911080 ist falsch"}]}))
     keep.entry(taped("/token", {"access_token": "2fa81bc02fa8", "refresh_token": "9bc02fa8aa11"}))
-    assert not {s for s in ("YYZokT4mn", "369137", "911080", "2fa81bc02fa8", "9bc02fa8aa11") if s in kept.said}
-    assert "K-4711-08" in kept.said
+    assert not {s for s in ("YYZokT4mn", "369137", "911080", "2fa81bc02fa8", "9bc02fa8aa11") if s in kept.text}
+    assert "K-4711-08" in kept.text
     assert [real.is_whole for real in kept.requests.values()].count(False) == 1
 
 
@@ -195,8 +195,8 @@ def test_a_rule_that_keeps_a_token_in_the_recording_keeps_none_in_the_vault() ->
     was = taped("/v1/x", {"ownerName": "Anna Grünwald"}, headers=[("X-API-Key", "alpenrose7"), ("PSU-ID", "anna7")])
     recorded = keeper(kept, rules).entry(was)
     assert recorded.headers.get("x-api-key") == "alpenrose7"
-    assert "alpenrose7" not in kept.said
-    assert "Grünwald" not in kept.said
+    assert "alpenrose7" not in kept.text
+    assert "Grünwald" not in kept.text
     (real,) = kept.requests.values()
     # It is sent again all the same, as the recording has it.
     assert Restorer(b"-", rules).recorded(recorded, real).headers.get("x-api-key") == "alpenrose7"

@@ -389,7 +389,7 @@ MARKED_ONLY: dict[str, Plant] = {
 }
 
 
-def shown(one: Exchange) -> str:
+def readable(one: Exchange) -> str:
     """All that can be read in it, also with some effort."""
     text = repr(one) + one.body.decode("utf-8", "replace") + one.answer_body.decode("utf-8", "replace")
     found = [text, unquote(text), unquote(unquote(text))]
@@ -412,7 +412,7 @@ def test_no_planted_secret_survives(data: st.DataObject) -> None:
         plain = secret[0].isupper() and not is_iban(secret)
         place = data.draw(st.sampled_from([*ANYWHERE, *(() if plain else MARKED_ONLY)]))
         planted.append(secret)
-        seen = shown(redactor.entry({**ANYWHERE, **MARKED_ONLY}[place](entry(), secret)))
+        seen = readable(redactor.entry({**ANYWHERE, **MARKED_ONLY}[place](entry(), secret)))
         assert not [one for one in planted if one.lower() in seen], place
 
 
@@ -420,8 +420,8 @@ def test_no_planted_secret_survives(data: st.DataObject) -> None:
 @pytest.mark.parametrize("secret", [IBAN, OTHER, "anna.gruenwald@mail.example", "4111111111111111", "06641234567"])
 def test_no_place_lets_through_what_can_be_told(place: str, secret: str) -> None:
     planted = {**ANYWHERE, **MARKED_ONLY}[place](entry(), secret)
-    assert secret.lower() in shown(planted) or place == "compressed"
-    assert secret.lower() not in shown(Redactor(KEY).entry(planted))
+    assert secret.lower() in readable(planted) or place == "compressed"
+    assert secret.lower() not in readable(Redactor(KEY).entry(planted))
 
 
 READ: dict[str, tuple[Plant, Callable[[Exchange], str]]] = {

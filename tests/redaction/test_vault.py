@@ -31,7 +31,7 @@ def a_request(target: str = f"/v1/accounts/{IBAN}") -> RealRequest:
     return RealRequest(target, Headers([("PSU-ID", "anna")]), b'{"a": 1}', is_whole=True)
 
 
-def shown(real: RealRequest) -> tuple[object, ...]:
+def parts(real: RealRequest) -> tuple[object, ...]:
     return real.target, real.headers.pairs, real.body, real.is_whole
 
 
@@ -46,7 +46,7 @@ def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
     opened = vault.read(filled(tmp_path), tmp_path)
     assert opened.keys == {fingerprint(KEY): KEY}
     assert list(opened.requests) == ["request"]
-    assert shown(opened.requests["request"]) == shown(a_request())
+    assert parts(opened.requests["request"]) == parts(a_request())
     assert opened.values == {"1a2b3c4d": {"Bbrl": "Anna"}}
 
 
@@ -102,7 +102,7 @@ def test_an_exported_vault_holds_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv(PASSPHRASE, "korrekt pferd")
     there = vault.read(tmp_path / "exported", tmp_path / "there")
     assert (there.keys, there.values) == (here.keys, here.values)
-    assert {name: shown(one) for name, one in there.requests.items()} == {"request": shown(a_request())}
+    assert {name: parts(one) for name, one in there.requests.items()} == {"request": parts(a_request())}
     assert not (tmp_path / "there").exists()
     assert stat.S_IMODE((tmp_path / "exported").stat().st_mode) == 0o600
 

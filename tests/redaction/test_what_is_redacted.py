@@ -86,7 +86,7 @@ def placed(said: Said) -> Exchange:
     return Exchange(started, 1.0, "https://bank.example", "GET", target, Headers(), b"", 200, headers, content)
 
 
-def found(said: Said, entry: Exchange) -> str:
+def written(said: Said, entry: Exchange) -> str:
     """What stands in the place now."""
     match said.place:
         case "path":
@@ -107,7 +107,7 @@ def lost(every: list[Said]) -> tuple[list[str], int]:
     """Of all words those that do not stay, and how many words there are."""
     redactor, gone, count = Redactor(KEY), [], 0
     for said in every:
-        before, after = words(said.text), words(found(said, redactor.entry(placed(said))))
+        before, after = words(said.text), words(written(said, redactor.entry(placed(said))))
         count += len(before)
         kept = after if len(after) == len(before) else [""] * len(before)
         gone += [f"{said.place}: {one}" for one, two in zip(before, kept, strict=True) if one != two]
@@ -141,7 +141,7 @@ def staying(every: list[str], known: set[str]) -> list[str]:
             Said("error text", "text", f"{name} has no account"),
             Said("error text", "detail", f"Konto von {name} wurde nicht gefunden"),
         ):
-            left = {one.lower() for one in words(found(said, redactor.entry(placed(said))))}
+            left = {one.lower() for one in words(written(said, redactor.entry(placed(said))))}
             parts = {part.lower() for part in words(name) if len(part) > 2} - PARTICLES - known
             frame = {one.lower() for one in words(said.text.replace(name, ""))}
             stay += [f"{said.place}: {name}" for part in parts & left - frame]

@@ -193,11 +193,11 @@ def test_today_is_the_sessions(client: Client) -> None:
     set_time(client, "ahead", **days(10))
     ahead = client.named("ahead")
 
-    def asked(client: Client, day: int) -> int:
+    def status(client: Client, day: int) -> int:
         body = bodies.payment(bodies.SEPA, requestedExecutionDate=facts.today(day))
         return client.post(f"/v1/{bodies.SEPA}", json=body).status
 
-    assert (asked(client, 9), asked(ahead, 9), asked(ahead, 10)) == (200, 400, 200)
+    assert (status(client, 9), status(ahead, 9), status(ahead, 10)) == (200, 400, 200)
     assert ahead.post("/v1/consents", json=bodies.consent(validUntil=facts.today(9))).status == 400
     made = ahead.post("/v1/consents", json=bodies.consent(validUntil=facts.today(10))).json()["consentId"]
     assert ahead.get(f"/v1/consents/{made}").json()["lastActionDate"] == facts.today(10)

@@ -127,8 +127,8 @@ def an_engine(
     shared = bundled_engine()
     schemas = schemas or shared.schemas
     read = interface.read([[DIALECT], *layers], schemas, NAMED) if layers else shared.interface
-    shown = options.get("debug_headers", True)
-    banks = Banks(Bank(read, schemas, real, base_path=base_path, diagnose=shown))
+    debug_headers = options.get("debug_headers", True)
+    banks = Banks(Bank(read, schemas, real, base_path=base_path, diagnose=debug_headers))
     return Engine(
         banks, MemoryStore() if store is None else store, testdata or shared.testdata, limits=limits(), **options
     )

@@ -43,10 +43,10 @@ def _proxy(self: mitmproxy_addon.SandboxAddon, flow: Any) -> Any:
     return _from_mitmproxy(self, flow)
 
 
-def _lane(turn: HttpTurn, *more: Any, **shown: Any) -> Request:
+def _lane(turn: HttpTurn, *more: Any, **surroundings: Any) -> Request:
     if ("X-Break", "door") in turn.headers.pairs:
         raise LookupError("the door is broken")
-    return _lane_request(turn, *more, **shown)
+    return _lane_request(turn, *more, **surroundings)
 
 
 async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:

@@ -23,7 +23,7 @@ _PLAIN = Exchange(
 )
 
 
-def _asked(name: str, form: str = "{}") -> Plant:
+def _in_header(name: str, form: str = "{}") -> Plant:
     return lambda s: replace(_PLAIN, headers=Headers([(name, form.format(s))]))
 
 
@@ -99,18 +99,18 @@ def _cookies(har: dict[str, Any], s: str) -> None:
 
 
 PLACES: Mapping[str, Plant] = {
-    "parameter of Accept": _asked("Accept", "application/json;user={}"),
-    "Accept-Language": _asked("Accept-Language", "de;x={},en"),
+    "parameter of Accept": _in_header("Accept", "application/json;user={}"),
+    "Accept-Language": _in_header("Accept-Language", "de;x={},en"),
     "parameter of Content-Type": _answered("Content-Type", "application/json; session={}"),
     "Allow": _answered("Allow", "GET, {}"),
     "Cache-Control": _answered("Cache-Control", "private, x={}"),
     "ASPSP-SCA-Approach": _answered("ASPSP-SCA-Approach"),
-    "X-Request-ID": _asked("X-Request-ID"),
-    "Authorization": _asked("Authorization", "Bearer {}"),
-    "unknown header": _asked("X-Whatever"),
+    "X-Request-ID": _in_header("X-Request-ID"),
+    "Authorization": _in_header("Authorization", "Bearer {}"),
+    "unknown header": _in_header("X-Whatever"),
     "cookie": _answered("Set-Cookie", "SID={}; Path=/"),
-    "PSU-User-Agent": _asked("PSU-User-Agent", "App/1.0 ({})"),
-    "Forwarded": _asked("Forwarded", "for={};proto=https"),
+    "PSU-User-Agent": _in_header("PSU-User-Agent", "App/1.0 ({})"),
+    "Forwarded": _in_header("Forwarded", "for={};proto=https"),
     "path": _target("/v1/accounts/{}/balances"),
     "parameter of a path": _target("/v1/accounts;user={}/balances"),
     "query": _target("/v1/accounts?x={}"),

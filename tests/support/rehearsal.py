@@ -118,10 +118,10 @@ class Stage:
         return Thing("basket", answer.json()["_links"]["self"]["href"])
 
     def create_basket(self, *members: Thing, headers: Mapping[str, str] | None = None) -> Answer:
-        named = {"payment": "paymentIds", "consent": "consentIds"}
+        lists = {"payment": "paymentIds", "consent": "consentIds"}
         body: dict[str, list[str]] = {}
         for member in members:
-            body.setdefault(named[member.family], []).append(member.id)
+            body.setdefault(lists[member.family], []).append(member.id)
         return self.client.post("/v1/signing-baskets", json=body, headers=headers)
 
     def make(self, family: str, psu: str = ONE, *, joint: bool = False, headers: Mapping[str, str] = APART) -> Thing:
@@ -228,9 +228,9 @@ class Stage:
 
     def submit(self, page: str, **fields: str) -> None:
         """The form that the page shows at the moment."""
-        shown = self.open(page).body.decode()
-        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown))
-        assert hidden, shown
+        page_text = self.open(page).body.decode()
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page_text))
+        assert hidden, page_text
         answer = self.client.post(_local(page), body=urlencode({**hidden, **fields}).encode(), door="direct")
         assert answer.status in (200, 303), answer.body
 

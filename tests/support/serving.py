@@ -30,9 +30,11 @@ class Serving(Process):
 
     def begun(self) -> "Serving":
         """Itself, once it listens."""
-        wait_until(lambda: "\nstate  " in self.said or '"try"' in self.said or self._process.poll() is not None, START)
-        assert self._process.poll() is None, self.said
-        words = self.said.replace('"', " ").replace(",", " ").split()
+        wait_until(
+            lambda: "\nstate  " in self.output or '"try"' in self.output or self._process.poll() is not None, START
+        )
+        assert self._process.poll() is None, self.output
+        words = self.output.replace('"', " ").replace(",", " ").split()
         self.proxy, self.direct, self.tls = [w for w in words if w.startswith(("http://127.", "https://127."))][:3]
         return self
 
@@ -50,7 +52,7 @@ class Serving(Process):
 
     @property
     def warnings(self) -> str:
-        """What it has said on the standard error."""
+        """What it has printed on the standard error."""
         return "".join(self.err)
 
     def line(self, part: str) -> str:

@@ -205,8 +205,8 @@ class TimedBank:
 
     def balances(self, iban: str) -> dict[str, Any]:
         """By type."""
-        shown = self.get(f"/v1/accounts/{iban}/balances", consent=self.watcher)["balances"]
-        return {balance["balanceType"]: balance for balance in shown}
+        balances_listed = self.get(f"/v1/accounts/{iban}/balances", consent=self.watcher)["balances"]
+        return {balance["balanceType"]: balance for balance in balances_listed}
 
     def amount(self, iban: str, kind: str = "interimAvailable") -> str:
         return str(self.balances(iban)[kind]["balanceAmount"]["amount"])

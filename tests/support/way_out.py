@@ -89,9 +89,9 @@ def way_out(
     confdir = ensure_ca(directory / "conf").parent
     with FarBank(*(answers or (ok(b'{"from": "the bank"}'),))) as bank, Loop() as loop:
         (directory / config.FILE).write_text(write(bank))
-        named = {"mode": mode, "bank": bank.url, "state": "memory:", "confdir": str(confdir)}
-        named |= {"to": str(directory / "rec"), **flags}
-        settings = config.load({name: value for name, value in named.items() if value}, {}, directory)
+        usual = {"mode": mode, "bank": bank.url, "state": "memory:", "confdir": str(confdir)}
+        usual |= {"to": str(directory / "rec"), **flags}
+        settings = config.load({name: value for name, value in usual.items() if value}, {}, directory)
 
         async def start() -> WayOut:
             engine = build.build(settings)

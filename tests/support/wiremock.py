@@ -82,7 +82,7 @@ class WireMock(Process):
     def begun(self) -> "WireMock":
         """Itself, once it listens."""
         wait_until(lambda: len(self._ports()) == 2 or self._process.poll() is not None, START)
-        assert len(self._ports()) == 2, self.said
+        assert len(self._ports()) == 2, self.output
         self.url, self.tls_url = (url.format(port) for url, port in zip(_URLS, self._ports(), strict=True))
         return self
 

@@ -33,11 +33,11 @@ def test_an_async_body_in_pieces_is_read_whole(loop: LoopThread) -> None:
         yield b"a"
         yield b"b"
 
-    async def asked() -> str:
+    async def uploaded() -> str:
         async with httpx.AsyncClient(transport=HttpxTransport(echo, loop)) as client:
             return str((await client.post("https://bank.example/", content=pieces())).json()["body"])
 
-    assert asyncio.run(asked()) == "ab"
+    assert asyncio.run(uploaded()) == "ab"
 
 
 def test_of_a_truncated_answer_the_beginning_arrives(loop: LoopThread) -> None:
@@ -53,7 +53,7 @@ def test_of_a_truncated_answer_the_beginning_arrives(loop: LoopThread) -> None:
 def test_who_gives_up_ends_the_work(loop: LoopThread) -> None:
     ended = []
 
-    async def asked() -> None:
+    async def broken_off() -> None:
         begun = asyncio.Event()
         here = asyncio.get_running_loop()
 
@@ -72,6 +72,6 @@ def test_who_gives_up_ends_the_work(loop: LoopThread) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-    asyncio.run(asked())
+    asyncio.run(broken_off())
     loop.close()
     assert ended == [True]

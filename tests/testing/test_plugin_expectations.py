@@ -110,8 +110,8 @@ def test_unmatched_requests_fail_a_test_on_demand(pytester: pytest.Pytester, ini
     """)
     result = run(pytester)
     result.assert_outcomes(**{outcome: 1})
-    told = [line for line in result.stdout.lines if line.startswith("  ") and "→ 40" in line and "#" not in line]
-    assert told == (["  GET /v1/acounts → 404", "  PATCH /v1/accounts → 405"] if outcome == "failed" else [])
+    output = [line for line in result.stdout.lines if line.startswith("  ") and "→ 40" in line and "#" not in line]
+    assert output == (["  GET /v1/acounts → 404", "  PATCH /v1/accounts → 405"] if outcome == "failed" else [])
 
 
 def test_banks_of_a_module_and_of_a_session(pytester: pytest.Pytester) -> None:

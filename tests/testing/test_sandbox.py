@@ -35,11 +35,11 @@ def test_httpx_sync_and_async(xs2a: Sandbox) -> None:
     with httpx.Client(transport=xs2a.transport, base_url="https://my.bank/xs2a") as client:
         assert client.get(path, headers=headers).json() == {"consentStatus": "valid"}
 
-    async def asked() -> httpx.Response:
+    async def received() -> httpx.Response:
         async with xs2a.async_client(headers=headers) as client:
             return await client.get(path)
 
-    assert asyncio.run(asked()).json() == {"consentStatus": "valid"}
+    assert asyncio.run(received()).json() == {"consentStatus": "valid"}
     assert [call.origin for call in xs2a.journal.calls] == [
         "https://bank.example",
         "https://my.bank",

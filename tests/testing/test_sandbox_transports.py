@@ -36,11 +36,11 @@ def with_httpx(transport: Any = None) -> Ask:
 
 def with_async_httpx(transport: Any = None) -> Ask:
     def ask(method: str, url: str, **options: Any) -> tuple[int, list[tuple[str, str]], bytes]:
-        async def asked() -> httpx.Response:
+        async def received() -> httpx.Response:
             async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
                 return await client.request(method, url, **options)
 
-        answer = asyncio.run(asked())
+        answer = asyncio.run(received())
         return answer.status_code, [(n.lower(), v) for n, v in answer.headers.multi_items()], answer.content
 
     return ask
@@ -102,12 +102,12 @@ def plain(seen: tuple[int, list[tuple[str, str]], bytes]) -> Any:
     ],
 )
 def test_the_engine_is_asked_the_same(client: Any, loop: LoopThread, method: str, path: str, options: Any) -> None:
-    def asked(ask: Ask, url: str) -> Any:
+    def request_seen(ask: Ask, url: str) -> Any:
         seen = json.loads(ask(method, url + path, **options)[2])
         seen["headers"] = sorted([name.lower(), value] for name, value in seen["headers"])
         return {**seen, "door": "any"}
 
-    over_socket, in_process = both(client, loop, echo, asked)
+    over_socket, in_process = both(client, loop, echo, request_seen)
     assert in_process == over_socket
 
 

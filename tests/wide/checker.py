@@ -61,16 +61,16 @@ def _unequal_races(races: Mapping[str, list[Operation]]) -> Iterator[str]:
 
 def _impossible_moves(key: tuple[str, str], operations: list[Operation], last: Kept | None) -> Iterator[str]:
     kind, id = key
-    told = sorted((one for one in operations if one.state and not one.is_unknown), key=lambda one: one.began)
-    for number, later in enumerate(told):
-        for earlier in told[:number]:
+    reads = sorted((one for one in operations if one.state and not one.is_unknown), key=lambda one: one.began)
+    for number, later in enumerate(reads):
+        for earlier in reads[:number]:
             if earlier.ended <= later.began and not follows(kind, earlier.state, later.state):
                 yield (
                     f"{kind} {id} was {earlier.state} by {earlier.name} until {earlier.ended:.3f}, and {later.state} "
                     f"by {later.name} from {later.began:.3f} on"
                 )
                 return
-    for one in told if last else ():
+    for one in reads if last else ():
         if last and not follows(kind, one.state, last.state):
             yield f"{kind} {id} was {one.state} by {one.name}, and is {last.state} in the end"
             return

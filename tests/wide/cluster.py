@@ -89,7 +89,7 @@ class Cluster:
         """Waits until all replicas are, and HAProxy knows it."""
         until = monotonic() + 2 * START
         while not all([await one.is_ready() for one in self.replicas]) or not await self._is_reached():
-            assert monotonic() < until, self.said()
+            assert monotonic() < until, self.errors()
             await asyncio.sleep(0.1)
 
     async def _is_reached(self) -> bool:
@@ -115,8 +115,8 @@ class Cluster:
         await asyncio.to_thread(self.redis.start)
         self.restarts += 1
 
-    def said(self) -> str:
-        """What the processes have said on the standard error."""
+    def errors(self) -> str:
+        """What the processes have printed on the standard error."""
         return "\n".join(f"{file.name}: {file.read_text()[-2000:]}" for file in sorted(self.directory.glob("*.log")))
 
     def haproxy(self) -> list[str]:

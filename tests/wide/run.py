@@ -125,11 +125,11 @@ def main() -> int:
         print(f"{len(result.complaints)} complaints, seed {options.seed}")
         if result.complaints:
             return 1
-    page.write("journeys", told(result))
+    page.write("journeys", table(result))
     return 0
 
 
-def told(result: Run) -> str:
+def table(result: Run) -> str:
     """The figures as lines of a table."""
     times = sorted(result.times)
     p50, p99 = (times[len(times) * percent // 100] * 1000 for percent in (50, 99))

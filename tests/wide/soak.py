@@ -52,7 +52,7 @@ def soak(requests: int, directory: Path) -> Iterator[Sample]:
         for number in range(1, _ROUNDS + 1):
             for load in loads:
                 each = requests // _ROUNDS // len(loads)
-                asked({**load, "requests": each // 2 if "then" in load else each})
+                send({**load, "requests": each // 2 if "then" in load else each})
             yield _sample(replica.pid, requests * number // _ROUNDS)
     finally:
         replica.kill()
@@ -87,7 +87,7 @@ def text(method: str, target: str, body: str = "") -> str:
     return f"{method} {target} HTTP/1.1\r\n{head}\r\n{body}"
 
 
-def asked(load: dict[str, object]) -> None:
+def send(load: dict[str, object]) -> None:
     """Sends so many requests, all of which have to succeed."""
     generator = [sys.executable, str(ROOT / "bench" / "load.py"), json.dumps(load)]
     # One line lets it begin, another one lets it end.

@@ -19,7 +19,7 @@ from tools.breakers.breaker import (
     forgives,
     leaves_out,
     misnames,
-    named,
+    name_of,
     path,
     query,
     refuses,
@@ -116,7 +116,7 @@ def _other_kind(status: str, other: str) -> Breaker:
         entries = content(await ask(with_query("bookingStatus", other)(request)))["transactions"][other]
         return with_body(response, altered(content(response), f"/transactions/{status}", entries))
 
-    return Breaker(named(TRANSACTIONS, asking_for(status), f"lists what is {other}"), answer)
+    return Breaker(name_of(TRANSACTIONS, asking_for(status), f"lists what is {other}"), answer)
 
 
 def _everything_filled() -> Breaker:
@@ -217,7 +217,7 @@ def _lenient(operation: Operation, name: str, value: str) -> Breaker:
             return await ask(with_query(name, value)(request))
         return response
 
-    return Breaker(named(operation, When("", lambda _: True), f"takes any {name} as {value}"), answer)
+    return Breaker(name_of(operation, When("", lambda _: True), f"takes any {name} as {value}"), answer)
 
 
 AMOUNT = "/balanceAmount/amount"

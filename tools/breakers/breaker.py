@@ -216,11 +216,11 @@ def bad(status: int) -> bool:
     return status >= 400
 
 
-def named(operation: Operation, when: When, fault: str) -> str:
+def name_of(operation: Operation, when: When, fault: str) -> str:
     return " ".join(filter(None, (str(operation), when.words, fault)))
 
 
-def shown(value: Any) -> str:
+def words_of(value: Any) -> str:
     return value.words if isinstance(value, Change) else str(value) if value is REMOVED else json.dumps(value)
 
 
@@ -240,7 +240,7 @@ def spoils(
             return spoilt(request, response)
         return response
 
-    return Breaker(named(operation, when, fault), answer)
+    return Breaker(name_of(operation, when, fault), answer)
 
 
 def says(
@@ -249,7 +249,7 @@ def says(
     """Its answers have another value at `pointer`, see `altered`."""
     return spoils(
         operation,
-        f"says {pointer} {shown(to)}",
+        f"says {pointer} {words_of(to)}",
         lambda _, response: with_body(response, altered(content(response), pointer, to)) if response.body else response,
         when=when,
         of=of,
@@ -321,7 +321,7 @@ def instead(
     async def answer(ask: Ask, request: Request) -> Response:
         return answered(request) if operation.matches(request) and when(request) else await ask(request)
 
-    return Breaker(named(operation, when, fault), answer)
+    return Breaker(name_of(operation, when, fault), answer)
 
 
 def takes(operation: Operation, what: str, repaired: Callable[[Request], Request], *, when: When = ALWAYS) -> Breaker:
@@ -330,7 +330,7 @@ def takes(operation: Operation, what: str, repaired: Callable[[Request], Request
     async def answer(ask: Ask, request: Request) -> Response:
         return await ask(repaired(request) if operation.matches(request) and when(request) else request)
 
-    return Breaker(named(operation, when, f"takes {what}"), answer)
+    return Breaker(name_of(operation, when, f"takes {what}"), answer)
 
 
 def ignores(operation: Operation, header: str, *, when: When = ALWAYS) -> Breaker:
@@ -360,7 +360,7 @@ def overlooks(operation: Operation, pointer: str, value: Any, *, when: When = AL
                 return await ask(with_content(request, altered(body, pointer, value)))
         return response
 
-    return Breaker(named(operation, when, f"takes any {pointer}"), answer)
+    return Breaker(name_of(operation, when, f"takes any {pointer}"), answer)
 
 
 def forgives(
@@ -374,7 +374,7 @@ def forgives(
             return answering(request, status, body)
         return response
 
-    return Breaker(named(operation, when, f"answers {status} instead of {' or '.join(errors)}"), answer)
+    return Breaker(name_of(operation, when, f"answers {status} instead of {' or '.join(errors)}"), answer)
 
 
 def misnames(
@@ -390,7 +390,7 @@ def misnames(
             return replace(response, status=status)
         return with_body(response, altered(content(response), f"/tppMessages/0/{member}", to))
 
-    fault = f"status {status}" if status else f"{member} {shown(to)}"
+    fault = f"status {status}" if status else f"{member} {words_of(to)}"
     return Breaker(" ".join(filter(None, ("error", number_, when.words, f"has the {fault}"))), answer)
 
 
@@ -405,4 +405,4 @@ def limits(operation: Operation, count: int, *, when: When = ALWAYS) -> Breaker:
                 return error(request, 429, "ACCESS_EXCEEDED")
         return await ask(request)
 
-    return Breaker(named(operation, when, f"is answered {count} times at most"), answer)
+    return Breaker(name_of(operation, when, f"is answered {count} times at most"), answer)

@@ -28,7 +28,7 @@ from tools.breakers.breaker import (
     leaves_out,
     member,
     misnames,
-    named,
+    name_of,
     overlooks,
     path,
     pretends,
@@ -272,7 +272,7 @@ def _any_id(operation: Any) -> list[Breaker]:
             return await ask(repaired(request))
         return response
 
-    return [Breaker(named(operation, ALWAYS, "knows any payment"), answer)]
+    return [Breaker(name_of(operation, ALWAYS, "knows any payment"), answer)]
 
 
 def _under_any_product(operation: Operation) -> Breaker:

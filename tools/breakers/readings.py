@@ -65,7 +65,7 @@ PREFIXED = When("below a prefix", lambda request: not re.match("(/s/[^/]+)?/v1/"
 SLASHED = When("with a slash at the end", lambda request: request.target.partition("?")[0].endswith("/"))
 
 
-def _found(codes: Sequence[str], status: int, words: str) -> Breaker:
+def _answered_with(codes: Sequence[str], status: int, words: str) -> Breaker:
     """Errors with these codes have another status."""
 
     async def answer(ask: Ask, request: Request) -> Response:
@@ -176,13 +176,13 @@ CATALOGUE: Mapping[str, Sequence[Breaker]] = {
     "reading-xs2a016e-text": [
         misnames("XS2A016E", "text", Change("other words", lambda text: text.replace("not found", "missing"))),
     ],
-    "reading-unknown-path": [_found(["RESOURCE_UNKNOWN"], 400, "unknown paths are 400")],
+    "reading-unknown-path": [_answered_with(["RESOURCE_UNKNOWN"], 400, "unknown paths are 400")],
     "reading-product-unknown": [
-        _found(["PRODUCT_UNKNOWN"], 400, "unknown products are 400"),
+        _answered_with(["PRODUCT_UNKNOWN"], 400, "unknown products are 400"),
         misnames("XS2A911E", to="RESOURCE_UNKNOWN"),
     ],
     "reading-method": [
-        _found(["SERVICE_INVALID"], 404, "methods that are not offered are 404"),
+        _answered_with(["SERVICE_INVALID"], 404, "methods that are not offered are 404"),
         misnames("XS2A912E", to="FORMAT_ERROR"),
     ],
     "reading-unlisted-members": [

@@ -224,7 +224,7 @@ def cancel(stage: Stage, thing: Thing) -> None:
     stage.sign_cancellation(thing, psu)
 
 
-def told(state: str) -> Callable[[Stage, Thing], object]:
+def follows(state: str) -> Callable[[Stage, Thing], object]:
     """By a real bank, whose states the sandbox follows."""
     request = Request("GET", "/v1/x")
     return lambda stage, thing: asyncio.run(
@@ -260,8 +260,8 @@ WAYS: dict[str, dict[str, Way]] = {
         "authorised by some": moved("payment", lambda s, t: s.sign(t, SIGNATORIES[0]), joint=True),
         "refused": moved("payment", refuse),
         "its day comes": moved("payment", lambda s, t: s.move(days=5)),
-        "settled": moved("payment", told("ACSC")),
-        "credited": moved("payment", told("ACCC")),
+        "settled": moved("payment", follows("ACSC")),
+        "credited": moved("payment", follows("ACCC")),
         "cancel": moved("payment", delete),
         "cancellation authorised": moved("payment", cancel),
     },

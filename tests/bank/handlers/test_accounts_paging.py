@@ -42,7 +42,7 @@ def ask(client: Client, query: str, consent: str = facts.consent()) -> Answer:
     return client.get(f"/v1/accounts/{IBAN}/transactions?{query}", consent=consent)
 
 
-def shown(client: Client, query: str) -> Any:
+def transactions(client: Client, query: str) -> Any:
     answer = ask(client, query)
     assert answer.status == 200, answer.body
     return answer.json()["transactions"]
@@ -102,13 +102,13 @@ def test_the_next_page_is_of_the_same_period(paging: Client) -> None:
 
 @pytest.mark.parametrize("status", ["pending", "information"])
 def test_other_lists_have_no_pages(paging: Client, client: Client, status: str) -> None:
-    assert shown(paging, f"bookingStatus={status}") == shown(client, f"bookingStatus={status}")
+    assert transactions(paging, f"bookingStatus={status}") == transactions(client, f"bookingStatus={status}")
 
 
 def test_few_entries_need_no_second_page(paging: Client, client: Client) -> None:
     query = f"bookingStatus=booked&dateFrom={facts.today(-3)}"
-    assert len(shown(client, query)["booked"]) <= SIZE
-    assert shown(paging, query) == shown(client, query)
+    assert len(transactions(client, query)["booked"]) <= SIZE
+    assert transactions(paging, query) == transactions(client, query)
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "1.5", "two", "", "01", "1" * 10, "٢", "2 "])
@@ -127,7 +127,7 @@ def test_a_size_that_is_none_is_the_cassettes_mistake(tmp_path: Path, size: str)
 @pytest.mark.parametrize("query", ["", "&page=2", "&page=two"])
 @pytest.mark.parametrize("status", ["both", "booked"])
 def test_without_the_setting_all_come_at_once(client: Client, status: str, query: str) -> None:
-    lists = shown(client, f"bookingStatus={status}{query}")
+    lists = transactions(client, f"bookingStatus={status}{query}")
     assert len(lists["booked"]) == len(BOOKED)
     assert lists["_links"] == (None if status == "both" else {"account": {"href": f"/v1/accounts/{IBAN}"}})
 
@@ -147,7 +147,7 @@ def entry(client: Client, id: str, consent: str | None = facts.consent(), iban: 
 
 @pytest.mark.parametrize("kind", ["booked", "pending", "information"])
 def test_one_entry_is_the_one_in_the_list(client: Client, kind: str) -> None:
-    for listed in shown(client, f"bookingStatus={kind}")[kind][-3:]:
+    for listed in transactions(client, f"bookingStatus={kind}")[kind][-3:]:
         answer = entry(client, listed["transactionId"])
         assert (answer.status, answer.json()) == (200, {"transactionsDetails": listed})
         assert bundled_engine().schemas["transaction-details"].complaint(answer.json()) is None

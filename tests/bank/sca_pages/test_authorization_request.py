@@ -42,7 +42,7 @@ def consent(client: Client, psu: str = "selma") -> str:
     return str(client.post("/v1/consents", json=body, headers={"PSU-ID": psu}).json()["consentId"])
 
 
-def asked(client: Client, scope: str, more: str = "", **other: str) -> Answer:
+def authorization_page(client: Client, scope: str, more: str = "", **other: str) -> Answer:
     return client.get(f"/sca/authorize?{urlencode({**QUERY, 'scope': scope, **other})}{more}", headers={})
 
 
@@ -53,7 +53,7 @@ def brought(answer: Answer) -> dict[str, str]:
 
 def test_it_leads_to_the_page_of_what_the_scope_names(client: Client) -> None:
     id = consent(client)
-    lead = asked(client, f"AIS:{id}")
+    lead = authorization_page(client, f"AIS:{id}")
     assert (lead.status, lead.headers["location"]) == (303, f"consents?consent_id={id}")
     page = client.get(f"/sca/{lead.headers['location']}", headers={})
     assert (page.status, "Selma Brandt" in page.body.decode()) == (200, True)
@@ -62,17 +62,17 @@ def test_it_leads_to_the_page_of_what_the_scope_names(client: Client) -> None:
 
 def test_capitals_and_a_space_in_the_scope_name_the_same(client: Client) -> None:
     id = consent(client)
-    assert asked(client, f"AIS: {id.upper()}").headers["location"] == f"consents?consent_id={id}"
+    assert authorization_page(client, f"AIS: {id.upper()}").headers["location"] == f"consents?consent_id={id}"
 
 
 @pytest.mark.parametrize("name", ["scope", "state", "code_challenge"])
 def test_a_parameter_that_is_there_twice_is_told_to_the_app(client: Client, name: str) -> None:
-    told = brought(asked(client, f"AIS:{consent(client)}", more=f"&{name}=x"))
+    told = brought(authorization_page(client, f"AIS:{consent(client)}", more=f"&{name}=x"))
     assert (told["error"], told["error_description"]) == ("invalid_request", f"{name} is sent twice")
 
 
 def test_a_scope_names_its_own_kind_alone(client: Client) -> None:
-    assert brought(asked(client, f"PIS:{consent(client)}"))["error"] == "invalid_scope"
+    assert brought(authorization_page(client, f"PIS:{consent(client)}"))["error"] == "invalid_scope"
 
 
 def test_only_addresses_that_a_client_has_registered_are_gone_to(tmp_path: Path) -> None:
@@ -81,16 +81,16 @@ def test_only_addresses_that_a_client_has_registered_are_gone_to(tmp_path: Path)
         "testdata: 1\nclients:\n  demo-tpp: {secret: x, name: Mine, redirectUris: ['https://mine.example/back']}\n"
     )
     client = Client(an_engine(testdata=testdata.load([file])))
-    refused = asked(client, "AIS:none", redirect_uri="https://evil.example/back")
+    refused = authorization_page(client, "AIS:none", redirect_uri="https://evil.example/back")
     assert (refused.status, "location" in refused.headers) == (400, False)
     assert "has registered" in refused.body.decode()
-    assert brought(asked(client, "AIS:none"))["error"] == "invalid_scope"
+    assert brought(authorization_page(client, "AIS:none"))["error"] == "invalid_scope"
 
 
 def test_what_is_no_longer_to_be_approved_is_access_denied(client: Client) -> None:
     id = consent(client)
     change(client, "consents", id, consentStatus="rejected")
-    assert brought(asked(client, f"AIS:{id}"))["error"] == "access_denied"
+    assert brought(authorization_page(client, f"AIS:{id}"))["error"] == "access_denied"
 
 
 def test_other_methods_are_not_offered(client: Client) -> None:
@@ -99,7 +99,7 @@ def test_other_methods_are_not_offered(client: Client) -> None:
 
 
 def test_a_scope_without_an_id_is_a_login_before_there_is_anything(client: Client) -> None:
-    lead = asked(client, "AIS PIS", login_hint="ruth")
+    lead = authorization_page(client, "AIS PIS", login_hint="ruth")
     link = lead.headers["location"]
     assert (lead.status, link.startswith("logins?login_id=")) == (303, True)
     page = client.get(f"/sca/{link}", headers={"Accept-Language": "en"}).body.decode()
@@ -119,7 +119,7 @@ def test_a_scope_without_an_id_is_a_login_before_there_is_anything(client: Clien
 
 
 def test_a_login_that_is_declined_is_told_to_the_app(client: Client) -> None:
-    link = asked(client, "PIIS").headers["location"]
+    link = authorization_page(client, "PIIS").headers["location"]
     assert brought(client.get(f"/sca/{link}&decide=decline", headers={})) == {"error": "access_denied", "state": "1"}
     over = client.get(f"/sca/{link}", headers={"Accept-Language": "en"}).body.decode()
     assert "Login: <code>rejected</code>" in over
@@ -132,4 +132,4 @@ def test_a_login_that_nobody_began_is_no_page(client: Client) -> None:
 
 @pytest.mark.parametrize("scope", ["AIS XXX", "accounts", "AIS PIS:1"])
 def test_scopes_that_the_bank_has_not_are_told_to_the_app(client: Client, scope: str) -> None:
-    assert brought(asked(client, scope))["error"] == "invalid_scope"
+    assert brought(authorization_page(client, scope))["error"] == "invalid_scope"

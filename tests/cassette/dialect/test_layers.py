@@ -221,15 +221,15 @@ def test_what_every_request_must_bring(tmp_path):
     assert not found
     assert read is not None
 
-    def asked(id):
+    def constraints_of(id):
         return {str(one.place): one.spec for one in read.operations[id].require.constraints}
 
     two = {"any": [{"absent": True}, {"equals": "two"}]}
-    assert asked("one") == {"headers.x-one": {"format": "ip"}, "headers.x-two": two}
-    assert asked("own") == {"headers.x-one": {"exists": True}, "headers.x-two": two}
+    assert constraints_of("one") == {"headers.x-one": {"format": "ip"}, "headers.x-two": two}
+    assert constraints_of("own") == {"headers.x-one": {"exists": True}, "headers.x-two": two}
 
     read, _ = check(tmp_path / "later", {"every.yaml": text}, {"e.yaml": "cassette: 1\nevery_request: {headers: {}}\n"})
-    assert asked("one") == {}
+    assert constraints_of("one") == {}
 
 
 def test_a_mistake_in_what_every_request_must_bring(tmp_path):

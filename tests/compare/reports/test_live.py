@@ -36,7 +36,7 @@ def compared(*names: str, trouble: str | None = None) -> Compared:
     return Compared("account-list", "account-list", verdict, entry, entry, found, trouble=trouble)
 
 
-def told(report: LiveReport, *several: Compared) -> list[str]:
+def lines(report: LiveReport, *several: Compared) -> list[str]:
     said: list[str] = []
     report.say = said.append
     for one in several:
@@ -51,7 +51,7 @@ def a_report(files: Sequence[Path] = (), ignoring: Ignoring | None = None) -> Li
 
 
 def test_one_line_for_what_differs_redacted_and_cut_short() -> None:
-    assert told(a_report(), compared(), compared("a"), compared("e", "b", "c", "d", "a"), compared("a")) == [
+    assert lines(a_report(), compared(), compared("a"), compared("e", "b", "c", "d", "a"), compared("a")) == [
         "differs: GET /v1/hidden [account-list]: medium value at /a (bank 1, sandbox 1)",
         'differs: GET /v1/hidden [account-list]: medium value at /e (bank "'
         + "x" * 58
@@ -74,14 +74,14 @@ def test_a_breach_of_the_schema_names_the_member_and_the_rule() -> None:
 
 def test_the_same_trouble_is_said_once_and_counted() -> None:
     report = a_report()
-    said = told(report, *[compared(trouble="down")] * 3, compared(trouble="late"))
+    said = lines(report, *[compared(trouble="down")] * 3, compared(trouble="late"))
     assert said == [f"cannot compare: {why} (said once, counted at the end)" for why in ("down", "late")]
     assert "compared with https://bank.example: 0 same, 0 differ, 4 not answered;" in next(report.end())
 
 
 def test_writes_are_spared_in_silence_and_what_is_skipped_is_said_once() -> None:
     report = a_report()
-    said = told(report)
+    said = lines(report)
     for why, operation in ((SPARED, "create-consent"), ("too large", "a"), ("too large", "b")):
         report.skip(why, operation)
     assert said == ["not compared: a: too large (said once, counted at the end)"]
@@ -101,7 +101,7 @@ def test_ignore_rules_of_no_use_are_told() -> None:
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(live_report, "_KEPT", 2)
     report = a_report([tmp_path / "a.json"])
-    said = told(report, compared(), compared("a"), compared("b"), compared("c"), *[compared()] * 3)
+    said = lines(report, compared(), compared("a"), compared("b"), compared("c"), *[compared()] * 3)
     assert len(said) == 3
     assert [exchange.number for exchange in report.report().exchanges] == [1, 2, 3, 5]
     last = list(report.end())
@@ -117,7 +117,7 @@ def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_what_differs_alike_is_said_once_and_counted() -> None:
     report = a_report()
-    assert len(told(report, *[compared("a")] * 20, *[compared()] * 4)) == 1
+    assert len(lines(report, *[compared("a")] * 20, *[compared()] * 4)) == 1
     assert (
         "  in 20 of 24 exchanges of account-list: medium value at /a (bank 1, sandbox 1), first in GET /v1/hidden"
         in [*report.end()]
@@ -127,7 +127,7 @@ def test_what_differs_alike_is_said_once_and_counted() -> None:
 def test_the_part_that_differs_is_in_sight() -> None:
     texts = ["x" * 300 + end + "y" * 300 for end in ("ONE", "TWO")]
     bank, sandbox = (replace(ENTRY, answer_body=f'{{"e":"{text}"}}'.encode()) for text in texts)
-    (line,) = told(a_report(), replace(compared("e"), bank=bank, sandbox=sandbox))
+    (line,) = lines(a_report(), replace(compared("e"), bank=bank, sandbox=sandbox))
     assert "xONEy" in line
     assert "xTWOy" in line
     assert len(line) < 250

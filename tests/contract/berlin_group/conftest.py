@@ -133,7 +133,7 @@ def _client(door: str, fixture: Callable[[str], Any]) -> httpx.Client:
     return httpx.Client(base_url=urls[door], proxy=proxy, verify=trust, trust_env=False, timeout=20)
 
 
-def said(answer: httpx.Response) -> tuple[int, str]:
+def error(answer: httpx.Response) -> tuple[int, str]:
     """The status and the code of an error, whose body has the shape of the Berlin Group's."""
     (message,) = answer.json()["tppMessages"]
     assert set(answer.json()) <= {"tppMessages"}

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.contract.berlin_group.conftest import OSKAR, SAVINGS, Tpp, said
+from tests.contract.berlin_group.conftest import OSKAR, SAVINGS, Tpp, error
 
 FROM = {"bookingStatus": "both", "dateFrom": "2020-01-01"}
 CARD = "5a2e6c10-84f7-4d0b-9b3e-c1d7708f4a01"
@@ -54,10 +54,10 @@ def test_an_account_without_a_resource_id_has_one_that_stays(tpp: Tpp) -> None:
 def test_balances(tpp: Tpp) -> None:
     id = tpp.consent({"allPsd2": "allAccounts"})
     path = tpp.get("/v1/accounts", consent=id).json()["accounts"][0]["_links"]["balances"]["href"]
-    shown = tpp.get(path, consent=id).json()
+    body = tpp.get(path, consent=id).json()
 
-    assert shown["account"] == {"iban": OSKAR, "currency": "EUR"}
-    kinds = {balance["balanceType"]: balance["balanceAmount"] for balance in shown["balances"]}
+    assert body["account"] == {"iban": OSKAR, "currency": "EUR"}
+    kinds = {balance["balanceType"]: balance["balanceAmount"] for balance in body["balances"]}
     assert kinds["closingBooked"] == {"amount": "5318.22", "currency": "EUR"}
     assert kinds.keys() == {"closingBooked", "interimAvailable", "forwardAvailable"}
 
@@ -98,7 +98,7 @@ def test_only_what_the_consent_is_for_is_shown(tpp: Tpp, kind: str) -> None:
     targets = {"details": path, "balances": f"{path}/balances", "transactions": f"{path}/transactions"}
     for right, target in targets.items():
         answer = tpp.get(target, consent=id, params=FROM)
-        assert answer.status_code == 200 if right in rights else said(answer) == (401, "CONSENT_INVALID")
+        assert answer.status_code == 200 if right in rights else error(answer) == (401, "CONSENT_INVALID")
 
 
 @pytest.mark.berlin_group("accounts-owner-name")
@@ -116,8 +116,8 @@ def test_an_account_of_somebody_else_is_unknown(tpp: Tpp) -> None:
     foreign = only(tpp, tpp.consent({"allPsd2": "allAccounts"}, "petra"))["resourceId"]
     id = tpp.consent({"allPsd2": "allAccounts"})
 
-    assert said(tpp.get(f"/v1/accounts/{foreign}", consent=id)) == (404, "RESOURCE_UNKNOWN")
-    assert said(tpp.get(f"/v1/accounts/{OSKAR}", consent=id)) == (404, "RESOURCE_UNKNOWN")
+    assert error(tpp.get(f"/v1/accounts/{foreign}", consent=id)) == (404, "RESOURCE_UNKNOWN")
+    assert error(tpp.get(f"/v1/accounts/{OSKAR}", consent=id)) == (404, "RESOURCE_UNKNOWN")
 
 
 @pytest.mark.berlin_group("transactions-lists")
@@ -155,7 +155,7 @@ def test_a_period_has_to_begin_somewhere(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     path = only(tpp, id)["_links"]["transactions"]["href"]
 
-    assert said(tpp.get(path, consent=id, params={"bookingStatus": "booked"})) == (400, "FORMAT_ERROR")
+    assert error(tpp.get(path, consent=id, params={"bookingStatus": "booked"})) == (400, "FORMAT_ERROR")
     assert tpp.get(path, consent=id, params={"bookingStatus": "information"}).status_code == 200
 
 
@@ -172,5 +172,5 @@ def test_a_card_account(tpp: Tpp, access: dict[str, Any]) -> None:
     if "allPsd2" in access:
         assert set(entries.json()["cardTransactions"]) == {"booked", "pending", "_links"}
     else:
-        assert said(entries) == (401, "CONSENT_INVALID")
+        assert error(entries) == (401, "CONSENT_INVALID")
         assert tpp.get("/v1/accounts", consent=id).json()["accounts"] == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.berlin_group.conftest import OSKAR, PETRA, Tpp, said
+from tests.contract.berlin_group.conftest import OSKAR, PETRA, Tpp, error
 
 SEPA = "/v1/payments/sepa-credit-transfers"
 NORA = "DE79999888770000100001"
@@ -162,15 +162,15 @@ def test_a_wrong_password_counts_and_the_third_fails(tpp: Tpp) -> None:
     path = start(tpp, "payment")
     own = begin(tpp, path).headers["location"]
     for _ in range(3):
-        assert said(put(tpp, own, psuData={"password": "wrong"})) == (401, "PSU_CREDENTIALS_INVALID")
+        assert error(put(tpp, own, psuData={"password": "wrong"})) == (401, "PSU_CREDENTIALS_INVALID")
     assert tpp.get(own).json() == {"scaStatus": "failed"}
-    assert said(put(tpp, own, psuData={"password": "ostwind"})) == (409, "STATUS_INVALID")
+    assert error(put(tpp, own, psuData={"password": "ostwind"})) == (409, "STATUS_INVALID")
     assert tpp.get(path.removesuffix("authorisations") + "status").json() == {"transactionStatus": "RJCT"}
 
 
 def test_a_wrong_one_time_password_counts(tpp: Tpp) -> None:
     own = begin(tpp, start(tpp, "consent"), json={"psuData": {"password": "ostwind"}}).headers["location"]
-    assert said(put(tpp, own, scaAuthenticationData="000000")) == (401, "PSU_CREDENTIALS_INVALID")
+    assert error(put(tpp, own, scaAuthenticationData="000000")) == (401, "PSU_CREDENTIALS_INVALID")
     assert put(tpp, own, scaAuthenticationData="222222").json()["scaStatus"] == "finalised"
 
 
@@ -188,26 +188,26 @@ def test_a_step_that_does_not_follow(tpp: Tpp, body: dict[str, Any], expected: t
     own = begin(tpp, start(tpp, "payment", "petra"), "petra").headers["location"]
     if "psuData" not in body:
         put(tpp, own, "petra", psuData={"password": "pusteblume"})
-    assert said(put(tpp, own, "petra", **body)) == expected
+    assert error(put(tpp, own, "petra", **body)) == expected
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_unknown_authorisation(tpp: Tpp, family: str) -> None:
-    assert said(tpp.get(f"{start(tpp, family)}/{uuid.uuid4()}")) == (403, "RESOURCE_UNKNOWN")
+    assert error(tpp.get(f"{start(tpp, family)}/{uuid.uuid4()}")) == (403, "RESOURCE_UNKNOWN")
 
 
 def test_somebody_else_may_not_authorise(tpp: Tpp) -> None:
     answer = tpp.request("POST", start(tpp, "payment"), headers={**EMBEDDED, "PSU-ID": "petra"})
-    assert said(answer) == (401, "PSU_CREDENTIALS_INVALID")
+    assert error(answer) == (401, "PSU_CREDENTIALS_INVALID")
 
 
 def test_what_is_authorised_needs_no_other(tpp: Tpp) -> None:
     path = start(tpp, "payment")
     assert done(tpp, path, "oskar") == "finalised"
-    assert said(tpp.request("POST", path, headers={**EMBEDDED, "PSU-ID": "oskar"})) == (409, "STATUS_INVALID")
+    assert error(tpp.request("POST", path, headers={**EMBEDDED, "PSU-ID": "oskar"})) == (409, "STATUS_INVALID")
 
 
 def test_a_consent_needs_a_method(tpp: Tpp) -> None:
     headers, body = {**EMBEDDED, "PSU-ID": "nora"}, {"psuData": {"password": "nordlicht"}}
     answer = tpp.request("POST", start(tpp, "consent", "nora"), json=body, headers=headers)
-    assert said(answer) == (400, "SCA_METHOD_UNKNOWN")
+    assert error(answer) == (400, "SCA_METHOD_UNKNOWN")

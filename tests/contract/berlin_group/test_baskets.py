@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.berlin_group.conftest import OSKAR, Tpp, said
+from tests.contract.berlin_group.conftest import OSKAR, Tpp, error
 from tests.contract.berlin_group.test_authorisations import APART, EMBEDDED, REDIRECT, begin, done, links, payment
 
 BASKETS = "/v1/signing-baskets"
@@ -58,7 +58,7 @@ def test_the_members_are_authorised_with_the_basket(tpp: Tpp) -> None:
     own = create(tpp, paymentIds=[id_of(pay)], consentIds=[agree]).headers["location"]
 
     alone = tpp.request("POST", f"{pay}/authorisations", headers={**EMBEDDED, "PSU-ID": "oskar"})
-    assert said(alone) == (400, "RESOURCE_BLOCKED")
+    assert error(alone) == (400, "RESOURCE_BLOCKED")
     assert done(tpp, f"{own}/authorisations", "oskar") == "finalised"
 
     assert tpp.get(f"{own}/status").json() == {"transactionStatus": "ACTC"}
@@ -71,19 +71,19 @@ def test_a_basket_is_deleted_while_nobody_has_authorised_it(tpp: Tpp) -> None:
     own = create(tpp, paymentIds=[id_of(pay)]).headers["location"]
     assert tpp.request("DELETE", own).status_code == 204
     assert tpp.get(f"{own}/status").json() == {"transactionStatus": "CANC"}
-    assert said(tpp.request("DELETE", own)) == (409, "STATUS_INVALID")
+    assert error(tpp.request("DELETE", own)) == (409, "STATUS_INVALID")
     assert begin(tpp, f"{pay}/authorisations").status_code == 201
 
 
 def test_what_cannot_be_in_a_basket(tpp: Tpp) -> None:
-    assert said(create(tpp)) == (400, "FORMAT_ERROR")
-    assert said(create(tpp, paymentIds=[])) == (400, "FORMAT_ERROR")
-    assert said(create(tpp, paymentIds=[str(uuid.uuid4())])) == (400, "RESOURCE_UNKNOWN")
+    assert error(create(tpp)) == (400, "FORMAT_ERROR")
+    assert error(create(tpp, paymentIds=[])) == (400, "FORMAT_ERROR")
+    assert error(create(tpp, paymentIds=[str(uuid.uuid4())])) == (400, "RESOURCE_UNKNOWN")
     pay = payment(tpp)
     assert create(tpp, paymentIds=[id_of(pay)]).status_code == 201
-    assert said(create(tpp, paymentIds=[id_of(pay)])) == (409, "REFERENCE_STATUS_INVALID")
+    assert error(create(tpp, paymentIds=[id_of(pay)])) == (409, "REFERENCE_STATUS_INVALID")
 
 
 @pytest.mark.parametrize("below", ["", "/status", "/authorisations"])
 def test_an_unknown_basket(tpp: Tpp, below: str) -> None:
-    assert said(tpp.get(f"{BASKETS}/{uuid.uuid4()}{below}")) == (403, "RESOURCE_UNKNOWN")
+    assert error(tpp.get(f"{BASKETS}/{uuid.uuid4()}{below}")) == (403, "RESOURCE_UNKNOWN")

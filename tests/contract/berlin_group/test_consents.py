@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.berlin_group.conftest import JOINT, OSKAR, PETRA, SAVINGS, Tpp, said
+from tests.contract.berlin_group.conftest import JOINT, OSKAR, PETRA, SAVINGS, Tpp, error
 
 EMBEDDED = {"TPP-Redirect-Preferred": "false"}
 REDIRECT = {"TPP-Redirect-Preferred": "true"}
@@ -67,11 +67,11 @@ def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach:
 @pytest.mark.berlin_group("consents-access")
 def test_what_was_asked_for_is_given_back(tpp: Tpp, access: dict[str, Any]) -> None:
     id = tpp.consent(access)
-    shown = tpp.get(f"/v1/consents/{id}").json()
+    body = tpp.get(f"/v1/consents/{id}").json()
 
-    assert shown["access"] == access
-    assert shown["consentStatus"] == "valid"
-    assert (shown["recurringIndicator"], shown["validUntil"], shown["frequencyPerDay"]) == (True, "9999-12-31", 4)
+    assert body["access"] == access
+    assert body["consentStatus"] == "valid"
+    assert (body["recurringIndicator"], body["validUntil"], body["frequencyPerDay"]) == (True, "9999-12-31", 4)
 
 
 @pytest.mark.parametrize("psu", ["oskar", "petra"])
@@ -101,7 +101,7 @@ def test_who_has_no_method_cannot_give_a_consent(tpp: Tpp) -> None:
     body = {"psuData": {"password": "nordlicht"}}
     answer = tpp.request("PUT", path, json=body, headers={"PSU-ID": "nora"})
 
-    assert said(answer) == (400, "SCA_METHOD_UNKNOWN")
+    assert error(answer) == (400, "SCA_METHOD_UNKNOWN")
     assert tpp.get(f"/v1/consents/{made['consentId']}/status").json()["consentStatus"] == "rejected"
 
 
@@ -153,22 +153,22 @@ def test_a_joint_account_needs_both_to_sign(tpp: Tpp) -> None:
 )
 @pytest.mark.berlin_group("consents-refused")
 def test_what_cannot_be_asked_for(tpp: Tpp, access: dict[str, Any], code: str) -> None:
-    assert said(tpp.consents(access)) == (400, code)
+    assert error(tpp.consents(access)) == (400, code)
 
 
 @pytest.mark.berlin_group("consents-valid-until")
 def test_a_period_that_is_over_is_refused(tpp: Tpp) -> None:
-    assert said(tpp.consents(WHOLE, validUntil="2019-10-10")) == (400, "PERIOD_INVALID")
+    assert error(tpp.consents(WHOLE, validUntil="2019-10-10")) == (400, "PERIOD_INVALID")
 
 
 @pytest.mark.berlin_group("consents-one-a-day")
 def test_a_consent_for_one_access_is_for_one_a_day(tpp: Tpp) -> None:
-    assert said(tpp.consents(WHOLE, recurringIndicator=False)) == (400, "FORMAT_ERROR")
+    assert error(tpp.consents(WHOLE, recurringIndicator=False)) == (400, "FORMAT_ERROR")
 
 
 @pytest.mark.berlin_group("consents-foreign-account")
 def test_somebody_elses_account_is_refused(tpp: Tpp) -> None:
-    assert said(tpp.consents(WHOLE, headers={"PSU-ID": "petra"})) == (401, "PSU_CREDENTIALS_INVALID")
+    assert error(tpp.consents(WHOLE, headers={"PSU-ID": "petra"})) == (401, "PSU_CREDENTIALS_INVALID")
 
 
 @pytest.mark.berlin_group("consents-terminated")
@@ -178,7 +178,7 @@ def test_a_deleted_consent_is_told_to_have_ended(tpp: Tpp) -> None:
     assert tpp.request("DELETE", f"/v1/consents/{id}").status_code == 204
     assert tpp.get(f"/v1/consents/{id}/status").json() == {"consentStatus": "terminatedByTpp"}
     assert tpp.get(f"/v1/consents/{id}").json()["consentStatus"] == "terminatedByTpp"
-    assert said(tpp.get("/v1/accounts", consent=id)) == (401, "CONSENT_INVALID")
+    assert error(tpp.get("/v1/accounts", consent=id)) == (401, "CONSENT_INVALID")
     assert tpp.request("DELETE", f"/v1/consents/{id}").status_code == 204
 
 
@@ -188,7 +188,7 @@ def test_a_consent_for_one_access_ends_with_it(tpp: Tpp) -> None:
     account = tpp.get("/v1/accounts", consent=id).json()["accounts"][0]
 
     assert tpp.get(account["_links"]["balances"]["href"], consent=id).status_code == 200
-    assert said(tpp.get(account["_links"]["balances"]["href"], consent=id)) == (401, "CONSENT_EXPIRED")
+    assert error(tpp.get(account["_links"]["balances"]["href"], consent=id)) == (401, "CONSENT_EXPIRED")
     assert tpp.get(f"/v1/consents/{id}/status").json()["consentStatus"] == "expired"
 
 
@@ -204,8 +204,8 @@ def test_a_newer_recurring_consent_ends_the_older_one_of_the_same_customer(tpp: 
 def test_an_unknown_consent_is_another_error_in_the_path_than_in_the_header(tpp: Tpp) -> None:
     unknown = "0cae8c3e-1111-4222-8333-444455556666"
 
-    assert said(tpp.get(f"/v1/consents/{unknown}")) == (403, "CONSENT_UNKNOWN")
-    assert said(tpp.get("/v1/accounts", consent=unknown)) == (400, "CONSENT_UNKNOWN")
+    assert error(tpp.get(f"/v1/consents/{unknown}")) == (403, "CONSENT_UNKNOWN")
+    assert error(tpp.get("/v1/accounts", consent=unknown)) == (400, "CONSENT_UNKNOWN")
 
 
 def approved(tpp: Tpp, link: str, **choices: str) -> None:

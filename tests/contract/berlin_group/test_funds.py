@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.berlin_group.conftest import OSKAR, Tpp, said
+from tests.contract.berlin_group.conftest import OSKAR, Tpp, error
 
 
 def confirmed(tpp: Tpp, account: dict[str, Any], amount: str, consent: str = "") -> Any:
@@ -21,7 +21,7 @@ def test_an_account_is_known_by_any_of_its_numbers(tpp: Tpp, account: dict[str, 
 
 @pytest.mark.berlin_group("funds-refused")
 def test_what_is_unknown(tpp: Tpp) -> None:
-    assert said(confirmed(tpp, {"iban": "DE89370400440532013000"}, "1.00")) == (400, "RESOURCE_UNKNOWN")
-    assert said(confirmed(tpp, {}, "1.00")) == (400, "FORMAT_ERROR")
+    assert error(confirmed(tpp, {"iban": "DE89370400440532013000"}, "1.00")) == (400, "RESOURCE_UNKNOWN")
+    assert error(confirmed(tpp, {}, "1.00")) == (400, "FORMAT_ERROR")
     unknown = "0cae8c3e-1111-4222-8333-444455556666"
-    assert said(confirmed(tpp, {"iban": OSKAR}, "1.00", consent=unknown)) == (400, "CONSENT_UNKNOWN")
+    assert error(confirmed(tpp, {"iban": OSKAR}, "1.00", consent=unknown)) == (400, "CONSENT_UNKNOWN")

@@ -46,7 +46,7 @@ def metadata(tpp: Tpp, made: httpx.Response) -> dict[str, Any]:
     return told
 
 
-def asked(scope: str, **other: str | None) -> str:
+def authorization_url(scope: str, **other: str | None) -> str:
     usual = {
         "response_type": "code",
         "client_id": CLIENT[0],
@@ -90,7 +90,7 @@ def code_of(tpp: Tpp) -> tuple[str, str]:
     """A code that has just been brought back, and its scope."""
     made = consent(tpp)
     scope = f"AIS:{made.json()['consentId']}"
-    return visited(tpp, metadata(tpp, made)["authorization_endpoint"], asked(scope))["code"], scope
+    return visited(tpp, metadata(tpp, made)["authorization_endpoint"], authorization_url(scope))["code"], scope
 
 
 def refused(answer: httpx.Response) -> tuple[int, str]:
@@ -107,7 +107,7 @@ def test_a_consent_is_authorised_by_oauth(tpp: Tpp) -> None:
     assert server["issuer"].endswith(tpp.prefix)
 
     scope = f"AIS:{made.json()['consentId']}"
-    back = visited(tpp, server["authorization_endpoint"], asked(scope))
+    back = visited(tpp, server["authorization_endpoint"], authorization_url(scope))
     assert back.keys() == {"from", "code", "state"}
     assert (back["from"], back["state"]) == ("bank", "4711 ü")
     assert tpp.get(links(made)["status"]).json() == {"consentStatus": "valid"}
@@ -139,7 +139,7 @@ def test_a_payment_is_authorised_by_oauth(tpp: Tpp, apart: bool) -> None:
         path = made.headers["location"]
     assert made.status_code == 201, made.text
     server = metadata(tpp, made)
-    back = visited(tpp, server["authorization_endpoint"], asked(f"PIS:{path.rpartition('/')[2]}"))
+    back = visited(tpp, server["authorization_endpoint"], authorization_url(f"PIS:{path.rpartition('/')[2]}"))
     assert tpp.get(f"{path}/status").json()["transactionStatus"] in ("ACSP", "ACSC", "ACCP")
     assert token(tpp, **exchange(back["code"])).json()["scope"] == f"PIS:{path.rpartition('/')[2]}"
 
@@ -149,7 +149,9 @@ def test_a_payment_is_authorised_by_oauth(tpp: Tpp, apart: bool) -> None:
 def test_a_customer_who_does_not_approve_brings_back_an_error(tpp: Tpp, decision: str) -> None:
     made = consent(tpp)
     server = metadata(tpp, made)
-    back = visited(tpp, server["authorization_endpoint"], asked(f"AIS:{made.json()['consentId']}"), decision)
+    back = visited(
+        tpp, server["authorization_endpoint"], authorization_url(f"AIS:{made.json()['consentId']}"), decision
+    )
     assert back == {"from": "bank", "error": "access_denied", "state": "4711 ü"}
     assert tpp.get(links(made)["scaStatus"]).json() == {"scaStatus": "failed"}
 
@@ -172,7 +174,7 @@ def test_what_is_wrong_with_the_link_is_told_to_the_app(tpp: Tpp, wrong: str) ->
     other, error = WRONG[wrong]
     made = consent(tpp)
     endpoint = metadata(tpp, made)["authorization_endpoint"]
-    back = visited(tpp, endpoint, asked(**{"scope": f"AIS:{made.json()['consentId']}", **other}))
+    back = visited(tpp, endpoint, authorization_url(**{"scope": f"AIS:{made.json()['consentId']}", **other}))
     assert (back["error"], back["state"]) == (error, "4711 ü")
     assert back["error_description"]
     assert tpp.get(links(made)["scaStatus"]).json() == {"scaStatus": "psuIdentified"}
@@ -191,7 +193,7 @@ def test_what_is_wrong_with_the_link_is_told_to_the_app(tpp: Tpp, wrong: str) ->
 def test_nobody_is_sent_to_an_address_that_may_not_be_the_apps(tpp: Tpp, other: dict[str, str | None]) -> None:
     made = consent(tpp)
     endpoint = metadata(tpp, made)["authorization_endpoint"]
-    query = asked(**{"scope": f"AIS:{made.json()['consentId']}", **other})
+    query = authorization_url(**{"scope": f"AIS:{made.json()['consentId']}", **other})
     answer = plain(tpp, "GET", f"{endpoint}?{query}&decide=approve")
     assert (answer.status_code, answer.headers["content-type"]) == (400, "text/html; charset=utf-8")
     assert "location" not in answer.headers
@@ -199,7 +201,10 @@ def test_nobody_is_sent_to_an_address_that_may_not_be_the_apps(tpp: Tpp, other: 
 
 def test_a_link_that_has_been_used_leads_back_with_an_error(tpp: Tpp) -> None:
     made = consent(tpp)
-    endpoint, query = metadata(tpp, made)["authorization_endpoint"], asked(f"AIS:{made.json()['consentId']}")
+    endpoint, query = (
+        metadata(tpp, made)["authorization_endpoint"],
+        authorization_url(f"AIS:{made.json()['consentId']}"),
+    )
     assert "code" in visited(tpp, endpoint, query)
     assert visited(tpp, endpoint, query)["error"] == "access_denied"
 
@@ -207,7 +212,7 @@ def test_a_link_that_has_been_used_leads_back_with_an_error(tpp: Tpp) -> None:
 def test_a_consent_by_another_approach_has_no_link_by_oauth(tpp: Tpp) -> None:
     made = tpp.consents({"allPsd2": "allAccounts"}, headers={"PSU-ID": "oskar", "TPP-Redirect-Preferred": "true"})
     assert "scaOAuth" not in links(made)
-    back = visited(tpp, "/sca/authorize", asked(f"AIS:{made.json()['consentId']}"))
+    back = visited(tpp, "/sca/authorize", authorization_url(f"AIS:{made.json()['consentId']}"))
     assert back["error"] == "access_denied"
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
-from tests.contract.berlin_group.conftest import OSKAR, PETRA, Tpp, said
+from tests.contract.berlin_group.conftest import OSKAR, PETRA, Tpp, error
 
 SEPA = "/v1/payments/sepa-credit-transfers"
 PRODUCTS = "sepa-credit-transfers instant-sepa-credit-transfers target-2-payments cross-border-credit-transfers".split()
@@ -195,7 +195,7 @@ def test_the_debtor_may_be_named_by_another_number(tpp: Tpp) -> None:
 @pytest.mark.berlin_group("payments-debtor")
 def test_a_debtor_that_is_none_is_refused(tpp: Tpp, debtor: Any, expected: tuple[int, str, str]) -> None:
     answer = initiate(tpp, {**PAYMENT, "debtorAccount": debtor})
-    assert (*said(answer), answer.json()["tppMessages"][0]["path"]) == expected
+    assert (*error(answer), answer.json()["tppMessages"][0]["path"]) == expected
 
 
 # -- executed
@@ -250,15 +250,15 @@ def test_a_standing_order_waits_for_its_day(tpp: Tpp) -> None:
 )
 @pytest.mark.berlin_group("payments-refused")
 def test_what_is_wrong_is_refused(tpp: Tpp, path: str, body: Any, expected: tuple[int, str]) -> None:
-    assert said(initiate(tpp, body, path)) == expected
+    assert error(initiate(tpp, body, path)) == expected
 
 
 @pytest.mark.berlin_group("payments-unknown")
 def test_an_unknown_payment(tpp: Tpp) -> None:
     for path in (f"{SEPA}/{uuid.uuid4()}", f"{SEPA}/{uuid.uuid4()}/status", f"{SEPA}/{uuid.uuid4()}/authorisations"):
-        assert said(tpp.get(path)) == (403, "RESOURCE_UNKNOWN")
+        assert error(tpp.get(path)) == (403, "RESOURCE_UNKNOWN")
     own = links(initiate(tpp))["self"]
-    assert said(tpp.get(own.replace("sepa", "instant-sepa"))) == (403, "RESOURCE_UNKNOWN")
+    assert error(tpp.get(own.replace("sepa", "instant-sepa"))) == (403, "RESOURCE_UNKNOWN")
 
 
 # -- cancelled
@@ -269,7 +269,7 @@ def test_what_nobody_has_authorised_is_cancelled_at_once(tpp: Tpp) -> None:
     own = links(initiate(tpp))["self"]
     assert tpp.request("DELETE", own).status_code == 204
     assert status(tpp, own) == "CANC"
-    assert said(tpp.request("DELETE", own)) == (405, "CANCELLATION_INVALID")
+    assert error(tpp.request("DELETE", own)) == (405, "CANCELLATION_INVALID")
 
 
 @pytest.mark.berlin_group("payments-cancellation-authorised")
@@ -295,7 +295,7 @@ def test_of_what_waits_for_its_day_the_status_says_that_there_are_funds(tpp: Tpp
 
 @pytest.mark.berlin_group("payments-not-cancelled")
 def test_what_is_executed_cannot_be_cancelled(tpp: Tpp) -> None:
-    assert said(tpp.request("DELETE", authorised(tpp))) == (405, "CANCELLATION_INVALID")
+    assert error(tpp.request("DELETE", authorised(tpp))) == (405, "CANCELLATION_INVALID")
 
 
 # -- pain.001
@@ -377,7 +377,7 @@ def test_a_standing_order_in_xml(tpp: Tpp) -> None:
 )
 @pytest.mark.berlin_group("payments-xml-refused")
 def test_wrong_xml_is_refused(tpp: Tpp, text: str, media: str, expected: tuple[int, str]) -> None:
-    assert said(initiate_xml(tpp, text, media=media)) == expected
+    assert error(initiate_xml(tpp, text, media=media)) == expected
 
 
 @pytest.mark.berlin_group("payments-xml-refused")

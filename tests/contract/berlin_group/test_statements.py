@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
-from tests.contract.berlin_group.conftest import OSKAR, Tpp, said
+from tests.contract.berlin_group.conftest import OSKAR, Tpp, error
 
 SINCE = {"bookingStatus": "booked", "dateFrom": "2020-01-01"}
 
 
-def asked(tpp: Tpp, consent: str, accept: str = "application/json", **query: str) -> httpx.Response:
+def transactions_as(tpp: Tpp, consent: str, accept: str = "application/json", **query: str) -> httpx.Response:
     accounts = tpp.get("/v1/accounts", consent=consent).json()["accounts"]
     path = accounts[0]["_links"]["transactions"]["href"]
     return tpp.get(path, consent=consent, params={**SINCE, **query}, headers={"Accept": accept})
@@ -35,8 +35,8 @@ def tags(text: str, name: str) -> list[str]:
 
 @pytest.mark.berlin_group("statements-camt-053")
 def test_camt_053_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
-    entries = booked(asked(tpp, consent))
-    answer = asked(tpp, consent, "application/xml")
+    entries = booked(transactions_as(tpp, consent))
+    answer = transactions_as(tpp, consent, "application/xml")
     root = ElementTree.fromstring(answer.text)
     space = {"c": "urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"}
 
@@ -63,7 +63,7 @@ def test_camt_053_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
 
 @pytest.mark.berlin_group("statements-camt-052")
 def test_pending_entries_come_as_camt_052(tpp: Tpp, consent: str) -> None:
-    text = asked(tpp, consent, "application/xml", bookingStatus="both").text
+    text = transactions_as(tpp, consent, "application/xml", bookingStatus="both").text
 
     assert "urn:iso:std:iso:20022:tech:xsd:camt.052.001.02" in text
     assert "<BkToCstmrAcctRpt>" in text
@@ -72,8 +72,8 @@ def test_pending_entries_come_as_camt_052(tpp: Tpp, consent: str) -> None:
 
 @pytest.mark.berlin_group("statements-mt940")
 def test_mt940_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
-    entries = booked(asked(tpp, consent))
-    answer = asked(tpp, consent, "text/plain")
+    entries = booked(transactions_as(tpp, consent))
+    answer = transactions_as(tpp, consent, "text/plain")
     lines = answer.text.split("\r\n")
 
     assert answer.headers["content-type"].startswith("text/plain")
@@ -91,10 +91,10 @@ def test_mt940_holds_what_json_holds(tpp: Tpp, consent: str) -> None:
 
 @pytest.mark.berlin_group("statements-balance")
 def test_a_period_ends_with_the_balance_of_its_last_day(tpp: Tpp, consent: str) -> None:
-    entries = booked(asked(tpp, consent))
+    entries = booked(transactions_as(tpp, consent))
     day = entries[5]["bookingDate"]
     later = [one for one in entries if one["bookingDate"] > day]
-    text = asked(tpp, consent, "application/xml", dateTo=day).text
+    text = transactions_as(tpp, consent, "application/xml", dateTo=day).text
 
     closing = Decimal("5318.22") - sum(Decimal(one["transactionAmount"]["amount"]) for one in later)
     assert tags(text, "Amt")[1] == str(abs(closing))
@@ -111,19 +111,19 @@ def test_a_period_ends_with_the_balance_of_its_last_day(tpp: Tpp, consent: str) 
 )
 @pytest.mark.berlin_group("statements-accept")
 def test_the_tpp_chooses_the_format(tpp: Tpp, consent: str, accept: str, media: str) -> None:
-    assert asked(tpp, consent, accept).headers["content-type"].partition(";")[0] == media
+    assert transactions_as(tpp, consent, accept).headers["content-type"].partition(";")[0] == media
 
 
 @pytest.mark.parametrize("accept", ["application/pdf", "application/json;q=0", "text/html"])
 @pytest.mark.berlin_group("statements-406")
 def test_another_format_is_refused(tpp: Tpp, consent: str, accept: str) -> None:
-    assert said(asked(tpp, consent, accept)) == (406, "REQUESTED_FORMATS_INVALID")
+    assert error(transactions_as(tpp, consent, accept)) == (406, "REQUESTED_FORMATS_INVALID")
 
 
 @pytest.mark.berlin_group("pages")
 def test_pages_lead_through_all_entries(tpp: Tpp, consent: str) -> None:
-    whole = booked(asked(tpp, consent))
-    answer, seen = asked(tpp, consent, itemsPerPage="25"), []
+    whole = booked(transactions_as(tpp, consent))
+    answer, seen = transactions_as(tpp, consent, itemsPerPage="25"), []
     assert set(answer.json()["transactions"]["_links"]) == {"account", "next", "last"}
     while True:
         seen += booked(answer)
@@ -134,19 +134,19 @@ def test_pages_lead_through_all_entries(tpp: Tpp, consent: str) -> None:
     assert len(whole) == 60
     assert seen == whole
     assert set(answer.json()["transactions"]["_links"]) == {"account", "first", "previous"}
-    assert said(asked(tpp, consent, itemsPerPage="none")) == (400, "FORMAT_ERROR")
+    assert error(transactions_as(tpp, consent, itemsPerPage="none")) == (400, "FORMAT_ERROR")
 
 
 @pytest.mark.berlin_group("entry-reference-from")
 def test_what_is_newer_than_an_entry(tpp: Tpp, consent: str) -> None:
-    entries = booked(asked(tpp, consent))
+    entries = booked(transactions_as(tpp, consent))
 
-    assert booked(asked(tpp, consent, entryReferenceFrom=entries[7]["entryReference"])) == entries[:7]
-    assert said(asked(tpp, consent, entryReferenceFrom="nothing")) == (400, "FORMAT_ERROR")
+    assert booked(transactions_as(tpp, consent, entryReferenceFrom=entries[7]["entryReference"])) == entries[:7]
+    assert error(transactions_as(tpp, consent, entryReferenceFrom="nothing")) == (400, "FORMAT_ERROR")
 
 
 @pytest.mark.berlin_group("delta-list")
 def test_what_is_newer_than_the_last_report(tpp: Tpp, consent: str) -> None:
-    assert len(booked(asked(tpp, consent, deltaList="true"))) == 60
-    assert booked(asked(tpp, consent, deltaList="true")) == []
-    assert len(booked(asked(tpp, consent))) == 60
+    assert len(booked(transactions_as(tpp, consent, deltaList="true"))) == 60
+    assert booked(transactions_as(tpp, consent, deltaList="true")) == []
+    assert len(booked(transactions_as(tpp, consent))) == 60

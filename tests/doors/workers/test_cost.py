@@ -9,7 +9,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.doors.workers.test_supervisor import workers
 from tests.support.serving import Serving, served
-from tests.wide.soak import asked, text
+from tests.wide.soak import send, text
 
 _REQUESTS = 6000
 _ROUNDS = 4
@@ -28,7 +28,7 @@ def used_by_each(serving: Serving, door: str) -> list[float]:
     target = f"http://bank.example{status}" if door == "proxy" else status
     processes = workers(serving) or [serving.pid]
     before = [cpu(process) for process in processes]
-    asked({"port": port, "request": text("GET", target), "requests": _REQUESTS, "connections": 16})
+    send({"port": port, "request": text("GET", target), "requests": _REQUESTS, "connections": 16})
     return [cpu(process) - start for process, start in zip(processes, before, strict=True)]
 
 
@@ -38,8 +38,8 @@ def test_workers_that_write_all_the_time_refuse_nobody(tmp_path: Path) -> None:
     with served(tmp_path, "--state", f"sqlite:{tmp_path / 'state.db'}", "--workers", "2") as serving:
         port = int(serving.direct.rpartition(":")[2])
         request = text("POST", "/v1/payments/sepa-credit-transfers", body)
-        asked({"port": port, "request": request, "requests": 3000, "connections": 16})
-    assert "the state cannot be used" not in serving.said
+        send({"port": port, "request": request, "requests": 3000, "connections": 16})
+    assert "the state cannot be used" not in serving.output
 
 
 @pytest.mark.slow

@@ -217,8 +217,8 @@ def test_a_mistake_at_the_start_is_told_once(tmp_path: Path) -> None:
         wait_until(lambda: serving._process.poll() is not None, START)
 
     assert serving.stop() == 2
-    assert serving.said.count("wrong.yaml") == 1
-    assert "Traceback" not in serving.said
+    assert serving.output.count("wrong.yaml") == 1
+    assert "Traceback" not in serving.output
 
 
 def test_a_busy_port_is_told_once(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_busy_port_is_told_once(tmp_path: Path) -> None:
             wait_until(lambda: serving._process.poll() is not None, START)
 
     assert serving.stop() == 2
-    assert serving.said.count(f"port {port} on 127.0.0.1 is in use by another process") == 1
+    assert serving.output.count(f"port {port} on 127.0.0.1 is in use by another process") == 1
 
 
 @pytest.mark.slow

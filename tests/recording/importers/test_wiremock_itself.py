@@ -74,7 +74,7 @@ def test_the_sandbox_answers_as_wiremock_does(bank: str, process: WireMock, tmp_
             continue
         ours = ask(engine, request)
         assert is_imported(ours, bank), (request, ours)
-        assert (ours.status, view(told(ours.body))) == (theirs.status_code, view(told(theirs.content))), request
+        assert (ours.status, view(content(ours.body))) == (theirs.status_code, view(content(theirs.content))), request
         for name in filter(counts, () if redact else mapping["response"].get("headers", ())):
             assert Headers(ours.headers).get(name) == theirs.headers[name], (name, request)
 
@@ -121,7 +121,7 @@ def is_imported(answer: Response, bank: str) -> bool:
     return str(Headers(answer.headers).get("X-Sandbox-Rule")).startswith(f"{bank}-")
 
 
-def told(body: bytes) -> Any:
+def content(body: bytes) -> Any:
     """The body without what belongs to the place that it comes from."""
     text = re.sub(r"https?://(localhost|127\.0\.0\.1|bank\.invalid)(:\d+)?", "", body.decode())
     try:

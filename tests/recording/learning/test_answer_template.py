@@ -24,7 +24,7 @@ USUAL = Usual(
 NEXT: dict[str, Any] = {"next": []}
 
 
-def said(template: Any, **result: Any) -> Any:
+def value_of(template: Any, **result: Any) -> Any:
     """What the template says of a result."""
     wrong: list[str] = []
     value = compile_value(template, RESULT_ROOTS, lambda _, text: wrong.append(text))
@@ -62,7 +62,7 @@ def test_what_was_said_is_said_again_with_another_id(body: Any, before: str, aft
         return {"consentId": id, "self": f"/v1/consents/{id}/x", "more": body, before: after}
 
     template = learned(sample(of("c-000001")))
-    assert said(template.value, consentId="c-000002") == of("c-000002")
+    assert value_of(template.value, consentId="c-000002") == of("c-000002")
 
 
 @given(some.lists(some.sampled_from(["received", "valid", "expired"]), min_size=1, max_size=6))
@@ -74,37 +74,37 @@ def test_members_that_go_with_a_state_come_with_it(states: list[str]) -> None:
     template = learned(*(sample(of(state), state=state) for state in states))
     assert not template.unknown
     for state in states:
-        assert said(template.value, consentStatus=state) == of(state)
+        assert value_of(template.value, consentStatus=state) == of(state)
 
 
 def test_a_text_that_goes_with_a_state_changes_with_it() -> None:
     bodies = {state: {"consentStatus": state, "text": f"it is {state}"} for state in ("received", "valid")}
     template = learned(*(sample(body, state=state) for state, body in bodies.items()))
-    assert said(template.value, consentStatus="valid") == bodies["valid"]
+    assert value_of(template.value, consentStatus="valid") == bodies["valid"]
 
 
 def test_states_are_said_in_the_banks_words() -> None:
     usual = Usual(USUAL.body, {}, {"received": "pending"})
     template = learned(sample({"consentStatus": "pending"}, state="received"), usual=usual)
-    assert said(template.value, consentStatus="received") == {"consentStatus": "pending"}
-    assert said(template.value, consentStatus="rejected") == {"consentStatus": "rejected"}
+    assert value_of(template.value, consentStatus="received") == {"consentStatus": "pending"}
+    assert value_of(template.value, consentStatus="rejected") == {"consentStatus": "rejected"}
 
 
 def test_what_the_handler_returns_stays_so() -> None:
     template = learned(sample({"scaMethods": [{"name": "SMS"}]}))
-    assert said(template.value, scaMethods=["x"]) == {"scaMethods": ["x"]}
-    assert said(template.value, scaMethods=None) == {}  # the bank shows no null
+    assert value_of(template.value, scaMethods=["x"]) == {"scaMethods": ["x"]}
+    assert value_of(template.value, scaMethods=None) == {}  # the bank shows no null
 
 
 def test_a_bank_that_shows_nulls_shows_them_again() -> None:
     template = learned(sample({"scaMethods": None, "psuMessage": None}))
-    assert said(template.value, scaMethods=None) == {"scaMethods": None, "psuMessage": None}
+    assert value_of(template.value, scaMethods=None) == {"scaMethods": None, "psuMessage": None}
 
 
 def test_what_the_documented_dialect_says_on_a_condition_is_said_on_it_in_the_banks_words() -> None:
     template = learned(sample({"psuMessage": "Bitte bestätigen", "other": 1}))
-    assert said(template.value, scaMethods=["x"]) == {"psuMessage": "Bitte bestätigen", "other": 1}
-    assert said(template.value, scaMethods=None) == {"other": 1}
+    assert value_of(template.value, scaMethods=["x"]) == {"psuMessage": "Bitte bestätigen", "other": 1}
+    assert value_of(template.value, scaMethods=None) == {"other": 1}
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_what_the_documented_dialect_says_on_a_condition_is_said_on_it_in_the_ba
 def test_the_customers_page_is_the_sandboxs_in_the_banks_shape(page: Any, shown: Any) -> None:
     template = learned(sample({"_links": {"scaRedirect": page}}))
     shown = shown if isinstance(page, dict) else "http://s/sca/consents?consent_id=c-2"
-    assert said(template.value, consentId="c-2")["_links"] == {"scaRedirect": shown}
+    assert value_of(template.value, consentId="c-2")["_links"] == {"scaRedirect": shown}
 
 
 def test_links_to_steps_that_were_not_recorded_are_the_documented_ones() -> None:
     template = learned(sample({"_links": {"self": "/v1/consents/c-000001"}}))
-    assert said(template.value, consentId="c", self="/x", next=["confirmation"])["_links"] == {
+    assert value_of(template.value, consentId="c", self="/x", next=["confirmation"])["_links"] == {
         "self": "/v1/consents/c",
         "confirmation": {"href": "/x"},
     }
@@ -127,7 +127,7 @@ def test_links_to_steps_that_were_not_recorded_are_the_documented_ones() -> None
 
 def test_an_echo_is_what_was_sent() -> None:
     template = learned(sample({"a": "x", "b": "x"}, a="body.a"))
-    assert said(template.value) == {"a": 7, "b": "x"}
+    assert value_of(template.value) == {"a": 7, "b": "x"}
 
 
 def test_what_differs_for_no_reason_that_is_seen_is_told() -> None:

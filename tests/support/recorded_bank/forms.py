@@ -79,13 +79,13 @@ def _purpose(p: Planter, number: int) -> str:
 
 def form(place: str) -> bytes:
     p = at(place)
-    named = {kind[0]: p(kind, kind[0]) for kind in ("name", "iban", "e-mail", "phone", "address", "remittance")}
-    named |= {
+    people = {kind[0]: p(kind, kind[0]) for kind in ("name", "iban", "e-mail", "phone", "address", "remittance")}
+    people |= {
         "holder": p("name", "holder"),
         "id_token": p("token", "id_token"),
         "client": p("customer number", "client"),
     }
-    return urlencode({"grant_type": "client_credentials", "state": p("token", "state"), **named}).encode()
+    return urlencode({"grant_type": "client_credentials", "state": p("token", "state"), **people}).encode()
 
 
 def multipart(place: str, boundary: str) -> bytes:

@@ -227,11 +227,11 @@ class Ledger:
         if len(entries) > first + holdings.PER_PAGE:
             further = {"bookingStatus": "booked", "page": page + 1, "sessionToken": CURSOR, "iban": account["iban"]}
             links["next"] = {"href": f"{here}?{urlencode(further)}"}
-        shown = [
+        visible = [
             one | {"_links": {"transactionDetails": {"href": f"{here}/{one['transactionId']}"}}}
             for one in entries[first : first + holdings.PER_PAGE]
         ]
-        return self._ok({"account": {"iban": account["iban"]}, "transactions": {"booked": shown, "_links": links}})
+        return self._ok({"account": {"iban": account["iban"]}, "transactions": {"booked": visible, "_links": links}})
 
     def _links(self, account: Mapping[str, Any]) -> dict[str, Any]:
         here = f"{self.base}/v1/accounts/{account['resourceId']}"

@@ -60,17 +60,18 @@ class Process:
         )
         # list.extend shows its progress to other threads line by line.
         pairs = ((self.out, self._process.stdout), (self.err, self._process.stderr))
-        self._readers = [Thread(target=said.extend, args=(stream,)) for said, stream in pairs]
+        self._readers = [Thread(target=lines.extend, args=(stream,)) for lines, stream in pairs]
         for reader in self._readers:
             reader.start()
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
+        """All that it has printed up to now."""
         return "".join([*self.out, *self.err])
 
     def first_line(self) -> Any:
         wait_until(lambda: bool(self.out) or self._process.poll() is not None, START)
-        assert self.out, self.said
+        assert self.out, self.output
         return json.loads(self.out[0])
 
     def peak(self) -> int:
@@ -150,10 +151,10 @@ class SandboxProcess(Process):
     def _reached(self) -> list[str]:
         """The addresses of proxy, base URL and TLS door, however they are printed."""
         if not self._addresses:
-            wait_until(lambda: "CA file" in self.said or '"ca_file"' in self.said or self.has_ended, START)
-            words = self.said.replace('"', " ").replace(",", " ").split()
+            wait_until(lambda: "CA file" in self.output or '"ca_file"' in self.output or self.has_ended, START)
+            words = self.output.replace('"', " ").replace(",", " ").split()
             self._addresses = [word for word in words if word.startswith(("http://127.", "https://127."))][:3]
-            assert len(self._addresses) == 3, self.said
+            assert len(self._addresses) == 3, self.output
         return self._addresses
 
     @property

@@ -105,9 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_DELETE = _handle
 
     def _say(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        named = {name for name, _ in headers}
+        names = {name for name, _ in headers}
         takes_gzip = "gzip" in (self.headers.get("Accept-Encoding") or "") and len(body) > 2000
-        if takes_gzip and "Content-Encoding" not in named and ("Content-Type", "application/json") in headers:
+        if takes_gzip and "Content-Encoding" not in names and ("Content-Type", "application/json") in headers:
             body, headers = gzip.compress(body), [*headers, ("Content-Encoding", "gzip")]
         self.send_response(status)
         digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
