@@ -7,6 +7,7 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine
 from tests.support.rehearsal import ONE, Thing, a_stage, with_options
+from tests.support.unfit_consents import UNFIT, check_refusal
 from xs2a_sandbox.config import RealBank
 
 
@@ -42,25 +43,9 @@ PATHS = [
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
-    ("consent", "status", "code"),
-    [
-        (None, 400, "FORMAT_ERROR"),
-        ("no-uuid", 403, "CONSENT_UNKNOWN"),
-        (facts.consent("unknown"), 403, "CONSENT_UNKNOWN"),
-        (facts.consent("expired"), 401, "CONSENT_EXPIRED"),
-        ("received", 401, "CONSENT_INVALID"),
-    ],
-)
+@UNFIT
 def test_consents_that_do_not_do(client: Client, path: str, consent: str | None, status: int, code: str) -> None:
-    if consent == "received":
-        consent = client.post("/v1/consents", json=bodies.consent(facts.untied()[0])).json()["consentId"]
-
-    answer = client.get(f"/v1/accounts{path}", consent=consent)
-
-    assert (answer.status, answer.error["code"], answer.error["path"]) == (status, code, None)
-    if code == "CONSENT_EXPIRED":
-        assert ("XS2A004E" if "transactions" in path else "XS2A005E") in answer.error["text"]
+    check_refusal(client, f"/v1/accounts{path}", consent, status, code)
 
 
 @pytest.mark.parametrize("status", ["both", "booked", "pending", "information"])

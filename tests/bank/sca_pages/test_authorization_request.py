@@ -67,8 +67,8 @@ def test_capitals_and_a_space_in_the_scope_name_the_same(client: Client) -> None
 
 @pytest.mark.parametrize("name", ["scope", "state", "code_challenge"])
 def test_a_parameter_that_is_there_twice_is_told_to_the_app(client: Client, name: str) -> None:
-    told = brought(authorization_page(client, f"AIS:{consent(client)}", more=f"&{name}=x"))
-    assert (told["error"], told["error_description"]) == ("invalid_request", f"{name} is sent twice")
+    parameters = brought(authorization_page(client, f"AIS:{consent(client)}", more=f"&{name}=x"))
+    assert (parameters["error"], parameters["error_description"]) == ("invalid_request", f"{name} is sent twice")
 
 
 def test_a_scope_names_its_own_kind_alone(client: Client) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Answer, Client, an_engine, bundled_engine
+from tests.support.engine_client import Answer, Client, bundled_engine
 from tests.support.visitor import (
     ANNAS,
     FAMILIES,
@@ -28,17 +28,6 @@ from tests.support.visitor import (
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.state.session import SESSION_FAULTS
-
-
-@pytest.fixture
-def client() -> Client:
-    return Client(an_engine())
-
-
-@pytest.fixture(params=FAMILIES)
-def family(request: pytest.FixtureRequest) -> str:
-    return request.param
-
 
 # -- the way through
 

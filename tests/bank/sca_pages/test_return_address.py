@@ -3,14 +3,9 @@
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Client
 from tests.support.visitor import NOK, OK, Visitor, a_payment, authorisations, change
 from xs2a_sandbox.bank.sca_pages.return_address import asking, registered, return_address
-
-
-@pytest.fixture
-def client() -> Client:
-    return Client(an_engine())
 
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", " javascript:alert(1)", "//evil.example/x", "nonsense"])

@@ -3,13 +3,8 @@
 import pytest
 
 from tests.contract import bodies
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Client
 from tests.support.visitor import a_basket, a_payment
-
-
-@pytest.fixture
-def client() -> Client:
-    return Client(an_engine())
 
 
 def test_what_is_shown_of_a_payment(client: Client) -> None:

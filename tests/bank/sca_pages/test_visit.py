@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract import bodies, facts
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Client
 from tests.support.visitor import (
     ANNAS,
     BACK,
@@ -22,17 +22,6 @@ from tests.support.visitor import (
     freeze,
     path,
 )
-
-
-@pytest.fixture
-def client() -> Client:
-    return Client(an_engine())
-
-
-@pytest.fixture(params=FAMILIES)
-def family(request: pytest.FixtureRequest) -> str:
-    return request.param
-
 
 # -- links
 

@@ -1,0 +1,16 @@
+"""The tests of the payment user's pages share a client, and try each family of what is approved there."""
+
+import pytest
+
+from tests.support.engine_client import Client, an_engine
+from tests.support.visitor import FAMILIES
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(an_engine())
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    return request.param
