@@ -160,20 +160,20 @@ def test_a_promise_is_met_or_missed(
 @pytest.fixture
 def answered() -> Iterator[tuple[int, list[bytes]]]:
     """The port of a server that takes one connection, and what it is asked."""
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     def serve() -> None:
         connection, _ = server.accept()
         with connection:
             while request := connection.recv(1000):
-                asked.append(request)
-                body = b'{"paymentId": "p-%d"}' % len(asked)
+                requests.append(request)
+                body = b'{"paymentId": "p-%d"}' % len(requests)
                 connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=serve)
         thread.start()
-        yield server.getsockname()[1], asked
+        yield server.getsockname()[1], requests
         thread.join(10)
 
 
@@ -191,11 +191,11 @@ def generated(**load: object) -> dict[str, float]:
 
 
 def test_load_reads_what_it_has_created(answered: tuple[int, list[bytes]]) -> None:
-    port, asked = answered
+    port, requests = answered
     load = {"request": "POST /p HTTP/1.1\r\n\r\n", "then": "GET /p/{id} HTTP/1.1\r\n\r\n"}
     outcome = generated(port=port, requests=2, id_pattern='"paymentId": "([^"]+)"', **load)
     assert outcome["answers"] == 4
-    assert [request.split()[:2] for request in asked] == [
+    assert [request.split()[:2] for request in requests] == [
         [b"POST", b"/p"],
         [b"GET", b"/p/p-1"],
         [b"POST", b"/p"],
@@ -243,9 +243,9 @@ def test_load_counts_nothing_but_the_expected_answers(answer: bytes) -> None:
             with connection:
                 assert connection.recv(1000).startswith(b"GET /")
                 connection.sendall(answer)
-            told, why = process.communicate(timeout=30)
+            output, why = process.communicate(timeout=30)
     assert process.returncode
-    assert told == "connected\n"
+    assert output == "connected\n"
     assert "ConnectionError" in why
 
 

@@ -110,9 +110,9 @@ def test_ids_have_a_form_where_they_are_no_uuids(ids: list[str], is_learned: boo
 
 def test_a_deleted_consent_is_kept_or_not() -> None:
     deleted = taped("/v1/consents/c-1", None, "DELETE", status=204)
-    asked = "/v1/consents/c-1/status"
-    kept = taped(asked, {"consentStatus": "terminatedByTpp"})
-    gone = taped(asked, {"tppMessages": []}, status=403)
+    path = "/v1/consents/c-1/status"
+    kept = taped(path, {"consentStatus": "terminatedByTpp"})
+    gone = taped(path, {"tppMessages": []}, status=403)
     assert options(deleted, kept) == {}
     assert learned(deleted, gone).options == {"consents.delete": ({"keeps": False}, ["1"])}
     assert options(gone, deleted) == {}

@@ -144,8 +144,8 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
     ],
 )
 def test_a_mistake(dialect: Path, file: str, right: str, wrong: str, expected: str) -> None:
-    told = problems(dialect, file, right, wrong)
-    assert any(one.startswith(f"{file} ") and expected in one for one in told), told
+    mistakes = problems(dialect, file, right, wrong)
+    assert any(one.startswith(f"{file} ") and expected in one for one in mistakes), mistakes
 
 
 def test_the_place_is_that_of_the_text(dialect: Path) -> None:

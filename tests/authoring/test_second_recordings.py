@@ -73,8 +73,8 @@ def second(app: App) -> None:
 
 def chains(app: App) -> list[tuple[str, str]]:
     """Every state that was told, and every status, in their order."""
-    told = [(name, state) for name, chain in states(app.entries).items() for state in chain]
-    return told + [("status", str(entry.status)) for entry in app.entries]
+    changes = [(name, state) for name, chain in states(app.entries).items() for state in chain]
+    return changes + [("status", str(entry.status)) for entry in app.entries]
 
 
 def second_journeys(name: str, directory: Path) -> tuple[App, App]:
@@ -96,9 +96,11 @@ def second_journeys(name: str, directory: Path) -> tuple[App, App]:
 @pytest.mark.parametrize("name", BANKS)
 def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path: Path) -> None:
     bank, derived = second_journeys(name, tmp_path)
-    told, alike = chains(bank), chains(derived)
-    same = sum(one == other for one, other in zip(told, alike, strict=True))
-    assert same >= 0.95 * len(told), [pair for pair in zip(told, alike, strict=True) if pair[0] != pair[1]]
+    real_chains, alike = chains(bank), chains(derived)
+    same = sum(one == other for one, other in zip(real_chains, alike, strict=True))
+    assert same >= 0.95 * len(real_chains), [
+        pair for pair in zip(real_chains, alike, strict=True) if pair[0] != pair[1]
+    ]
 
 
 @pytest.mark.slow

@@ -115,6 +115,8 @@ def test_a_second_recording_of_the_bank_has_the_same_chains(name: str, tmp_path:
     real, derived = (Customer(differing_bank.engine(one), executed=executed) for one in (folder, made))
     for one in (real, derived):
         second(one)
-    told, alike = chains(real), chains(derived)
-    same = sum(one == other for one, other in zip(told, alike, strict=True))
-    assert same >= 0.95 * len(told), [pair for pair in zip(told, alike, strict=True) if pair[0] != pair[1]]
+    real_chains, alike = chains(real), chains(derived)
+    same = sum(one == other for one, other in zip(real_chains, alike, strict=True))
+    assert same >= 0.95 * len(real_chains), [
+        pair for pair in zip(real_chains, alike, strict=True) if pair[0] != pair[1]
+    ]

@@ -32,8 +32,8 @@ def test_what_is_checked_first_is_said_first(left_out: int) -> None:
 
 
 def test_warnings_are_all_said_in_their_order() -> None:
-    said = bank("warn").get(PATH, headers=WRONG).headers["x-sandbox-strict"]
-    assert [entry.split()[1].strip(":") for entry in said.split("; ")] == [
+    warnings = bank("warn").get(PATH, headers=WRONG).headers["x-sandbox-strict"]
+    assert [entry.split()[1].strip(":") for entry in warnings.split("; ")] == [
         "FORMAT_ERROR",
         "TOKEN_UNKNOWN",
         "FORMAT_ERROR",

@@ -84,7 +84,7 @@ def journey() -> list[Exchange]:
     """The answers of some bank: the sandbox with its bundled test data, whose accounts no recording calls so."""
     bank = an_engine()
     consent = ("Consent-ID", CONSENT)
-    asked = [
+    exchanges = [
         ("/v1/accounts", [consent]), ("/v1/accounts?withBalance=true", [consent]), (f"/v1/accounts/{IBAN}", [consent]),
         (f"/v1/accounts/{IBAN}/balances", [consent]),
         (f"/v1/accounts/{IBAN}/transactions?bookingStatus=both", [consent]),
@@ -99,7 +99,7 @@ def journey() -> list[Exchange]:
         return Exchange.of(request, await bank.answer(request), "https://bank.example", Clock().now(), 1.0)
 
     async def walk() -> list[Exchange]:
-        return [await exchange(target, fields) for target, fields in asked]
+        return [await exchange(target, fields) for target, fields in exchanges]
 
     return asyncio.run(walk())
 

@@ -235,5 +235,8 @@ def test_a_balance_of_any_type_decides_what_can_be_paid(tmp_path: Path) -> None:
         """
     client = Client(an_engine(testdata=more(tmp_path, text)))
     for amount, available in (("10.00", True), ("10.01", False)):
-        asked = {"account": {"iban": "AT051988000099000011"}, "instructedAmount": {"currency": "EUR", "amount": amount}}
-        assert client.post("/v1/funds-confirmations", json=asked).json() == {"fundsAvailable": available}
+        question = {
+            "account": {"iban": "AT051988000099000011"},
+            "instructedAmount": {"currency": "EUR", "amount": amount},
+        }
+        assert client.post("/v1/funds-confirmations", json=question).json() == {"fundsAvailable": available}

@@ -522,8 +522,8 @@ def test_money_that_comes_in_centuries_is_not_there_yet(bank: TimedBank) -> None
         bank.payment(ANNA, amount="500.00", creditorAccount={"iban": FELIX}, requestedExecutionDate="2990-01-01"),
         "anna",
     )
-    asked = {"account": {"iban": FELIX}, "instructedAmount": {"currency": "EUR", "amount": "400.00"}}
-    assert bank.ask("POST", "/v1/funds-confirmations", json=asked).json() == {"fundsAvailable": False}
+    question = {"account": {"iban": FELIX}, "instructedAmount": {"currency": "EUR", "amount": "400.00"}}
+    assert bank.ask("POST", "/v1/funds-confirmations", json=question).json() == {"fundsAvailable": False}
     assert bank.status(bank.payment(FELIX, amount="400.00")) == "RJCT"
 
 

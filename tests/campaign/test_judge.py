@@ -28,9 +28,9 @@ def test_the_exit_status_is_no_finding() -> None:
 
 
 def test_a_test_that_knows_the_fault_is_heard() -> None:
-    told = ({"test": "test_a", "text": "assert 1 == 2"}, {"test": "", "text": "no word to the customer"})
+    assertions = ({"test": "test_a", "text": "assert 1 == 2"}, {"test": "", "text": "no word to the customer"})
 
-    assert judged(observed(*BALANCES, assertions=told)) == [
+    assert judged(observed(*BALANCES, assertions=assertions)) == [
         "assertion: test_a: assert 1 == 2",
         "assertion: no word to the customer",
     ]
@@ -81,36 +81,36 @@ def test_calls_are_bounded() -> None:
 
 @pytest.mark.parametrize(("status", "is_found"), [(400, True), (429, False), (200, False)])
 def test_what_is_refused_is_not_asked_alike_again_and_again(status: int, is_found: bool) -> None:
-    asked = [call("transactions", "/v1/t?dateFrom=2025-01-01", status=status) for _ in range(4)]
-    told = "calls: GET /v1/t?dateFrom=2025-01-01 is asked 4 times alike, and refused with 400 each time"
+    calls = [call("transactions", "/v1/t?dateFrom=2025-01-01", status=status) for _ in range(4)]
+    finding = "calls: GET /v1/t?dateFrom=2025-01-01 is asked 4 times alike, and refused with 400 each time"
 
-    assert judged(observed(*BALANCES, *asked)) == ([told] if is_found else [])
-    assert judged(observed(*BALANCES, *asked[:3])) == []
+    assert judged(observed(*BALANCES, *calls)) == ([finding] if is_found else [])
+    assert judged(observed(*BALANCES, *calls[:3])) == []
 
 
 @pytest.mark.parametrize(("second", "is_found"), [(1.0, True), (2.0, False)])
 def test_who_is_told_to_wait_waits(second: float, is_found: bool) -> None:
     limited = call("balances", "/v1/accounts/B/balances", status=429, answered={"Retry-After": "2"})
     again = call("balances", "/v1/accounts/B/balances", second=second)
-    told = "retry-after: balances is called again after 1.0 s: the bank asked to wait for 2 s"
+    finding = "retry-after: balances is called again after 1.0 s: the bank asked to wait for 2 s"
 
-    assert judged(observed(BALANCES[0], limited, again, BALANCES[2])) == ([told] if is_found else [])
+    assert judged(observed(BALANCES[0], limited, again, BALANCES[2])) == ([finding] if is_found else [])
 
 
 def test_nothing_is_read_more_often_than_the_consent_allows() -> None:
     alone = [call("list", headers={"Consent-ID": "c"}) for _ in range(5)]
-    told = "frequency: /v1/list is read 5 times without the customer: frequencyPerDay is 4"
+    finding = "frequency: /v1/list is read 5 times without the customer: frequencyPerDay is 4"
 
-    assert judged(observed(*BALANCES, *alone), frequency=4) == [told]
+    assert judged(observed(*BALANCES, *alone), frequency=4) == [finding]
     assert judged(observed(*BALANCES, *alone), frequency=5) == []
     assert judged(observed(*BALANCES, *[call("list")] * 5), frequency=4) == []
 
 
 def test_other_accounts_are_still_read() -> None:
     stops = observed(*BALANCES[:2])
-    told = "accounts: /v1/accounts/C/balances is read less often than usual, as /v1/accounts/B/balances failed"
+    finding = "accounts: /v1/accounts/C/balances is read less often than usual, as /v1/accounts/B/balances failed"
 
-    assert judged(stops) == [told]
+    assert judged(stops) == [finding]
     assert judged(stops, fault=InjectedFault("consent-expired", "balances", 2, status=401)) == []
     assert judged(stops, fault=InjectedFault("consent expires", "balances", 2)) == []
     assert judged(stops, fault=InjectedFault("pending-refused")) == []

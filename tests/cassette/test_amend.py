@@ -227,8 +227,8 @@ def test_an_amendment_that_comes_out_wrong_is_an_error_of_the_sandbox_and_change
     ],
 )
 def test_what_does_not_go_with_an_amendment_is_said(tmp_path: Path, extra: Any, text: str) -> None:
-    said = problems(tmp_path, of({**amending("a", body={}), **extra}))
-    assert [problem for problem in said if text in problem.text]
+    mistakes = problems(tmp_path, of({**amending("a", body={}), **extra}))
+    assert [problem for problem in mistakes if text in problem.text]
 
 
 def test_explaining_names_all_that_took_part(tmp_path: Path) -> None:

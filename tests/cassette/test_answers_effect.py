@@ -168,8 +168,8 @@ def test_an_operations_values_are_there_for_what_it_answers_to_a_rules_handler(t
     made = {"consents": {"c": {"consentStatus": "valid"}}}
     read, found = check(tmp_path, layer, bank=bank)
     assert not found
-    said = Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData(made, ()), limits=limits())
-    assert ask(said, "/v1/consents/c").body == b'"rule"'
+    bank_engine = Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData(made, ()), limits=limits())
+    assert ask(bank_engine, "/v1/consents/c").body == b'"rule"'
 
 
 @pytest.mark.parametrize(("n", "expected"), [("1", {"a": {"n": "1"}}), ("2", {})])

@@ -71,8 +71,8 @@ def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
     assert campaign.stdout
     assert campaign.stdout.readline() == "1 call of 1 operation, 1 fault\n"
     campaign.send_signal(signal.SIGINT)
-    said = campaign.communicate(timeout=10 * DEADLINE)[0]
-    assert (campaign.returncode, said.splitlines()[0]) == (130, "stopped: the same command with --resume continues")
+    output = campaign.communicate(timeout=10 * DEADLINE)[0]
+    assert (campaign.returncode, output.splitlines()[0]) == (130, "stopped: the same command with --resume continues")
     (tmp_path / "waits").unlink()
 
     again = run(tmp_path, "--choose", "reset", "--resume")
@@ -83,7 +83,7 @@ def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_choice_that_leaves_nothing_names_what_there_is(tmp_path: Path) -> None:
     campaign = run(tmp_path, "--choose", "nothing-like-it")
-    said = campaign.communicate(timeout=10 * DEADLINE)[0]
+    output = campaign.communicate(timeout=10 * DEADLINE)[0]
     assert campaign.returncode == 2
-    assert "--choose leaves none of the " in said
-    assert "faults, which are: consent-status 1: " in said
+    assert "--choose leaves none of the " in output
+    assert "faults, which are: consent-status 1: " in output

@@ -90,23 +90,23 @@ def compare(*arguments: str | Path) -> Result:
 
 
 def test_a_bank_that_says_the_same_is_agreed_with(bank: Callable[[Change], list[str]]) -> None:
-    asked = bank(same)
+    requests = bank(same)
     done = compare("--bank", URL + "/")
     assert done.exit_code == 0, done.output
-    assert asked[-1] == "closed"
-    assert {line.split()[0] for line in asked[:-1]} == {"GET"}
+    assert requests[-1] == "closed"
+    assert {line.split()[0] for line in requests[:-1]} == {"GET"}
     # Each read twice.
-    assert len(asked[:-1]) % 2 == 0
+    assert len(requests[:-1]) % 2 == 0
     assert "skipped  create-consent, example 1: it writes, and --allow-writes was not given" in done.output
     assert "not comparable" not in done.output
     assert "9 same, 0 differ, 6 skipped" in " ".join(done.output.split())
 
 
 def test_writes_go_to_the_bank_when_they_are_allowed(bank: Callable[[Change], list[str]]) -> None:
-    asked = bank(same)
+    requests = bank(same)
     done = compare("--bank", URL, "--allow-writes", "--noise-reads", "off")
     assert done.exit_code == 0, done.output
-    assert "POST /v1/consents" in asked
+    assert "POST /v1/consents" in requests
     assert "skipped" not in done.output
 
 
@@ -138,12 +138,12 @@ def test_what_differs_is_told_in_every_form(bank: Callable[[Change], list[str]],
 
 
 def test_only_the_examples_of_a_cassette_are_played(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
-    asked = bank(same)
+    requests = bank(same)
     case = tmp_path / "case.yaml"
     case.write_text(CASE)
     done = compare(case, "--bank", URL, "--noise-reads", "0")
     assert done.exit_code == 1
-    assert asked == ["GET /own", "closed"]
+    assert requests == ["GET /own", "closed"]
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch, *, redacted: bool, body: bytes = b"{}") -> None:
@@ -253,10 +253,10 @@ def test_what_both_sides_refuse_though_it_was_answered_is_no_agreement(
 
 
 def test_a_run_that_only_skips_is_red(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
-    asked = bank(same)
+    requests = bank(same)
     done = compare(a_tape(tmp_path, "/v1/consents", 200, method="POST"), "--bank", URL)
     assert done.exit_code == 2
-    assert asked == ["closed"]
+    assert requests == ["closed"]
     assert "nothing was compared" in done.stderr
     assert "1 skipped" in done.stdout
 
@@ -271,12 +271,12 @@ def test_an_error_of_old_on_both_sides_is_an_agreement(bank: Callable[[Change], 
 def test_the_recording_asks_whether_the_bank_has_moved(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     """Without the sandbox, which knows nothing of this path."""
     moved = ok_json('{"name": "new", "more": 1}')
-    asked = bank(lambda request, response: moved)
+    requests = bank(lambda request, response: moved)
     tape = a_tape(tmp_path, "/own", 200, '{"name": "old"}')
     flags = ["--bank", URL, "--against", "recording", "--noise-reads", "off", "--report", tmp_path / "r.json"]
     done = compare(tape, *flags)
     assert done.exit_code == 1, done.output
-    assert asked == ["GET /own", "closed"]
+    assert requests == ["GET /own", "closed"]
     assert "has the bank moved? The recording was true (of 2026-01-21, " in done.output
     assert "days old)" in done.output
     report = json.loads((tmp_path / "r.json").read_text())
@@ -292,11 +292,11 @@ def ok_json(text: str) -> Response:
 
 
 def test_a_recording_is_played_to_the_bank(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
-    asked = bank(same)
+    requests = bank(same)
     tape = a_tape(tmp_path, "/v1/consents/x/status", 400)
     done = compare(tape, "--bank", URL, "--noise-reads", "off")
     assert "1 same, 0 differ" in done.output, done.output
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
 def test_what_is_no_recording_is_said_once(tmp_path: Path) -> None:
@@ -377,13 +377,13 @@ def test_watch_fails_on_new_drift_alone(bank: Callable[[Change], list[str]], tmp
 
 
 def test_watch_sends_nothing_where_the_history_is_damaged(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
-    asked = bank(same)
+    requests = bank(same)
     (tmp_path / "drift").mkdir()
     (tmp_path / "drift/drift.jsonl").write_text("nonsense\n")
     done = watch(a_tape(tmp_path, "/own", 200), "--bank", URL)
     assert done.exit_code == 2
     assert "drift.jsonl:1: this line is no run" in done.output
-    assert asked == []
+    assert requests == []
 
 
 def test_watch_that_compared_nothing_is_red_and_nothing_is_gone(
@@ -411,18 +411,18 @@ def test_of_a_read_with_several_answers_only_the_last_is_held_against_the_bank(
     head, first = file.read_text().splitlines()
     later = first.replace("received", "valid")
     file.write_text("\n".join([head, first, first, later, later]) + "\n")
-    asked = bank(lambda request, response: ok_json('{"status": "valid"}'))
+    requests = bank(lambda request, response: ok_json('{"status": "valid"}'))
     done = compare(tape, "--bank", URL, "--against", "recording", "--noise-reads", "off")
     assert done.exit_code == 0, done.output
-    assert asked == ["GET /own", "GET /own", "closed"]
+    assert requests == ["GET /own", "GET /own", "closed"]
     assert "left out: 2 reads that the recording has another answer for later" in done.stderr
 
 
 def test_watch_sends_nothing_where_the_history_cannot_be_written(
     bank: Callable[[Change], list[str]], tmp_path: Path
 ) -> None:
-    asked = bank(same)
+    requests = bank(same)
     (tmp_path / "file").write_text("")
     done = watch(a_tape(tmp_path, "/own", 200), "--bank", URL, "--history", tmp_path / "file/drift")
-    assert (done.exit_code, asked) == (2, [])
+    assert (done.exit_code, requests) == (2, [])
     assert "file/drift/drift.jsonl" in done.output

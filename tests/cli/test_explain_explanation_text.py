@@ -75,9 +75,9 @@ def test_one_that_is(bank: Engine) -> None:
 def test_nothing_is_wider_than_a_terminal(bank: Engine) -> None:
     for url in ("/v1/payments/sepa-credit-transfer/x/status", "/v1/" + "a-b " * 60, "/v1/\x1b[31m", "/_sandbox/state"):
         shown = text(explained(bank, "GET", url, {"Consent-ID": "not registered\x1b[0m"}))
-        said = shown.partition("This would answer it")[0]
-        assert max(map(len, said.splitlines())) <= 80
-        assert said.replace("\n", "").isprintable()
+        explanation = shown.partition("This would answer it")[0]
+        assert max(map(len, explanation.splitlines())) <= 80
+        assert explanation.replace("\n", "").isprintable()
 
 
 def test_the_page_and_the_repository_are_named_relatively(bank: Engine) -> None:

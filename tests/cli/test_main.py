@@ -110,9 +110,9 @@ class TestServe:
 
     def test_coverage_at_the_end_on_the_standard_error(self, serving, home):
         assert "exercised" not in run("serve").stderr
-        said = run("serve", "--coverage")
-        assert said.exit_code == 0
-        assert re.match(r"operations: 0 of \d+ exercised, never:\n  ", said.stderr)
+        result = run("serve", "--coverage")
+        assert result.exit_code == 0
+        assert re.match(r"operations: 0 of \d+ exercised, never:\n  ", result.stderr)
         output = json.loads(run("serve", "--coverage", "--log-format", "json").stderr)
         assert output["operations"]["exercised"] == 0
 
@@ -218,9 +218,9 @@ class TestLint:
 
 class TestCoverage:
     def test_of_the_examples(self, home):
-        said = run("coverage")
-        assert said.exit_code == 0
-        assert re.match(r"operations: \d+ of \d+ exercised, never:\n", said.stdout)
+        result = run("coverage")
+        assert result.exit_code == 0
+        assert re.match(r"operations: \d+ of \d+ exercised, never:\n", result.stdout)
         output = json.loads(run("coverage", "--format", "json").stdout)
         assert {*output} == {"operations", "rules", "errors"}
         assert "account-list" not in [one["id"] for one in output["operations"]["never"]]
@@ -239,8 +239,8 @@ class TestCoverage:
 
 class TestNewCase:
     def test_writes_one_that_lints_clean(self, home):
-        said = run("new-case", "POST", "/v1/payments/sepa-credit-transfers", "--status", "403")
-        assert (said.exit_code, said.stdout.split()[0]) == (0, "cassettes/cases/initiate-payment-403.yaml")
+        result = run("new-case", "POST", "/v1/payments/sepa-credit-transfers", "--status", "403")
+        assert (result.exit_code, result.stdout.split()[0]) == (0, "cassettes/cases/initiate-payment-403.yaml")
         assert run("lint").exit_code == 0
 
     def test_to_another_file(self, home):
@@ -249,9 +249,9 @@ class TestNewCase:
         assert run("lint", "mine.yaml").exit_code == 0
 
     def test_a_mistake(self, home):
-        said = run("new-case", "GET", "/v1/acounts")
-        assert said.exit_code == 2
-        assert "GET /v1/accounts (account-list)" in said.stderr
+        result = run("new-case", "GET", "/v1/acounts")
+        assert result.exit_code == 2
+        assert "GET /v1/accounts (account-list)" in result.stderr
         assert run("new-case", "GET", "/v1/accounts", "--status", "999").exit_code == 2
 
 
@@ -272,9 +272,9 @@ class TestInit:
         assert Path("cassettes/cases", schema[1]).is_file()
 
     def test_a_scenario_that_is_none(self, home):
-        said = run("init", "new", "--scenario", "nope")
-        assert said.exit_code == 2
-        assert "there is no scenario 'nope'; there are consent-revoked, " in said.stderr
+        result = run("init", "new", "--scenario", "nope")
+        assert result.exit_code == 2
+        assert "there is no scenario 'nope'; there are consent-revoked, " in result.stderr
         assert not (home / "new").exists()
 
     def test_a_file_in_the_way_is_named(self, home):

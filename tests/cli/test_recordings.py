@@ -98,10 +98,10 @@ def journey() -> Sequence[Exchange]:
 
 def test_a_recorded_journey_is_answered_again_without_the_bank(home: Path) -> None:
     entries = [replace(entry, target="/psd2" + entry.target, bank="https://bank.example") for entry in journey()]
-    said = done("import", har(home, *entries), "--to", "tape", "--no-redact")
+    output = done("import", har(home, *entries), "--to", "tape", "--no-redact")
 
-    assert said.startswith("13 exchanges imported into tape\n")
-    assert "xs2a-sandbox serve --cassettes tape/cassettes" in said
+    assert output.startswith("13 exchanges imported into tape\n")
+    assert "xs2a-sandbox serve --cassettes tape/cassettes" in output
     assert sorted(file.name for file in (home / "tape" / "cassettes").glob("*.yaml")) == [
         "_dialect.yaml", "accounts.yaml", "consents.yaml", "nowhere.yaml", "payments.yaml"
     ]  # fmt: skip
@@ -201,9 +201,9 @@ def test_a_dialect_is_derived_into_the_working_directory(home: Path) -> None:
         home / "tape",
         taped("/x/v1/consents/c-1/status", gone, status=404, headers=[("X-Request-ID", str(UUID(int=1)))]),
     )
-    said = done("derive", "--dialect", "mine", "tape")
-    assert "1 of the recording's 1 requests are answered alike" in said
-    assert "It answers with: xs2a-sandbox serve --dialect mine" in said
+    output = done("derive", "--dialect", "mine", "tape")
+    assert "1 of the recording's 1 requests are answered alike" in output
+    assert "It answers with: xs2a-sandbox serve --dialect mine" in output
     assert (home / "cassettes" / "mine" / "dialect.yaml").read_text().startswith("# Derived from 1 exchange")
     assert not (home / "tape" / "cassettes").exists()
 

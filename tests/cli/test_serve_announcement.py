@@ -33,19 +33,19 @@ def test_where_everything_is() -> None:
 
 
 def test_which_loop_it_is() -> None:
-    said = announcement(Settings(), ADDRESSES, "in memory", None, loop="uvloop 1").splitlines()
+    lines = announcement(Settings(), ADDRESSES, "in memory", None, loop="uvloop 1").splitlines()
     as_json = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None, loop="uvloop 1"))
-    assert "loop      uvloop 1" in said
+    assert "loop      uvloop 1" in lines
     assert as_json["loop"] == "uvloop 1"
 
 
 def test_where_the_clock_stands() -> None:
     frozen = Settings(frozen_at=read_time("2026-11-21T09:00"))
 
-    said = announcement(frozen, ADDRESSES, "in memory", None).splitlines()
+    lines = announcement(frozen, ADDRESSES, "in memory", None).splitlines()
     as_json = json.loads(announcement(replace(frozen, log_format="json"), ADDRESSES, "in memory", None))
 
-    assert said[4:] == ["state     in memory", "clock     stands at 2026-11-21T09:00:00+01:00"]
+    assert lines[4:] == ["state     in memory", "clock     stands at 2026-11-21T09:00:00+01:00"]
     assert as_json["frozen_at"] == "2026-11-21T09:00:00+01:00"
 
 
@@ -64,10 +64,10 @@ def test_the_command_runs_as_it_is_printed() -> None:
 
 
 def test_the_password_is_not_printed() -> None:
-    said = announcement(Settings(proxy_auth="ci:hunter2"), ADDRESSES, "", CONSENT)
+    text = announcement(Settings(proxy_auth="ci:hunter2"), ADDRESSES, "", CONSENT)
 
-    assert " -U ci " in said
-    assert "hunter2" not in said
+    assert " -U ci " in text
+    assert "hunter2" not in text
 
 
 def test_configured_hosts_and_base_path_are_used() -> None:
@@ -88,25 +88,25 @@ def test_real_banks_are_named_with_their_modes() -> None:
     )
     settings = Settings(banks=(bank,), bank="https://second.example", mode="record")
 
-    said = announcement(settings, ADDRESSES, "", CONSENT).splitlines()
+    lines = announcement(settings, ADDRESSES, "", CONSENT).splitlines()
 
-    assert "bank      https://first.example (mode spy, /v1/payments: simulate)" in said
-    assert "bank      https://second.example (mode record)" in said
-    assert not any("curl" in line for line in said), "the bank does not know that consent"
+    assert "bank      https://first.example (mode spy, /v1/payments: simulate)" in lines
+    assert "bank      https://second.example (mode record)" in lines
+    assert not any("curl" in line for line in lines), "the bank does not know that consent"
 
 
 def test_a_bank_that_is_not_asked_says_so() -> None:
-    said = announcement(Settings(bank="https://bank.example/psd2"), ADDRESSES, "", CONSENT)
-    assert "bank      https://bank.example/psd2 is not asked (mode simulate; --mode spy, record or compare)" in said
+    text = announcement(Settings(bank="https://bank.example/psd2"), ADDRESSES, "", CONSENT)
+    assert "bank      https://bank.example/psd2 is not asked (mode simulate; --mode spy, record or compare)" in text
 
-    said = announcement(Settings(bank="https://bank.example/psd2", log_format="json"), ADDRESSES, "", CONSENT)
-    assert json.loads(said)["banks"] == [{"url": "https://bank.example/psd2", "hosts": [], "mode": "simulate"}]
+    text = announcement(Settings(bank="https://bank.example/psd2", log_format="json"), ADDRESSES, "", CONSENT)
+    assert json.loads(text)["banks"] == [{"url": "https://bank.example/psd2", "hosts": [], "mode": "simulate"}]
 
 
 def test_as_one_line_of_json() -> None:
-    said = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None))
+    entry = json.loads(announcement(Settings(log_format="json"), ADDRESSES, "in memory", None))
 
-    assert said == {
+    assert entry == {
         "proxy": "http://127.0.0.1:1",
         "direct": "http://127.0.0.1:2",
         "tls": "https://127.0.0.1:3",

@@ -60,9 +60,9 @@ def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
     asyncio.run(add())
     recording.close()
     assert run.progress() == "recorded 2 exchanges, 1 request told apart, 6 values redacted"
-    said = list(run.end())
-    assert said[0] == f"{run.progress()}: {recording.file}"
-    assert said[1:5] == [
+    lines = list(run.end())
+    assert lines[0] == f"{run.progress()}: {recording.file}"
+    assert lines[1:5] == [
         "operation  exchanges  rules  redacted  not recorded",
         "one                2      1         6             0",
         "together           2      1         6             0",

@@ -958,7 +958,7 @@ def outcomes(cases: Sequence[Plant | Noise], modes: Sequence[str] = MODES) -> li
 
 def table() -> str:
     planted, noise = list(plants()), list(noises())
-    told, quiet = outcomes(planted), outcomes(noise)
+    planted_outcomes, quiet = outcomes(planted), outcomes(noise)
     both = f"{len(planted)} changes planted into a bank's answers, and {len(noise)} that are none."
     lines = [
         f"{both} Offline nothing is known of what fluctuates.",
@@ -966,9 +966,9 @@ def table() -> str:
     ]
     lines += ["| planted | | " + " | ".join(MODES) + " |", "|---|---|" + "---|" * len(MODES)]
     for kind in dict.fromkeys(one.kind for one in planted):
-        ones = [one for one in told if one.case.kind == kind]
+        ones = [one for one in planted_outcomes if one.case.kind == kind]
         lines.append(_row(kind, [[one for one in ones if one.mode == mode] for mode in MODES], _is_told))
-    everything = [[one for one in told if one.mode == mode] for mode in MODES]
+    everything = [[one for one in planted_outcomes if one.mode == mode] for mode in MODES]
     lines.append(_row("**all: told**", everything, _is_told))
     lines.append(
         _row("with the right severity", everything, lambda one: one.is_told and one.severity == one.case.severity)

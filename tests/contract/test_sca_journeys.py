@@ -273,9 +273,9 @@ def test_decoupled_decides_by_itself_after_a_while(bank: Bank, control: Control,
 def test_decoupled_to_a_good_end(bank: Bank, control: Control, family: str) -> None:
     made = make(bank, family)
 
-    told = control.decide(pushed(bank, made), "approve")
+    decision = control.decide(pushed(bank, made), "approve")
 
-    assert (told["scaStatus"], told["resourceStatus"]) == ("finalised", made.family.done)
+    assert (decision["scaStatus"], decision["resourceStatus"]) == ("finalised", made.family.done)
     assert sca_status(bank, made) == "finalised"
     succeeded(bank, made)
 

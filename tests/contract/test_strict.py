@@ -335,8 +335,8 @@ def test_warnings(bank: Bank, control: Control, warned: Callable[[], Sequence[st
     consent = authorised(bank, control, access={"transactions": [{"iban": iban}]})
     listed = bank.get("/v1/accounts?withBalance=true", consent=consent, headers={"Digest": "SHA-256=AAAA"})
     assert listed.json()["accounts"][0]["balances"]
-    told = [text.partition(":")[0] for text in listed.headers[HEADER].split("; ")]
-    assert told[:2] == ["400 FORMAT_ERROR", "401 TOKEN_UNKNOWN"]
+    codes = [text.partition(":")[0] for text in listed.headers[HEADER].split("; ")]
+    assert codes[:2] == ["400 FORMAT_ERROR", "401 TOKEN_UNKNOWN"]
     assert "the balances of" in listed.headers[HEADER]
 
 

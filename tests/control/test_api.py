@@ -117,10 +117,10 @@ def test_names_are_not_empty(admin: Admin, path: str) -> None:
 
 def test_what_is_odd_about_a_document_is_told(admin: Admin) -> None:
     payment = {"service": "payments", "product": "sepa", "debtorAccount": {"iban": "AT1"}, "ours": "ä"}
-    told = admin.ask("PUT", "state/payments/odd", {**payment, "transactionStatus": "RCVDD"})
-    assert told.status == 201
-    assert told.headers["x-sandbox-warning"].startswith('/transactionStatus: must be "RCVD", ')
-    assert "says the schema state/1/payments" in told.headers["x-sandbox-warning"]
+    answer = admin.ask("PUT", "state/payments/odd", {**payment, "transactionStatus": "RCVDD"})
+    assert answer.status == 201
+    assert answer.headers["x-sandbox-warning"].startswith('/transactionStatus: must be "RCVD", ')
+    assert "says the schema state/1/payments" in answer.headers["x-sandbox-warning"]
     right = admin.ask("PUT", "state/payments/odd", {**payment, "transactionStatus": "RCVD"})
     assert (right.status, right.headers.get("x-sandbox-warning")) == (200, None)
     assert admin.ask("PUT", "state/notes/odd", {"any": 1}).headers.get("x-sandbox-warning") is None

@@ -132,11 +132,11 @@ def test_no_host_at_all(addresses: Addresses, token: str) -> None:
 
 
 def test_a_browsers_question_is_not_answered_with_permission(addresses: Addresses) -> None:
-    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    question = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
 
     for origin in ("https://evil.example", "null", "http://localhost:3000"):
         response = httpx.request(
-            "OPTIONS", f"{addresses.direct}/_sandbox/reset", headers={"Origin": origin, **asked}, trust_env=False
+            "OPTIONS", f"{addresses.direct}/_sandbox/reset", headers={"Origin": origin, **question}, trust_env=False
         )
         assert (response.status_code, error(response)) == (403, "origin-refused")
 

@@ -148,8 +148,8 @@ def test_no_web_server(tmp_path: Path) -> None:
 
 
 def test_each_route_has_a_method_that_asks_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, tuple[str, ...]]] = []
-    monkeypatch.setattr(Client, "ask", lambda self, method, path, *more, **query: asked.append((method, path)))
+    requests: list[tuple[str, tuple[str, ...]]] = []
+    monkeypatch.setattr(Client, "ask", lambda self, method, path, *more, **query: requests.append((method, path)))
     client = Client.of(settings)
 
     for route in ROUTES:
@@ -157,7 +157,7 @@ def test_each_route_has_a_method_that_asks_it(settings: Settings, monkeypatch: p
         names = [name for name, one in signature(method).parameters.items() if one.default is one.empty]
         method(*({} if name == "document" else "x" for name in names if name != "filters"))
 
-        verb, path = asked.pop()
+        verb, path = requests.pop()
         assert (verb, route.names(path)) == (route.method, ("x",) * route.path.count("{"))
 
 

@@ -157,10 +157,10 @@ def test_who_is_elsewhere_is_told_nothing_of_this_machine_s_files() -> None:
 
 
 def test_a_real_bank_is_named() -> None:
-    asked = FrontPage(ADDRESSES, None, [RealBank(url="https://api.bank.example", mode="spy")])
-    text = asked.answer(Request("GET", "/", Headers([("Accept", "text/html")]))).body.decode()
+    page = FrontPage(ADDRESSES, None, [RealBank(url="https://api.bank.example", mode="spy")])
+    text = page.answer(Request("GET", "/", Headers([("Accept", "text/html")]))).body.decode()
     assert "https://api.bank.example" in text
     assert "no real bank" not in text
-    assert json.loads(asked.answer(Request("GET", "/")).body)["banks"] == [
+    assert json.loads(page.answer(Request("GET", "/")).body)["banks"] == [
         {"url": "https://api.bank.example", "mode": "spy"}
     ]

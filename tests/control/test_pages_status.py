@@ -15,12 +15,12 @@ LOADED = datetime(2026, 11, 21, 10, 11, 12, 131415, tzinfo=UTC)
 
 def test_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     banks = engine(tmp_path).banks
-    said = status(FilesStatus(LOADED, ("a.yaml:1:1: odd",)), banks, None, None, REAL)
-    assert (said["loaded"], said["problems"]) == ("2026-11-21T10:11:12.131+00:00", ["a.yaml:1:1: odd"])
-    assert said["banks"] == [
+    body = status(FilesStatus(LOADED, ("a.yaml:1:1: odd",)), banks, None, None, REAL)
+    assert (body["loaded"], body["problems"]) == ("2026-11-21T10:11:12.131+00:00", ["a.yaml:1:1: odd"])
+    assert body["banks"] == [
         {"url": None, "hosts": [], "mode": None, "dialect": "0", "quirks": [], "operations": 3, "rules": 0}
     ]
-    assert (said["recording"], said["frozen_at"]) == (None, None)
+    assert (body["recording"], body["frozen_at"]) == (None, None)
 
 
 def test_every_bank_and_its_mode(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_every_bank_and_its_mode(tmp_path: Path) -> None:
 def test_a_recording(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "rec", None, {})
     try:
-        said = status(FilesStatus(LOADED), engine(tmp_path).banks, recording, None, REAL)
-        assert said["recording"] == {"exchanges": 0, "waiting": 0}
+        body = status(FilesStatus(LOADED), engine(tmp_path).banks, recording, None, REAL)
+        assert body["recording"] == {"exchanges": 0, "waiting": 0}
     finally:
         recording.close()

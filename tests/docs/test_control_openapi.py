@@ -168,21 +168,21 @@ def test_what_is_asked_is_answered_as_it_says(written: dict[str, Any]) -> None:
 def fits(written: dict[str, Any], route: ControlRoute[Any], answer: Any, error: str) -> None:
     """Holds an answer against what the document says of it."""
     operation = written["paths"][f"/_sandbox/{route.path}"][route.method.lower()]
-    told = operation["responses"].get(str(answer.status))
-    assert told, (route.id, answer.status, answer.body)
+    declared = operation["responses"].get(str(answer.status))
+    assert declared, (route.id, answer.status, answer.body)
     if error:
         assert answer.json()["error"] == error, (route.id, answer.body)
-        assert error in told["description"].split(", ")
+        assert error in declared["description"].split(", ")
     else:
         assert answer.status < 300, (route.id, answer.body)
-    if "content" in told:
-        schema = {**told["content"]["application/json"]["schema"], "components": written["components"]}
+    if "content" in declared:
+        schema = {**declared["content"]["application/json"]["schema"], "components": written["components"]}
         jsonschema.validate(answer.json(), schema)
         members_are_told(answer.json(), schema, written)
     else:
         assert answer.body == b""
     if WARNING.lower() in answer.headers:
-        assert WARNING in told["headers"]
+        assert WARNING in declared["headers"]
 
 
 def members_are_told(value: Any, schema: dict[str, Any], written: dict[str, Any]) -> None:

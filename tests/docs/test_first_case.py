@@ -172,8 +172,8 @@ def test_five_why_another_request_did_not_match(user: User) -> None:
     )
     headers = ["-H", "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "-H", "PSU-IP-Address: 192.0.2.1"]
     url = "/v1/payments/instant-sepa-credit-transfers"
-    said = user.types("xs2a_sandbox", "explain", "POST", url, *headers, "-d", body, "--offline")
-    assert "instant-to-germany-above-500" in said
-    assert "/instructedAmount/amount" in said
-    assert "499" in said
-    assert "germany.yaml:3" in said
+    output = user.types("xs2a_sandbox", "explain", "POST", url, *headers, "-d", body, "--offline")
+    assert "instant-to-germany-above-500" in output
+    assert "/instructedAmount/amount" in output
+    assert "499" in output
+    assert "germany.yaml:3" in output

@@ -82,7 +82,7 @@ trapped = pytest.mark.parametrize("trap", TRAPS)
 def test_commands_refuse_a_folder_with_traps(
     command: str, trap: str, cases: Path, beside: Path, tmp_path: Path
 ) -> None:
-    make, said = TRAPS[trap]
+    make, reason = TRAPS[trap]
     make(cases, beside)
     arguments = ["lint", str(cases)] if command == "lint" else ["serve", "--cassettes", str(cases), "--port", "0"]
 
@@ -97,27 +97,27 @@ def test_commands_refuse_a_folder_with_traps(
     )
 
     assert run.returncode in (1, 2)
-    assert said in run.stdout + run.stderr
+    assert reason in run.stdout + run.stderr
     assert SECRET not in run.stdout + run.stderr
     assert "Traceback" not in run.stderr
 
 
 @trapped
 def test_a_trap_that_is_laid_while_the_sandbox_runs(trap: str, cases: Path, beside: Path, tmp_path: Path) -> None:
-    make, said = TRAPS[trap]
+    make, reason = TRAPS[trap]
     settings = Settings(state="memory:", confdir=tmp_path / "confdir", cassettes=(cases,))
     cases.joinpath("good.yaml").write_text(
         "cassette: 1\ntitle: Good\nrules: [{id: good, match: {path: /good}, respond: {text: good}}]\n"
     )
-    engine, told = build.build(settings), []
-    reload = Reload(engine, settings, lambda: settings, lambda text, level="info": told.append(text))
+    engine, lines = build.build(settings), []
+    reload = Reload(engine, settings, lambda: settings, lambda text, level="info": lines.append(text))
     make(cases, beside)
     cases.joinpath("good.yaml").touch()
 
     asyncio.run(asyncio.wait_for(reload._look(), PATIENCE))
 
-    (text,) = told
-    assert said in text
+    (text,) = lines
+    assert reason in text
     assert "kept what was loaded before" in text
     assert SECRET not in text
     assert Client(engine).get("/good").body == b"good"
@@ -158,8 +158,8 @@ def test_schemas(cases: Path, beside: Path) -> None:
 
     for name in ("../beside", str(beside.with_name("beside")), "below/../../beside"):
         assert name not in schemas
-    for name, said in (("linked", "it leads out of the folder"), ("pipe", "it is no regular file but a pipe")):
-        with pytest.raises(Unreadable, match=said):
+    for name, reason in (("linked", "it leads out of the folder"), ("pipe", "it is no regular file but a pipe")):
+        with pytest.raises(Unreadable, match=reason):
             schemas[name]
 
 
@@ -206,10 +206,10 @@ def test_stub_mappings(cases: Path, beside: Path) -> None:
     (cases / "mappings" / "pipe.json").unlink()
     (cases / "__files" / "linked").symlink_to(beside)
     os.mkfifo(cases / "__files" / "pipe")
-    for name, said in (("linked", "it leads out of the folder"), ("pipe", "it is no regular file but a pipe")):
+    for name, reason in (("linked", "it leads out of the folder"), ("pipe", "it is no regular file but a pipe")):
         mapping = {"request": {"method": "GET", "url": "/a"}, "response": {"bodyFileName": name}}
         (cases / "mappings" / "a.json").write_text(json.dumps(mapping))
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=reason):
             wiremock.rules(wiremock.read_directory(cases), None, REAL.now())
 
 

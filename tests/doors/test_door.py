@@ -245,15 +245,15 @@ SPOKEN = {
 def test_a_wrong_protocol_is_answered_in_its_own_words(
     roads: Roads, road: str, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said, answer = SPOKEN[protocol]
+    greeting, answer = SPOKEN[protocol]
     if protocol == "TLS" and road in ("proxy", "tunnel", "tls without TLS"):
         return  # It is spoken there.
     if road == "tls without TLS":
         with socket.create_connection(("127.0.0.1", roads.proxy.tls_port or 0), timeout=DEADLINE) as way:
-            way.sendall(said)
+            way.sendall(greeting)
             assert read_all(way) == answer
     else:
-        assert roads.sent(road, said) == answer
+        assert roads.sent(road, greeting) == answer
     (line,) = (message for message in caplog.messages if " speaks " in message)
     assert f"speaks {protocol} to " in line
     assert any(advice in line for advice in ("use http://", "use https://", "set it as an HTTP proxy", "is spoken"))

@@ -116,10 +116,10 @@ def test_an_answer_that_is_there_already_stays() -> None:
 
 
 def test_a_flow_in_error_is_left_alone() -> None:
-    asked = flow()
-    asked.error = tflow.terr()
-    asyncio.run(addon(echo).request(asked))
-    assert asked.response is None
+    flow_in_error = flow()
+    flow_in_error.error = tflow.terr()
+    asyncio.run(addon(echo).request(flow_in_error))
+    assert flow_in_error.response is None
 
 
 def test_a_conversion_that_fails_is_a_500(caplog: pytest.LogCaptureFixture) -> None:

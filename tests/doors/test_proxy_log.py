@@ -30,15 +30,15 @@ def test_a_certificate_that_is_not_trusted(words: str) -> None:
 
 
 def test_a_client_that_names_no_host_is_not_told_where_the_door_leads() -> None:
-    told = passed(f"{FAILED}The client does not trust the proxy's certificate for 127.0.0.1:9 (x)", logging.WARNING)
-    assert told
-    assert "certificate: let" in told[1]
+    lines = passed(f"{FAILED}The client does not trust the proxy's certificate for 127.0.0.1:9 (x)", logging.WARNING)
+    assert lines
+    assert "certificate: let" in lines[1]
 
 
 def test_an_alert_after_the_handshake() -> None:
-    told = passed(f"TLS Error: {ALERT}", logging.WARNING)
-    assert told
-    assert "does not trust the sandbox's certificate: let it trust" in told[1]
+    lines = passed(f"TLS Error: {ALERT}", logging.WARNING)
+    assert lines
+    assert "does not trust the sandbox's certificate: let it trust" in lines[1]
 
 
 def test_what_is_only_information_there_is_a_warning_here() -> None:
@@ -46,15 +46,15 @@ def test_what_is_only_information_there_is_a_warning_here() -> None:
         f"{FAILED}The client disconnected during the handshake. If this happens consistently for bank.example, "
         "this may indicate that the client does not trust the proxy's certificate."
     )
-    told = passed(message)
-    assert told
-    assert told[0] == "WARNING"
-    assert "left in the middle of the TLS handshake for bank.example" in told[1]
+    lines = passed(message)
+    assert lines
+    assert lines[0] == "WARNING"
+    assert "left in the middle of the TLS handshake for bank.example" in lines[1]
 
 
 def test_what_is_no_http_2_ends_a_connection() -> None:
-    told = passed("127.0.0.1:4711: HTTP/2 protocol error: Received duplicate pseudo-header field b'geheim'")
-    assert told == (
+    lines = passed("127.0.0.1:4711: HTTP/2 protocol error: Received duplicate pseudo-header field b'geheim'")
+    assert lines == (
         "WARNING",
         "the client at 127.0.0.1:4711 is left without an answer: "
         "HTTP/2 protocol error: Received duplicate pseudo-header field",
@@ -67,8 +67,8 @@ def test_the_rest_is_noise(message: str) -> None:
 
 
 def test_what_is_not_known_is_said_as_it_is() -> None:
-    told = passed("mitmproxy has crashed!", logging.ERROR)
-    assert told == ("ERROR", "the client at 127.0.0.1:4711: mitmproxy has crashed!")
+    lines = passed("mitmproxy has crashed!", logging.ERROR)
+    assert lines == ("ERROR", "the client at 127.0.0.1:4711: mitmproxy has crashed!")
 
 
 def test_what_it_does_not_answer_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -35,8 +35,8 @@ def mitmdump(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pa
     """The URL of its proxy, and its CA."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         script = set_up(tmp_path_factory.mktemp("script"), monkeypatch)
-        with tool("mitmdump", script) as (_, said):
-            yield f"http://127.0.0.1:{proxy_port(said)}", script.parent / "mitmproxy" / "mitmproxy-ca-cert.pem"
+        with tool("mitmdump", script) as (_, output):
+            yield f"http://127.0.0.1:{proxy_port(output)}", script.parent / "mitmproxy" / "mitmproxy-ca-cert.pem"
 
 
 @pytest.mark.parametrize("session", [None, "ci-42"])
@@ -87,7 +87,7 @@ def test_the_link_leads_to_no_host_that_there_is(mitmdump: tuple[str, Path]) -> 
 def test_the_public_url_that_is_set_counts(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XS2A_SANDBOX_PUBLIC_URL", "http://sandbox.test:8081")
     headers = {"X-Request-ID": str(uuid.uuid4())}
-    with tool("mitmdump", script) as (_, said), httpx.Client(proxy=f"http://127.0.0.1:{proxy_port(said)}") as app:
+    with tool("mitmdump", script) as (_, output), httpx.Client(proxy=f"http://127.0.0.1:{proxy_port(output)}") as app:
         answer = app.post("http://bank.example/v1/consents", json=bodies.consent(facts.covered()), headers=headers)
 
     assert answer.json()["_links"]["scaRedirect"]["href"].startswith("http://sandbox.test:8081/sca/consents?")

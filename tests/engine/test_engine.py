@@ -549,32 +549,32 @@ def test_without_one_any_prefix_goes(client: Client, prefix: str) -> None:
 
 
 def test_whoever_listens_is_told(client: Client) -> None:
-    told: list[LogEntry] = []
-    client.engine.on_exchange = told.append
+    entries: list[LogEntry] = []
+    client.engine.on_exchange = entries.append
 
     client.named("ci").get(f"{STATUS}?secret=1")
     client.post("/v1/consents", json=bodies.consent(extra=1))
 
-    assert [(e.session, e.method, e.path, e.status, e.source, e.rule) for e in told] == [
+    assert [(e.session, e.method, e.path, e.status, e.source, e.rule) for e in entries] == [
         ("ci", "GET", STATUS, 200, "handler", "consent-status"),
         ("default", "POST", "/v1/consents", 200, "handler", "create-consent"),
     ]
-    assert not told[0].warnings
-    assert ["/extra" in warning for warning in told[1].warnings] == [True]
+    assert not entries[0].warnings
+    assert ["/extra" in warning for warning in entries[1].warnings] == [True]
 
 
 def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
     case = "rules: [{id: mine, match: {path: /mine}, respond: {error: payment-unknown, values: {name: x}}}]"
     client = Client(an_engine(layers=cassette(tmp_path, case)))
-    told: list[LogEntry] = []
-    client.engine.on_exchange = told.append
+    entries: list[LogEntry] = []
+    client.engine.on_exchange = entries.append
 
     client.get("/nowhere")
     client.get("/mine")
     client.get("/v1/consents/0cae8c3e-1111-4222-8333-444455556666/status")
     client.get(STATUS)
 
-    assert [(e.error, e.rule) for e in told] == [
+    assert [(e.error, e.rule) for e in entries] == [
         ("path-unknown", None),
         ("payment-unknown", "mine"),
         ("consent-unknown", "consent-status"),

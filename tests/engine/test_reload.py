@@ -301,7 +301,7 @@ def watcher(confdir: Path, here: Path) -> tuple[reload.Reload, list[str]]:
 def test_what_is_half_written_is_waited_for(
     watcher: tuple[reload.Reload, list[str]], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, told = watcher
+    looks, lines = watcher
     file = here / "mine/greeting.yaml"
 
     mine, sleep = threading.get_ident(), asyncio.sleep
@@ -315,7 +315,7 @@ def test_what_is_half_written_is_waited_for(
     monkeypatch.setattr(reload, "asyncio", SimpleNamespace(sleep=written, to_thread=asyncio.to_thread))
     file.write_text(rule("servus")[:20])
     asyncio.run(looks._look())
-    (text,) = told
+    (text,) = lines
     assert text.startswith("loaded again: ")
 
 

@@ -76,8 +76,8 @@ def test_there_are_twelve_and_the_answer_says_the_same(cases: Engine) -> None:
     assert len(TWELVE) == 12
     for method, url, headers, body, meant in TWELVE:
         options = {} if body is None else {"json": body}
-        told = Client(cases).request(method, url, headers=headers, **options).json()["sandbox"]
-        assert names(told)[0] == meant
+        explanation = Client(cases).request(method, url, headers=headers, **options).json()["sandbox"]
+        assert names(explanation)[0] == meant
 
 
 @pytest.mark.parametrize(

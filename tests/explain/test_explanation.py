@@ -257,10 +257,10 @@ def test_what_the_sandbox_refuses_first(tmp_path: Path) -> None:
 
 
 def test_how_far_it_is(cases: Engine) -> None:
-    told = Client(cases).post("/oauth/x", json={}).json()["sandbox"]
-    found = told["nearest"][0]
+    explanation = Client(cases).post("/oauth/x", json={}).json()["sandbox"]
+    found = explanation["nearest"][0]
 
-    assert told["decision"] == "nothing"
+    assert explanation["decision"] == "nothing"
     assert 0 < found["distance"] < 1
     assert set(found) - {"rule", "operation"} == {
         "method", "path", "place", "distance", "fitted", "missed", "lacks", "lost",
@@ -286,24 +286,30 @@ def test_by_how_much(tmp_path: Path) -> None:
         ),
     )
 
-    told = json.loads(ask(bank, "/x", json={"amount": 900.5, "day": "2026-11-03", "kind": "slo"}).body)["sandbox"]
+    explanation = json.loads(ask(bank, "/x", json={"amount": 900.5, "day": "2026-11-03", "kind": "slo"}).body)[
+        "sandbox"
+    ]
 
-    assert told["message"] == "rules have this path, but none of them fits; these come nearest"
-    assert [one["text"] for one in told["nearest"][0]["missed"]] == [
+    assert explanation["message"] == "rules have this path, but none of them fits; these come nearest"
+    assert [one["text"] for one in explanation["nearest"][0]["missed"]] == [
         "header PSU-ID is missing",
         "body member /amount is 900.5, must be greater than 1000: 99.5 too little",
         'body member /day is "2026-11-03", must be at most 2026-11-01: 2 days too late',
         'body member /kind is "slo", must be one of fast, slow',
     ]
-    distances = {one["what"]: one["distance"] for one in told["nearest"][0]["missed"]}
+    distances = {one["what"]: one["distance"] for one in explanation["nearest"][0]["missed"]}
     assert distances["headers.psu-id"] == 1
     assert distances["body/day"] < distances["body/amount"] < distances["body/kind"] < 0.5
 
 
 def test_a_rule_that_says_so_itself(cases: Engine) -> None:
-    told = Client(cases).get("/says-unknown").json()["sandbox"]
+    explanation = Client(cases).get("/says-unknown").json()["sandbox"]
 
-    assert (told["decision"], name(told["by"]), told["suggestion"]) == ("rule", "says-unknown", None)
+    assert (explanation["decision"], name(explanation["by"]), explanation["suggestion"]) == (
+        "rule",
+        "says-unknown",
+        None,
+    )
 
 
 def test_it_stays_small(tmp_path: Path) -> None:
@@ -311,9 +317,9 @@ def test_it_stays_small(tmp_path: Path) -> None:
     bank = engine(tmp_path, rules(*({"id": f"r{n}", "match": {"path": f"/x{n}", "headers": match}} for n in range(3))))
 
     for path in ("/x", "/x" + "%C3%BC" * 1300, "/y" * 300):
-        told = json.loads(ask(bank, path).body)["sandbox"]
-        assert len(told["nearest"]) == 3
-        assert len(to_json(told)) <= 8 * 1024
+        explanation = json.loads(ask(bank, path).body)["sandbox"]
+        assert len(explanation["nearest"]) == 3
+        assert len(to_json(explanation)) <= 8 * 1024
 
 
 class NoConsents(MemoryStore):

@@ -69,10 +69,10 @@ def test_what_went_to_the_bank_is_written_down(tmp_path: Path, at_once: int) -> 
         assert set(statuses) == {200, 503}
         assert len(one.bank.seen) == statuses.count(200)
         assert len(written(disk / "rec")) == statuses.count(200)
-        asked = len(one.bank.seen)
+        exchanges = len(one.bank.seen)
         assert one.sandbox.stop() == 0
-        assert len(written(disk / "rec")) == asked
-        assert f"recorded {asked} exchanges" in one.sandbox.output
+        assert len(written(disk / "rec")) == exchanges
+        assert f"recorded {exchanges} exchanges" in one.sandbox.output
         assert ": lost" not in one.sandbox.output
 
 

@@ -63,8 +63,8 @@ def test_a_dialect_answers_what_it_was_derived_from(tmp_path: Path) -> None:
 def test_a_journey_makes_what_it_asks_for_and_ends_it_at_last() -> None:
     targets = [("DELETE", "/v1/consents/c"), ("GET", "/v1/accounts/a/balances"), ("GET", "/v1/accounts")]
     targets += [("POST", "/token"), ("GET", "/v1/consents/c/status"), ("POST", "/v1/consents")]
-    asked = [BankRequest(method, target, (), "") for method, target in targets]
-    assert [(one.method, one.target) for one in journey(asked)] == [targets[n] for n in (5, 3, 4, 2, 1, 0)]
+    requests = [BankRequest(method, target, (), "") for method, target in targets]
+    assert [(one.method, one.target) for one in journey(requests)] == [targets[n] for n in (5, 3, 4, 2, 1, 0)]
 
 
 def test_a_loss_is_counted_once() -> None:

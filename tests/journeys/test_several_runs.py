@@ -52,7 +52,7 @@ def test_a_second_run_keeps_what_the_first_has_recorded(bank: FarBank, tmp_path:
     targets = [f"/v1/consents/{id}" for id in (A, B)]
     for target in targets:
         assert "replaced" not in record(tmp_path, bank, [target], "--no-redact")
-    asked = bank.connections
+    connections = bank.connections
     sandbox = SandboxProcess(tmp_path / "replay", "serve", "--cassettes", "../rec/cassettes", confdir=tmp_path / "conf")
     with stopping(sandbox):
         answers = get(sandbox, *targets)
@@ -60,7 +60,7 @@ def test_a_second_run_keeps_what_the_first_has_recorded(bank: FarBank, tmp_path:
         (200, {"consentId": A}),
         (200, {"consentId": B}),
     ]
-    assert bank.connections == asked
+    assert bank.connections == connections
 
 
 def cassettes(recording: Path) -> dict[str, str]:

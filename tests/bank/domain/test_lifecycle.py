@@ -327,12 +327,12 @@ def words(text: Any, known: list[str]) -> list[str]:
 
 def berlin_group(machine: Machine) -> tuple[set[str], set[tuple[str, str]]]:
     """Its states, and its arrows as pairs."""
-    said = yaml.safe_load(BERLIN_GROUP.read_text())[machine.name]
-    values = said.get("values") or said["values_1_3_11"]
-    known, final = [lifecycle.NONE, *values], said.get("final", [])
+    states = yaml.safe_load(BERLIN_GROUP.read_text())[machine.name]
+    values = states.get("values") or states["values_1_3_11"]
+    known, final = [lifecycle.NONE, *values], states.get("final", [])
     pairs: set[tuple[str, str]] = set()
     before: list[str] = []
-    for transition in said["transitions"]:
+    for transition in states["transitions"]:
         source = transition["from"]
         if source == "above":
             origins = before

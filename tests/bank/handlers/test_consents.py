@@ -30,9 +30,9 @@ def test_members_that_are_not_listed_are_ignored(client: Client, accounts: Any) 
 
 def test_what_was_asked_for_comes_back_as_references(client: Client) -> None:
     iban = facts.untied()[0]
-    asked = {"iban": iban, "currency": "EUR", "pan": None, "colour": "red"}
+    account = {"iban": iban, "currency": "EUR", "pan": None, "colour": "red"}
 
-    made = client.post("/v1/consents", json=bodies.consent(access={"balances": [asked]})).json()["consentId"]
+    made = client.post("/v1/consents", json=bodies.consent(access={"balances": [account]})).json()["consentId"]
 
     reference = {"iban": iban, "bban": None, "pan": None, "maskedPan": None, "msisdn": None, "currency": "EUR"}
     access = client.get(f"/v1/consents/{made}").json()["access"]

@@ -51,8 +51,8 @@ def bank(folder: Path, form: str) -> Client:
     )
     data = testdata.load([bundled("cassettes") / "berlin-group-1.3" / "testdata.yaml"])
     schemas = bundled_engine().schemas
-    said = layers.read([[dialect]], schemas, NAMED)
-    return Client(Engine(Banks(Bank(said, schemas)), MemoryStore(), data, limits=limits()))
+    interface = layers.read([[dialect]], schemas, NAMED)
+    return Client(Engine(Banks(Bank(interface, schemas)), MemoryStore(), data, limits=limits()))
 
 
 @pytest.mark.parametrize(("form", "pattern"), FORMS)

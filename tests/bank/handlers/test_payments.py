@@ -157,11 +157,11 @@ def test_reads_of_all_other_payments_change_nothing(client: Client, product: str
 
 def own(directory: Path, **options: Any) -> Stage:
     """A bank whose single payments have no schema, and which tells what was sent."""
-    said = jsonlib.dumps({"service": "payments", **options})
+    declaration = jsonlib.dumps({"service": "payments", **options})
     text = f"""
         rules:
           - {{id: ours, match: {{operation: initiate-payment}}, require: none,
-              handler: payments.initiate, with: {said}}}
+              handler: payments.initiate, with: {declaration}}}
           - {{id: read, match: {{operation: payment-record}}, handler: payments.read, with: {{}}, answers: {{}},
               respond: {{body: {{merge: ["{{{{ result.sent }}}}"]}}}}}}
     """

@@ -161,8 +161,8 @@ def test_the_bundled_dialect_is_there_for_any(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake(tmp_path: Path, text: str, place: str, said: str) -> None:
-    told = [f"{p.place.rpartition('/')[2]} {p.text}" for p in problems(tmp_path, f"cassette: 1\n{text}\n")]
-    assert any(one.startswith(f"{place} ") for one in told if said in one), told
+    mistakes = [f"{p.place.rpartition('/')[2]} {p.text}" for p in problems(tmp_path, f"cassette: 1\n{text}\n")]
+    assert any(one.startswith(f"{place} ") for one in mistakes if said in one), mistakes
 
 
 def test_dialects_that_extend_each_other_are_told(tmp_path: Path) -> None:

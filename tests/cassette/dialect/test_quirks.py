@@ -37,8 +37,8 @@ def options(interface: Interface, id: str) -> Any:
 
 
 def test_operations_are_told_and_keep_the_rest(tmp_path: Path) -> None:
-    told = options(read(tmp_path, CHANGE), "account-transactions")
-    assert told == {
+    changed = options(read(tmp_path, CHANGE), "account-transactions")
+    assert changed == {
         "lists": {"both": ["pending"], "booked": ["booked"], "pending": ["pending"], "information": ["information"]},
         "page_size": 7,
     }

@@ -37,11 +37,11 @@ def compared(*names: str, trouble: str | None = None) -> Compared:
 
 
 def lines(report: LiveReport, *several: Compared) -> list[str]:
-    said: list[str] = []
-    report.say = said.append
+    printed: list[str] = []
+    report.say = printed.append
     for one in several:
         report.add(one, report.show(one))
-    return said
+    return printed
 
 
 def a_report(files: Sequence[Path] = (), ignoring: Ignoring | None = None) -> LiveReport:
@@ -74,17 +74,17 @@ def test_a_breach_of_the_schema_names_the_member_and_the_rule() -> None:
 
 def test_the_same_trouble_is_said_once_and_counted() -> None:
     report = a_report()
-    said = lines(report, *[compared(trouble="down")] * 3, compared(trouble="late"))
-    assert said == [f"cannot compare: {why} (said once, counted at the end)" for why in ("down", "late")]
+    printed = lines(report, *[compared(trouble="down")] * 3, compared(trouble="late"))
+    assert printed == [f"cannot compare: {why} (said once, counted at the end)" for why in ("down", "late")]
     assert "compared with https://bank.example: 0 same, 0 differ, 4 not answered;" in next(report.end())
 
 
 def test_writes_are_spared_in_silence_and_what_is_skipped_is_said_once() -> None:
     report = a_report()
-    said = lines(report)
+    printed = lines(report)
     for why, operation in ((SPARED, "create-consent"), ("too large", "a"), ("too large", "b")):
         report.skip(why, operation)
-    assert said == ["not compared: a: too large (said once, counted at the end)"]
+    assert printed == ["not compared: a: too large (said once, counted at the end)"]
     assert list(report.end())[1:] == ["  skipped 2: too large", f"  skipped 1: {SPARED}"]
     assert report.report().skipped == ("create-consent",)
 
@@ -101,8 +101,8 @@ def test_ignore_rules_of_no_use_are_told() -> None:
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(live_report, "_KEPT", 2)
     report = a_report([tmp_path / "a.json"])
-    said = lines(report, compared(), compared("a"), compared("b"), compared("c"), *[compared()] * 3)
-    assert len(said) == 3
+    printed = lines(report, compared(), compared("a"), compared("b"), compared("c"), *[compared()] * 3)
+    assert len(printed) == 3
     assert [exchange.number for exchange in report.report().exchanges] == [1, 2, 3, 5]
     last = list(report.end())
     (summary,) = [line for line in last if line.startswith("compared with")]

@@ -33,7 +33,7 @@ Answers = tuple[Any, Any]
 
 def comparison(*pairs: Answers, target: str = "/v1/things", rules: Any = (), down: bool = False) -> Result:
     """Bank and sandbox answer each request with the next pair: JSON, or a whole response."""
-    said = {str(n): pair for n, pair in enumerate(pairs)}
+    answers = {str(n): pair for n, pair in enumerate(pairs)}
 
     def response(value: Any) -> Response:
         return value if isinstance(value, Response) else Response(200, (), to_json(value))
@@ -41,14 +41,14 @@ def comparison(*pairs: Answers, target: str = "/v1/things", rules: Any = (), dow
     async def bank(request: Request) -> Response:
         if down:
             raise BankError("bank-late", bank="bank.example", reason="10 seconds")
-        return response(said[request.headers.get("X-Number") or ""][0])
+        return response(answers[request.headers.get("X-Number") or ""][0])
 
     async def sandbox(request: Request) -> Response:
-        return response(said[request.headers.get("X-Number") or ""][1])
+        return response(answers[request.headers.get("X-Number") or ""][1])
 
     known = bundled_engine()
     made = Comparison(known.interface, known.schemas, sandbox, bank, ignoring=Ignoring(rules))
-    steps = [Step(f"step {n}", Request("GET", target, Headers([("X-Number", n)]))) for n in said]
+    steps = [Step(f"step {n}", Request("GET", target, Headers([("X-Number", n)]))) for n in answers]
     return asyncio.run(made.play([*steps, Step("a write", Request("POST", target))]))
 
 

@@ -9,9 +9,9 @@ from xs2a_sandbox.compare.reports.report import report
 
 
 def text(*pairs: tuple[Any, Any]) -> str:
-    told = StringIO()
-    report_text.write(report(comparison(*pairs), "bank", None), Console(file=told, width=160))
-    return told.getvalue()
+    stream = StringIO()
+    report_text.write(report(comparison(*pairs), "bank", None), Console(file=stream, width=160))
+    return stream.getvalue()
 
 
 def test_the_summary_counts_by_operation() -> None:
@@ -25,22 +25,22 @@ def test_both_sides_stand_beside_each_other() -> None:
 
 
 def test_what_differs_in_all_elements_is_one_row() -> None:
-    told = text(({"l": [{"n": 1}, {"n": 2}, {"n": 3}]}, {"l": [{"n": 4}, {"n": 5}, {"n": 6}]}))
-    assert "/l/*/n" in told
-    assert "(none), in 1 of 1 exchange, 3 times" in told
-    assert told.count("  value ") == 1
+    printed = text(({"l": [{"n": 1}, {"n": 2}, {"n": 3}]}, {"l": [{"n": 4}, {"n": 5}, {"n": 6}]}))
+    assert "/l/*/n" in printed
+    assert "(none), in 1 of 1 exchange, 3 times" in printed
+    assert printed.count("  value ") == 1
 
 
 def test_what_differs_in_many_exchanges_is_one_row() -> None:
-    told = text(*[({"a": number, "b": 1}, {"a": number + 1, "b": 1}) for number in range(20)], ({"a": 1}, {"a": 1}))
-    assert "(none), in 20 of 21 exchanges" in told
-    assert told.count("  value ") == 1
+    printed = text(*[({"a": number, "b": 1}, {"a": number + 1, "b": 1}) for number in range(20)], ({"a": 1}, {"a": 1}))
+    assert "(none), in 20 of 21 exchanges" in printed
+    assert printed.count("  value ") == 1
 
 
 def test_what_is_equal_is_only_counted() -> None:
-    told = text(({"a": 1}, {"a": 1}))
-    assert "GET /v1/things" not in told
-    assert "compared with bank: 1 same, 0 differ, 1 skipped; differences: 0 high, 0 medium" in told
+    printed = text(({"a": 1}, {"a": 1}))
+    assert "GET /v1/things" not in printed
+    assert "compared with bank: 1 same, 0 differ, 1 skipped; differences: 0 high, 0 medium" in printed
 
 
 def test_a_terminal_obeys_nothing_that_an_answer_holds() -> None:

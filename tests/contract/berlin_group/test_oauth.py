@@ -42,8 +42,8 @@ def metadata(tpp: Tpp, made: httpx.Response) -> dict[str, Any]:
     answer = plain(tpp, "GET", links(made)["scaOAuth"])
     assert answer.status_code == 200
     assert list(validator("berlin-group-1.3/authorisation-server").iter_errors(answer.json())) == []
-    told: dict[str, Any] = answer.json()
-    return told
+    content: dict[str, Any] = answer.json()
+    return content
 
 
 def authorization_url(scope: str, **other: str | None) -> str:

@@ -67,21 +67,21 @@ def test_messages_without_numbers_keep_their_list() -> None:
 
 def test_statuses_are_told_apart_by_operation() -> None:
     body = {"code": "CONSENT_UNKNOWN", "text": "weg"}
-    asked = [error(UNKNOWN, 403, body), error("/v1/consents/c-90000", 403, body), error("/v1/accounts", 400, body)]
-    made = learned(*(("consent-unknown", exchange) for exchange in asked))
+    exchanges = [error(UNKNOWN, 403, body), error("/v1/consents/c-90000", 403, body), error("/v1/accounts", 400, body)]
+    made = learned(*(("consent-unknown", exchange) for exchange in exchanges))
     assert made.errors["consent-unknown"][0]["status"] == {"default": 403, "account-list": 400}
 
 
 def test_texts_that_differ_are_told_and_the_most_frequent_counts() -> None:
-    asked = [error(UNKNOWN, 403, {"code": "A", "text": text}) for text in ("weg", "fort", "weg")]
-    made = learned(*(("consent-unknown", exchange) for exchange in asked))
+    exchanges = [error(UNKNOWN, 403, {"code": "A", "text": text}) for text in ("weg", "fort", "weg")]
+    made = learned(*(("consent-unknown", exchange) for exchange in exchanges))
     assert made.errors["consent-unknown"][0]["text"] == "weg"
     assert made.unknown[0].startswith("consent-unknown is said in 2 ways")
 
 
 def test_what_is_wrong_with_a_request_is_said_by_the_sandbox_where_the_bank_says_it_in_several_ways() -> None:
-    asked = [error(UNKNOWN, 400, {"code": "FORMAT_ERROR", "text": text}) for text in ("no date", "no IBAN")]
-    made = learned(*(("format-error", exchange) for exchange in asked))
+    exchanges = [error(UNKNOWN, 400, {"code": "FORMAT_ERROR", "text": text}) for text in ("no date", "no IBAN")]
+    made = learned(*(("format-error", exchange) for exchange in exchanges))
     assert "text" not in made.errors["format-error"][0]
 
 
