@@ -66,7 +66,7 @@ def test_a_breach_of_the_schema_names_the_member_and_the_rule() -> None:
     both = compared()
     lacking = Difference("drift", ("_links",), ("_links",), drift="is required")
     strange = Difference("value", ("a",), ("a",), drift="must be a string")
-    assert told(a_report(), replace(both, verdict="differs", differences=(lacking, strange))) == [
+    assert lines(a_report(), replace(both, verdict="differs", differences=(lacking, strange))) == [
         "differs: GET /v1/hidden [account-list]: medium drift at /_links (against the schema: is required);"
         " medium value at /a (bank 1, sandbox 1; against the schema: must be a string)"
     ]
