@@ -268,6 +268,11 @@ def test_what_names_no_place_is_refused(doors: ProxyDoors, url: str, host: str) 
     assert is_refusal(answer.partition(b"\r\n\r\n")[2])
 
 
+def test_a_url_that_names_a_user_is_refused_in_words(doors: ProxyDoors) -> None:
+    answer = answer_to(doors, f"GET http://anna@{HOST}/v1/accounts HTTP/1.1", f"Host: {HOST}")
+    assert b"neither a path nor an http or https URL of a host without a user" in answer
+
+
 def test_chunks_belong_to_http_1_1(doors: ProxyDoors) -> None:
     head = f"POST http://{HOST}/v1 HTTP/1.0\r\nHost: {HOST}\r\n{LOGIN}Transfer-Encoding: chunked\r\n\r\n"
     assert status(talk(doors.proxy_port, head.encode(), b"0\r\n\r\n")) == 400

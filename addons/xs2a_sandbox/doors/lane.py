@@ -23,7 +23,7 @@ ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 _LOGIN = "proxy-authorization"
 _ORIGIN = re.compile(r"(https?)://([!-~]+)", re.IGNORECASE)
-_NO_TARGET = door.malformed("its target is neither a path nor an absolute URL")
+_NO_TARGET = door.malformed("its target is neither a path nor an http or https URL of a host without a user")
 _NO_HOST = door.malformed("it names no host")
 _NO_TUNNEL = door.malformed("CONNECT is for HOST:PORT")
 _BEHIND_OTHERS = door.malformed("CONNECT comes before the answer to another request")
