@@ -10,6 +10,7 @@ from xs2a_sandbox.cassette.dialect.layers import TESTDATA, read
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents import Schemas, own_file
+from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.engine.build import testdata_of
 from xs2a_sandbox.errors import ConfigError, UserMistake
@@ -74,15 +75,14 @@ def _written(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:
     """Raises UserMistake: naming the files in the way, or what the operating system says."""
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
         raise UserMistake("nothing written, because these are there already:\n  " + "\n  ".join(in_the_way))
-    try:
+    with writing(directory):
         (directory / "cassettes/cases").mkdir(parents=True, exist_ok=True)
-        for file, content in files.items():
+    for file, content in files.items():
+        # Never over a file that came up in between.
+        with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-            # Never over a file that came up in between.
             with file.open("xb") as stream:
                 stream.write(content)
-    except OSError as error:
-        raise ConfigError(f"cannot write {error.filename or directory}: {error.strerror}") from None
     return list(files)
 
 

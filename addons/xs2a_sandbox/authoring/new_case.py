@@ -24,6 +24,7 @@ from xs2a_sandbox.cassette.requirements import fill_name, header_name
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.documents.json_pointer import leaves
 from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
 from xs2a_sandbox.engine import build
@@ -147,14 +148,13 @@ def _save(
     schema = Path.cwd() / "schemas" / "cassette.schema.json"
     schema_path = relpath(schema, file.parent) if schema.is_file() else None
     before = lint.check(settings)
-    try:
+    with writing(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(written(schema_path))
-    except FileExistsError:
-        raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+        try:
+            with file.open("x", encoding="utf-8") as stream:
+                stream.write(written(schema_path))
+        except FileExistsError:
+            raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
     layered = any(file.resolve().is_relative_to(p.resolve()) for layer in build.layers(settings) for p in layer)
     paths = [] if layered else [file]
     if problems := build.check(settings, paths):

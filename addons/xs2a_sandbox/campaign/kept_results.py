@@ -11,6 +11,7 @@ from xs2a_sandbox import __version__
 from xs2a_sandbox.campaign.campaign import FaultResult
 from xs2a_sandbox.campaign.judge import AppFinding
 from xs2a_sandbox.campaign.plan import Plan
+from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.testing.injected_fault import InjectedFault
 
@@ -29,7 +30,8 @@ class ResultsFile:
         text = json.dumps([__version__, dict(self.of), faults], sort_keys=True)
         head = {"campaign": hashlib.sha256(text.encode()).hexdigest()}
         if not self.resumes:
-            self.file.write_text(json.dumps(head) + "\n")
+            with writing(self.file):
+                self.file.write_text(json.dumps(head) + "\n")
             return {}
         try:
             first, *lines = self.file.read_text(encoding="utf-8").splitlines()

@@ -140,6 +140,7 @@ def campaign(
     from xs2a_sandbox.campaign.plan import chosen
     from xs2a_sandbox.campaign.reports import files
     from xs2a_sandbox.campaign.reports.text import as_text
+    from xs2a_sandbox.documents.files import writing
     from xs2a_sandbox.engine.build import interface_and_schemas
 
     settings = load_settings(flags)
@@ -164,7 +165,8 @@ def campaign(
         if only:
             results = made.run_one(*finding_file.read(only))
         else:
-            folder.mkdir(parents=True, exist_ok=True)
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
             of = {"command": command.words, "env": variables, "flags": bank_flags, "slow": slow, "choose": list(choose)}
             try:
                 results = made.run(ResultsFile(folder / "results.jsonl", of, resume))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 from xs2a_sandbox.compare.comparison import COMPARED
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity, is_at_least
 from xs2a_sandbox.compare.reports.report import Report
+from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.errors import ConfigError
 
 VERSION = 1
@@ -215,11 +216,9 @@ def append(folder: Path, run: WatchRun) -> None:
 
 def _write(folder: Path, line: bytes) -> None:
     file = folder / FILE
-    try:
+    with writing(file):
         folder.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as stream:
             stream.write(line)
             stream.flush()
             os.fsync(stream.fileno())
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror or error}") from None

@@ -3,17 +3,26 @@
 import logging
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 from xs2a_sandbox.errors import ConfigError
 
 
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Raises ConfigError with the place and the reason where it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"cannot write {place}: {error.strerror or error}") from None
+
+
 def replace_file(file: Path, content: bytes) -> None:
     """All of it or nothing. A new file is its owner's to read. Raises ConfigError."""
-    try:
+    with writing(file):
         mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as made:
@@ -26,8 +35,6 @@ def replace_file(file: Path, content: bytes) -> None:
             except BaseException:
                 os.unlink(made.name)
                 raise
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror or error}") from None
 
 
 _LONGEST = 64 * 1024

@@ -37,3 +37,10 @@ def test_findings_take_the_place_of_older_ones(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="cannot write"):
         files.write(tmp_path / "no" / "report.xml", RESULTS)
+
+
+def test_a_file_in_the_way_of_the_findings(tmp_path: Path) -> None:
+    (tmp_path / "findings").write_text("by somebody")
+    with pytest.raises(UserMistake, match=r"cannot write .*/findings: File exists"):
+        files.write_findings(tmp_path / "findings", RESULTS)
+    assert (tmp_path / "findings").read_text() == "by somebody"

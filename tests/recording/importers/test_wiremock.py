@@ -235,6 +235,12 @@ def test_the_cassette_is_written_once(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"cannot write .*/file/cassettes: Not a directory"):
+        write(imported(mapping(None, {"body": "x"})), FILE, tmp_path / "file" / "cassettes", START, redacted=False)
+
+
 def inexpressible() -> Iterator[tuple[Any, str]]:
     for key in ("host", "cookies", "multipartPatterns", "customMatcher"):
         yield {"request": {key: "x"}}, f"its request is matched by {key}"

@@ -5,27 +5,26 @@ from pathlib import Path
 from xs2a_sandbox.campaign import finding_file
 from xs2a_sandbox.campaign.campaign import Results
 from xs2a_sandbox.campaign.reports import junit
-from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.documents.files import writing
 
 
 def write(file: Path, results: Results) -> None:
-    """Raises UserMistake for a file that cannot be written."""
+    """Raises ConfigError for a file that cannot be written."""
     if file.suffix == ".xml":
         text = junit.as_junit(results)
     else:
         from xs2a_sandbox.campaign.reports import html
 
         text = html.as_html(results)
-    try:
+    with writing(file):
         file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserMistake(f"cannot write {file}: {error.strerror or error}") from None
 
 
 def write_findings(folder: Path, results: Results) -> None:
-    """Writes a file for each finding, in place of those of an earlier campaign."""
-    folder.mkdir(exist_ok=True)
-    for old in folder.glob("*.yaml"):
-        old.unlink()
-    for result in results.findings:
-        (folder / finding_file.name_of(result)).write_text(finding_file.written(result, results.command))
+    """Writes a file for each finding, in place of those of an earlier campaign. Raises ConfigError."""
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+        for old in folder.glob("*.yaml"):
+            old.unlink()
+        for result in results.findings:
+            (folder / finding_file.name_of(result)).write_text(finding_file.written(result, results.command))

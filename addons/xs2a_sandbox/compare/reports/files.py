@@ -10,7 +10,7 @@ from xs2a_sandbox.compare.comparison import COMPARED
 from xs2a_sandbox.compare.difference import Severity, is_at_least
 from xs2a_sandbox.compare.reports.report import ComparedExchange, DifferenceGroup, Finding, Report, Tally, refusal
 from xs2a_sandbox.compare.states import Move
-from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.documents.files import writing
 
 
 def write(file: Path, made: Report, fail_on: Severity | None) -> None:
@@ -23,10 +23,8 @@ def write(file: Path, made: Report, fail_on: Severity | None) -> None:
         from xs2a_sandbox.compare.reports import html
 
         text = html.write(made)
-    try:
+    with writing(file):
         file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror or error}") from None
 
 
 def as_json(report: Report) -> str:

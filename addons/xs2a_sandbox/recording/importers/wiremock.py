@@ -17,7 +17,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Rule, reader
 from xs2a_sandbox.cassette.dialect.overlap import meetings, subsumes
 from xs2a_sandbox.documents import Schemas, own_file, yaml_reader
-from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.documents.files import replace_file, writing
 from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.http import Headers, to_json
@@ -155,17 +155,18 @@ def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
 
 
 def write(imported: Imported, source: Path, cassettes: Path, now: datetime, redacted: str | bool) -> Path:
-    """Writes the rules as a cassette of their own. Raises ConfigError: there is another one of this name."""
+    """Writes the rules as a cassette of their own. Raises ConfigError where one of this name is there already."""
     file = cassettes / f"wiremock-{slug(source.stem)}.yaml"
     if file.exists():
         raise ConfigError(f"{file} is there already, and may have been edited: delete it, or import with another --to")
     recorded = {"bank": NOWHERE, "at": now.astimezone(UTC).isoformat(timespec="seconds"), "redacted": redacted}
     title = f"{source.stem}, from WireMock"
     text = yaml_text({"cassette": 1, "title": title, "recorded": recorded, "rules": list(imported.rules)})
+    with writing(cassettes):
+        for folder in (cassettes, *((cassettes / name).parent for name in imported.bodies)):
+            folder.mkdir(parents=True, exist_ok=True)
     for name, content in imported.bodies.items():
-        (cassettes / name).parent.mkdir(parents=True, exist_ok=True)
         replace_file(cassettes / name, content)
-    cassettes.mkdir(parents=True, exist_ok=True)
     replace_file(file, text.encode())
     return file
 
