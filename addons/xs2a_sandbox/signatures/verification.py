@@ -1,6 +1,7 @@
 """Whether the signature of a message is right, and else what is wrong with it."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from cryptography import x509
@@ -39,18 +40,29 @@ def mistake(
         values = message.headers.all(name)
         if len(values) > 1:
             return invalid(f"the header {name} is sent {len(values)} times")
-        if values and (
-            wrong := (_header_mistake if name == "signature" else _jws_mistake)(
-                values[0], message, rules, times, object_to
-            )
-        ):
-            return wrong
+        if values:
+            read = _of_header if name == "signature" else _of_jws
+            claim = read(values[0], message, times, object_to)
+            if wrong := claim if isinstance(claim, SignatureMistake) else _claim_mistake(claim, message, rules):
+                return wrong
     return None
 
 
-def _header_mistake(
-    text: str, message: SignedMessage, rules: SignatureRules, times: Sequence[datetime], object_to: Objection
-) -> SignatureMistake | None:
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What a header says was signed, and with what; `wrap` makes the bytes of a signing string that `fits` checks."""
+
+    headers: Sequence[str]
+    key: PublicKey
+    scheme: Scheme
+    signature: bytes
+    wrap: Callable[[bytes], bytes]
+    fits: Callable[[bytes], bool]
+
+
+def _of_header(
+    text: str, message: SignedMessage, times: Sequence[datetime], object_to: Objection
+) -> _Claim | SignatureMistake:
     header = signature_header.read(text)
     if isinstance(header, SignatureMistake):
         return header
@@ -63,22 +75,15 @@ def _header_mistake(
     scheme = header.scheme(key)
     if scheme is None:
         return invalid(f"the algorithm {header.algorithm} does not go with the key of the certificate")
-    if wrong := _content_mistake(header.headers, message, rules):
-        return invalid(wrong, signing_string(header.headers, message))
-    return _unfit(
-        header.headers,
-        message,
-        key,
-        scheme,
-        header.signature,
-        lambda text: text,
-        lambda text: verifies(key, scheme, header.signature, text),
+    signature = header.signature
+    return _Claim(
+        header.headers, key, scheme, signature, lambda text: text, lambda text: verifies(key, scheme, signature, text)
     )
 
 
-def _jws_mistake(
-    text: str, message: SignedMessage, rules: SignatureRules, times: Sequence[datetime], object_to: Objection
-) -> SignatureMistake | None:
+def _of_jws(
+    text: str, message: SignedMessage, times: Sequence[datetime], object_to: Objection
+) -> _Claim | SignatureMistake:
     header = jws.read(text)
     if isinstance(header, SignatureMistake):
         return header
@@ -95,11 +100,8 @@ def _jws_mistake(
         return invalid(wrong)
     if not header.scheme.is_for(key):
         return invalid(f"the alg {header.members['alg']} does not go with the key of the certificate")
-    if wrong := _content_mistake(header.headers, message, rules):
-        return invalid(wrong, signing_string(header.headers, message))
-    return _unfit(
+    return _Claim(
         header.headers,
-        message,
         key,
         header.scheme,
         header.raw_signature,
@@ -148,20 +150,14 @@ def _header_words(names: Sequence[str]) -> str:
     return f"each of the headers {', '.join(name[:_LONGEST] for name in names[:_FEW])}{more}"
 
 
-def _unfit(
-    names: Sequence[str],
-    message: SignedMessage,
-    key: PublicKey,
-    scheme: Scheme,
-    signature: bytes,
-    wrap: Callable[[bytes], bytes],
-    fits: Callable[[bytes], bool],
-) -> SignatureMistake | None:
-    """The mistake where the signature does not fit the signing string, with what it fits in its place."""
-    text = signing_string(names, message)
-    if fits(text.encode("latin-1", "replace")):
+def _claim_mistake(claim: _Claim, message: SignedMessage, rules: SignatureRules) -> SignatureMistake | None:
+    """The mistake in what was signed, or in the signature of it; then with what the client seems to have signed."""
+    if wrong := _content_mistake(claim.headers, message, rules):
+        return invalid(wrong, signing_string(claim.headers, message))
+    text = signing_string(claim.headers, message)
+    if claim.fits(text.encode("latin-1", "replace")):
         return None
-    signed, hint = client_signed(message, names, key, scheme, signature, wrap)
+    signed, hint = client_signed(message, claim.headers, claim.key, claim.scheme, claim.signature, claim.wrap)
     if signed:
         return invalid(
             "the signature is not that of the signing string; the client seems to have signed it so", text, signed
