@@ -48,10 +48,10 @@ def rows(confdir: Path, rounds: int, seconds: float) -> list[Row]:
 def _door(door: Door, port: int, request: Request, confdir: Path, rounds: int, seconds: float) -> list[Row]:
     def outcome(rate: float) -> Outcome:
         made = load(request, door.load, port, confdir, seconds=seconds, connections=CONNECTIONS, rate=rate)
-        return _asked(made)
+        return _outcome_of(made)
 
     # What connections that wait for each answer get is about what can be answered at all.
-    most = _asked(load(request, door.load, port, confdir, seconds=seconds)).rate
+    most = _outcome_of(load(request, door.load, port, confdir, seconds=seconds)).rate
     least, rate = 0.0, most
     for _ in range(5):
         reached = outcome(rate)
@@ -75,6 +75,6 @@ def _door(door: Door, port: int, request: Request, confdir: Path, rounds: int, s
     ]
 
 
-def _asked(load: Load) -> Outcome:
+def _outcome_of(load: Load) -> Outcome:
     with generator(load, GENERATORS_CORE) as begin:
         return begin()

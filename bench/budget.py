@@ -62,7 +62,7 @@ async def _measured(work: Work, rounds: int, is_enough: Callable[[dict[str, floa
     with tempfile.TemporaryDirectory() as directory:
         rules = work.cassette(Path(directory, "rules"), 200)
         with engine(cassettes=[rules]) as bank:
-            async with _asked(constant) as ask_constant, _asked(bank.answer_anew, bank.repeat) as ask_sandbox:
+            async with _asking(constant) as ask_constant, _asking(bank.answer_anew, bank.repeat) as ask_sandbox:
                 for number in range(rounds):
                     for name in NAMES:
                         load = work.load(name, 0, "", 0.0)
@@ -77,7 +77,7 @@ async def _measured(work: Work, rounds: int, is_enough: Callable[[dict[str, floa
 
 
 @asynccontextmanager
-async def _asked(
+async def _asking(
     answer: Callable[[Request], Any], repeat: Callable[[Request], Response | None] = lambda _: None
 ) -> AsyncIterator[Callable[[Load], Any]]:
     """Asks a door that answers so, on one connection, and tells the CPU that it took in seconds."""

@@ -38,7 +38,7 @@ class Writer:
 
     def __init__(self, bank: Interface, schemas: Schemas) -> None:
         self.bank = bank
-        self.known = schemas
+        self.schemas = schemas
         self.components: dict[str, Json] = {"parameters": {}, "responses": {}, "schemas": {}}
 
     def document(self, version: str) -> Json:
@@ -107,7 +107,7 @@ class Writer:
             for answer in (*(behaviour.respond or (default.respond if behaviour.handler else ())), *behaviour.sequence):
                 name = answer.schema or (behaviour.answers or default.answers or {}).get(str(answer.status), "")
                 if not answer.error and isinstance(answer.status, int):
-                    title = self.known[name].document["title"] if name else "Done; there is no body"
+                    title = self.schemas[name].document["title"] if name else "Done; there is no body"
                     entries.add((answer.status, name, title, name))
         schema = self.bank.every_error.schema or ""
         raised = ((name, e) for name, e in self.bank.errors.items() if name in errors)
@@ -131,7 +131,7 @@ class Writer:
         """A reference to a component; `pointer` is `/$defs/…` where it is a part of that schema."""
         key = ".".join([name.replace("/", "."), *pointer.split("/")[2:]])
         if key not in self.components["schemas"]:
-            value = reduce(getitem, parse_pointer(pointer), self.known[name].document)
+            value = reduce(getitem, parse_pointer(pointer), self.schemas[name].document)
             self.components["schemas"][key] = {}  # now, because a schema may refer to itself
             self.components["schemas"][key] = self.inlined({n: v for n, v in value.items() if n not in _LEFT_OUT}, name)
         return {"$ref": f"#/components/schemas/{key}"}

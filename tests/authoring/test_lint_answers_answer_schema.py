@@ -22,7 +22,7 @@ def fixed(bank: Engine) -> list[str]:
     return [f"{p.line}:{p.column} {p.text}" for p in check_fixed(rule, bank.interface, bank.schemas)]
 
 
-def said(bank: Engine, response: Response) -> str | None:
+def complaint_of(bank: Engine, response: Response) -> str | None:
     by = bank.interface.entry("mine")
     assert by
     return complaint(response, by, bank.interface, bank.schemas)
@@ -61,23 +61,22 @@ def test_a_rules_own_answers_come_first(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_came(tmp_path: Path) -> None:
-    text = said(engine(tmp_path, "    respond: {body: {consentStatus: '{{ query.status }}'}}\n"), WRONG)
+    text = complaint_of(engine(tmp_path, "    respond: {body: {consentStatus: '{{ query.status }}'}}\n"), WRONG)
     assert text
     assert text.startswith("/consentStatus must be ")
-    assert said(engine(tmp_path, "    respond: {raw: true, body: {}}\n"), WRONG) is None
-    assert (
-        said(engine(tmp_path, "    respond: {text: '{}', headers: {Content-Type: application/json}}\n"), WRONG) is None
-    )
+    assert complaint_of(engine(tmp_path, "    respond: {raw: true, body: {}}\n"), WRONG) is None
+    plain = engine(tmp_path, "    respond: {text: '{}', headers: {Content-Type: application/json}}\n")
+    assert complaint_of(plain, WRONG) is None
 
 
 def test_only_json_that_arrives_whole(tmp_path: Path) -> None:
     bank = engine(tmp_path, "    respond: {body: {consentStatus: '{{ query.status }}'}}\n")
-    assert said(bank, Response(200, (("Content-Type", "text/plain"),), b"x")) is None
-    assert said(bank, Response(200, JSON, b'{"consentStatus": 1}', fault="truncate")) is None
-    assert said(bank, Response(200, JSON)) is None
-    assert said(bank, Response(404, JSON, b'{"consentStatus": 1}')) is None
+    assert complaint_of(bank, Response(200, (("Content-Type", "text/plain"),), b"x")) is None
+    assert complaint_of(bank, Response(200, JSON, b'{"consentStatus": 1}', fault="truncate")) is None
+    assert complaint_of(bank, Response(200, JSON)) is None
+    assert complaint_of(bank, Response(404, JSON, b'{"consentStatus": 1}')) is None
     text = engine(tmp_path, "    respond: {text: no json, headers: {Content-Type: application/json}}\n")
-    assert said(text, Response(200, JSON, b"no json")) is None
+    assert complaint_of(text, Response(200, JSON, b"no json")) is None
 
 
 def test_a_list_of_answers_gives_a_choice() -> None:

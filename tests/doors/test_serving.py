@@ -70,16 +70,16 @@ def settings(confdir: Path, **values: Any) -> Settings:
 @contextmanager
 def served(configured: Settings) -> Iterator[Addresses]:
     with Loop() as loop:
-        found: list[Addresses] = []
+        serving: list[Addresses] = []
 
         async def main() -> tuple[asyncio.Event, "asyncio.Task[None]"]:
             stop, ready = asyncio.Event(), asyncio.Event()
 
-            def told(addresses: Addresses) -> None:
-                found.append(addresses)
+            def opened(addresses: Addresses) -> None:
+                serving.append(addresses)
                 ready.set()
 
-            serving_task = asyncio.create_task(serve(configured, ready=told, stop=stop))
+            serving_task = asyncio.create_task(serve(configured, ready=opened, stop=stop))
             await asyncio.wait(
                 [serving_task, waiting := asyncio.create_task(ready.wait())], return_when="FIRST_COMPLETED"
             )
@@ -95,7 +95,7 @@ def served(configured: Settings) -> Iterator[Addresses]:
             await serving_task
 
         try:
-            yield found[0]
+            yield serving[0]
         finally:
             loop.run(end())
 

@@ -17,7 +17,7 @@ def noted(body: bytes, *headers: tuple[str, str], status: int = 200) -> Exchange
     return replace(taped("/v1/things", answer_headers=headers, status=status), answer_body=body)
 
 
-def found(directory: Path) -> tuple[list[RoutedExchange], dict[str, int], list[str]]:
+def routed(directory: Path) -> tuple[list[RoutedExchange], dict[str, int], list[str]]:
     left_out: list[LeftOut] = []
     exchanges, said = read(directory / "tape", Routes(bank_of_things(directory)), left_out)
     return exchanges, said, list(map(str, left_out))
@@ -26,7 +26,7 @@ def found(directory: Path) -> tuple[list[RoutedExchange], dict[str, int], list[s
 def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
     tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things/1"), name="20261120T101112Z")
     tape(tmp_path / "tape", taped("/v1/things/2"), redacted=False)
-    exchanges, _, left_out = found(tmp_path)
+    exchanges, _, left_out = routed(tmp_path)
     assert [(one.number, one.file, one.redacted, one.route.name) for one in exchanges] == [
         (1, 0, "1a2b3c4d", "list"),
         (2, 0, "1a2b3c4d", "one"),
@@ -52,7 +52,7 @@ def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
 )
 def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, entry: Exchange, reason: str) -> None:
     tape(tmp_path / "tape", entry, taped("/v1/things?secret=1"))
-    exchanges, _, left_out = found(tmp_path)
+    exchanges, _, left_out = routed(tmp_path)
     assert [one.number for one in exchanges] == [2]
     (line,) = left_out
     assert reason in line
@@ -61,7 +61,7 @@ def test_what_no_rule_can_be_made_of_is_named_with_its_reason(tmp_path: Path, en
 
 def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -> None:
     tape(tmp_path / "tape", noted(b"<!-- text/html, 12 bytes, not recorded -->", status=503))
-    exchanges, _, (line,) = found(tmp_path)
+    exchanges, _, (line,) = routed(tmp_path)
     assert len(exchanges) == 1
     assert "not recorded (text/html, 12 bytes: its form is not known), so the rule answers without it" in line
 
@@ -77,7 +77,7 @@ def test_an_error_is_one_without_its_body_too_and_that_is_said(tmp_path: Path) -
 )
 def test_nothing_is_lost_of_these(tmp_path: Path, entry: Exchange) -> None:
     tape(tmp_path / "tape", entry)
-    exchanges, _, left_out = found(tmp_path)
+    exchanges, _, left_out = routed(tmp_path)
     assert (len(exchanges), left_out) == (1, [])
 
 
@@ -88,14 +88,14 @@ def test_what_the_bank_said_first_is_told_from_what_the_app_said(tmp_path: Path)
         taped("/v1/things", {"id": A.upper()}, body={"x": other}, method="POST"),
         taped(f"/v1/things/{A}", {"id": A, "x": other}),
     )
-    assert found(tmp_path)[1] == {A: 1}
+    assert routed(tmp_path)[1] == {A: 1}
 
 
 def test_all_files_count_for_each_path(tmp_path: Path) -> None:
     tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things/1"), name="20261120T101112Z")
     tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things"))
     left_out: list[LeftOut] = []
-    groups = list(by_route(found(tmp_path)[0], left_out))
+    groups = list(by_route(routed(tmp_path)[0], left_out))
     assert [[one.number for one in group] for group in groups] == [[1, 3, 4], [2]]
     assert left_out == []
 
@@ -103,7 +103,7 @@ def test_all_files_count_for_each_path(tmp_path: Path) -> None:
 def test_of_two_banks_the_later_one_counts(tmp_path: Path) -> None:
     tape(tmp_path / "tape", replace(taped("/v1/things"), bank="https://other.example"), taped("/v1/things"))
     left_out: list[str] = []
-    groups = list(by_route(found(tmp_path)[0], left_out))
+    groups = list(by_route(routed(tmp_path)[0], left_out))
     assert [[one.number for one in group] for group in groups] == [[2]]
     (line,) = left_out
     assert f"it went to https://other.example; {URL} answered the same later" in str(line)

@@ -155,7 +155,7 @@ CASES = """
 ASKS = """
     import pytest
 
-    def asked(xs2a, case):
+    def status_of(xs2a, case):
         headers = {"X-Case": case}
         return xs2a.request("GET", f"/v1/consents/{xs2a.testdata.consent()}/status", headers=headers).status
 """
@@ -177,11 +177,11 @@ def test_cassettes_from_the_ini_file_and_from_markers(pytester: pytest.Pytester)
 pytestmark = pytest.mark.xs2a(cassettes=["of_module"])
 
 def test_module(xs2a):
-    assert [asked(xs2a, case) for case in ("of_all", "of_module", "of_test")] == [418, 429, 200]
+    assert [status_of(xs2a, case) for case in ("of_all", "of_module", "of_test")] == [418, 429, 200]
 
 @pytest.mark.xs2a(cassettes=["of_test"])
 def test_own(xs2a):
-    assert [asked(xs2a, case) for case in ("of_all", "of_module", "of_test")] == [418, 429, 503]
+    assert [status_of(xs2a, case) for case in ("of_all", "of_module", "of_test")] == [418, 429, 503]
 """
     )
     run(pytester, "--strict-markers").assert_outcomes(passed=2)

@@ -35,8 +35,8 @@ def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str
             return None if value is None else kind.read(value, Path.cwd())
         except ValueError:
             # A URL may hold a password.
-            shown = re.sub(r"//[^/@]*@", "//…@", str(value))
-            raise click.BadParameter(f"{shown} is not {kind.expected}") from None
+            text = re.sub(r"//[^/@]*@", "//…@", str(value))
+            raise click.BadParameter(f"{text} is not {kind.expected}") from None
 
     return read
 

@@ -85,20 +85,20 @@ def clock(
         raise click.UsageError("--seed goes with --freeze: only a clock that stands can have one")
     client = client_of(flags, session)
     if move is not None:
-        shown = client.move_clock(move)
+        now = client.move_clock(move)
     elif freeze is not None:
-        shown = client.set_clock(frozen=freeze, seed=seed)
+        now = client.set_clock(frozen=freeze, seed=seed)
     elif real:
-        shown = client.set_clock(real=True)
+        now = client.set_clock(real=True)
     else:
-        shown = client.clock()
-    click.echo(f"{shown['now']}  {_kind(shown)}")
+        now = client.clock()
+    click.echo(f"{now['now']}  {_kind(now)}")
 
 
-def _kind(shown: ClockShape) -> str:
-    if shown["frozen"]:
+def _kind(clock: ClockShape) -> str:
+    if clock["frozen"]:
         return "frozen"
-    shift = timedelta(seconds=shown["shift"])
+    shift = timedelta(seconds=clock["shift"])
     days = str(abs(shift)).removesuffix(", 0:00:00")
     return f"{'behind' if shift < timedelta() else 'ahead'} by {days}" if shift else "real"
 

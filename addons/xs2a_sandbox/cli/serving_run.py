@@ -17,7 +17,7 @@ class Run:
     def __init__(self) -> None:
         self._engine: Engine | None = None
         self._used: set[str] = set()
-        self._asked: set[tuple[str, str]] = set()
+        self._requests: set[tuple[str, str]] = set()
 
     def begin(self, engine: Engine) -> None:
         self._engine = engine
@@ -26,16 +26,19 @@ class Run:
         if exchange.rule:
             self._used.add(exchange.rule)
         if exchange.source == "bank":
-            self._asked.add((exchange.method, exchange.path))
+            self._requests.add((exchange.method, exchange.path))
 
     def progress(self) -> str | None:
         """The progress of a recording in one line."""
         if self._engine is None or not (recording := self._engine.passage.recording):
             return None
-        return (
-            f"recorded {counted(recording.exchanges, 'exchange')}, {counted(len(self._asked), 'request')} told apart, "
-            + ("not redacted" if recording.redactions is None else f"{counted(recording.redactions, 'value')} redacted")
+        redacted = recording.redactions
+        parts = (
+            f"recorded {counted(recording.exchanges, 'exchange')}",
+            f"{counted(len(self._requests), 'request')} told apart",
+            "not redacted" if redacted is None else f"{counted(redacted, 'value')} redacted",
         )
+        return ", ".join(parts)
 
     def end(self) -> Iterator[str]:
         """After the last exchange: derives rules from what was recorded, and names the recorded rules nobody used."""

@@ -176,12 +176,12 @@ def new(
             not_after=first + timedelta(days=days),
             host=domain,
         )
-        shown = make(specimens.Order(particulars, ca, key, now))
-        if shown.issued is None:
+        presented = make(specimens.Order(particulars, ca, key, now))
+        if presented.issued is None:
             raise ValueError(f"a certificate {wrong} has no key")
-        key_files.write(folder, kind.lower(), shown.issued, shown.above(ca.certificate), password)
+        key_files.write(folder, kind.lower(), presented.issued, presented.above(ca.certificate), password)
         if standing == "revoked":
-            service.revoke(certificate.read(shown.chain[0]), now)
+            service.revoke(certificate.read(presented.chain[0]), now)
     replace_file(folder / "ca.pem", ca.certificate.public_bytes(Encoding.PEM))
     service.register(str(identifier), Provider(name, standing == "blocked"))
     for line in _announcement(settings, folder, f"{name}, {identifier}, {', '.join(roles)}", password):
@@ -253,12 +253,12 @@ def zoo(folder: Path, **flags: Any) -> None:
             not_before=now - timedelta(days=1),
             not_after=now + timedelta(days=365),
         )
-        shown = specimens.MAKERS[name](specimens.Order(particulars, ca, "ec", now))
-        if shown.issued:
-            key_files.write_pem(folder / f"{name}.pem", shown.issued, shown.above())
-        replace_file(folder / f"{name}.header", b64encode(shown.chain[0]))
+        presented = specimens.MAKERS[name](specimens.Order(particulars, ca, "ec", now))
+        if presented.issued:
+            key_files.write_pem(folder / f"{name}.pem", presented.issued, presented.above())
+        replace_file(folder / f"{name}.header", b64encode(presented.chain[0]))
         if mistake.standing == "revoked":
-            service.revoke(certificate.read(shown.chain[0]), now)
+            service.revoke(certificate.read(presented.chain[0]), now)
         service.register(identifier, Provider("Zoo TPP", mistake.standing == "blocked"))
         click.echo(f"{errors[mistake.error].code():20} {name:20} a certificate {mistake.doc}")
 

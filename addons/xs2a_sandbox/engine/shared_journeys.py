@@ -43,7 +43,7 @@ class SharedJourneys(Journeys):
         self._learning = Lock()  # a thread compares
         self._lessons: dict[Name, list[Lesson]] = {}
         """Lessons of this sandbox that no other has been sent."""
-        self._heard: dict[str, float] = {}
+        self._last_signs: dict[str, float] = {}
         """By sandbox: when an item of it was last read here."""
         self._away = 0.0
         """Until then no app waits for the stream once more."""
@@ -129,7 +129,7 @@ class SharedJourneys(Journeys):
     def _is_behind(self, journey: Journey, place: QueuePlace) -> bool:
         """True while another comparison of the journey comes first, by a sandbox that lives."""
         queue = journey.queue
-        while queue and queue[0].by != self._name and _now() - self._heard.get(queue[0].by, 0.0) > GONE:
+        while queue and queue[0].by != self._name and _now() - self._last_signs.get(queue[0].by, 0.0) > GONE:
             del queue[0]
         return place in queue and queue[0] is not place
 
@@ -151,7 +151,7 @@ class SharedJourneys(Journeys):
 
     def _follow(self, item: dict[str, Any]) -> None:
         by = item["by"]
-        self._heard[by] = _now()
+        self._last_signs[by] = _now()
         if not item["at"]:
             return
         url, session = item["at"]

@@ -100,23 +100,23 @@ class SharedJournal(Journal):
             await self._outbox.send()
 
     def _items(self, kept: Iterable[KeptExchange]) -> list[Item]:
-        shown = (self._without_people(entry) if entry.exchange.personal else entry for entry in kept)
-        return [Item(entry.exchange.session, entry.size, _written(entry)) for entry in shown]
+        entries = (self._without_people(entry) if entry.exchange.personal else entry for entry in kept)
+        return [Item(entry.exchange.session, entry.size, _written(entry)) for entry in entries]
 
     def _without_people(self, kept: KeptExchange) -> KeptExchange:
         entry = entry_of(kept)
         try:
-            shown = self.displayed(entry)
+            displayed = self.displayed(entry)
         except Exception as error:
             # Its text, or a traceback, could quote what must not be seen.
             log.error("an exchange of the journal could not be redacted (%s)", type(error).__name__)
-            shown = without_content(entry, personal=True)
+            displayed = without_content(entry, personal=True)
         return kept._replace(
-            target=shown.target,
-            headers=packed(shown.headers.pairs)[0],
-            body=shown.body,
-            answer_headers=packed(shown.answer_headers.pairs)[0],
-            answer_body=shown.answer_body,
+            target=displayed.target,
+            headers=packed(displayed.headers.pairs)[0],
+            body=displayed.body,
+            answer_headers=packed(displayed.answer_headers.pairs)[0],
+            answer_body=displayed.answer_body,
             is_shown=True,
         )
 
