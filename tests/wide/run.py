@@ -104,6 +104,8 @@ async def _harm(made: Cluster, chance: Random, share: Callable[[], float]) -> No
         while monotonic() < until:
             await asyncio.sleep(0.1)
             if made.restarts < _REDIS_KILLS and share() * (_REDIS_KILLS + 1) >= made.restarts + 1:
+                # One that begins without Redis ends again, and here nobody begins it once more.
+                await made.until_ready()
                 await made.restart_redis(chance.uniform(*_AWAY))
         # One that has not begun again yet would be one more client's patience, and no other case.
         await made.until_ready()
