@@ -19,7 +19,8 @@ from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.handler import Parts
 from xs2a_sandbox.cassette.matchers import RequestPart, long_form
 from xs2a_sandbox.cassette.model import ErrorAnswer
-from xs2a_sandbox.cassette.requirements import fill_name, header_name
+from xs2a_sandbox.cassette.requirements import header_name
+from xs2a_sandbox.cassette.schema_names import fill_name, names_by_status
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import parse_pointer
@@ -105,7 +106,7 @@ class Writer:
         for by in owners:
             behaviour = by.behaviour
             for answer in (*(behaviour.respond or (default.respond if behaviour.handler else ())), *behaviour.sequence):
-                name = answer.schema or (behaviour.answers or default.answers or {}).get(str(answer.status), "")
+                name = answer.schema or names_by_status(by, operation).get(str(answer.status), "")
                 if not answer.error and isinstance(answer.status, int):
                     title = self.schemas[name].document["title"] if name else "Done; there is no body"
                     entries.add((answer.status, name, title, name))

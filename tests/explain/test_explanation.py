@@ -17,7 +17,7 @@ from tests.support.engine_client import Client, an_engine, cassette
 from tests.support.explained import UUID, by, codes, explained, name, names, request
 from tests.support.writing import BANK, SCHEMAS, ask, check, engine, rule_of, rules
 from xs2a_sandbox.bank import Bank, Banks, TestData
-from xs2a_sandbox.cassette.dialect.layers import ENGINE_ERRORS
+from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.engine import Engine

@@ -12,6 +12,7 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS, NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers as interface
+from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import Problem
@@ -25,7 +26,7 @@ BANK: dict[str, Any] = {
     "every_error": {"body": {"error": "{{ error.name }}", "text": "{{ error.text }}"}},
     "errors": {
         name: {"status": 404 if name == "path-unknown" else 500, "code": "X", "number": "1", "text": "{{ reason }}"}
-        for name in sorted(interface.ENGINE_ERRORS.union(*(handler.errors for handler in HANDLERS.values())))
+        for name in sorted(ENGINE_ERRORS.union(*(handler.errors for handler in HANDLERS.values())))
     },
     "operations": [
         {"id": "list", "method": "GET", "path": "/v1/things", "respond": {"body": "list"}},

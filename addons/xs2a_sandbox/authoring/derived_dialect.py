@@ -24,8 +24,8 @@ from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.cassette.dialect.layers import TESTDATA
-from xs2a_sandbox.compare.schema_drift import answer_schemas
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
+from xs2a_sandbox.cassette.schema_names import answer_schemas
 from xs2a_sandbox.compare.states import Thing
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.files import replace_file

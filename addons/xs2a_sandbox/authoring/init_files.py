@@ -6,7 +6,8 @@ from pathlib import Path
 from xs2a_sandbox.authoring.derived_dialect import check_name
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects, scenarios
-from xs2a_sandbox.cassette.dialect.layers import TESTDATA, read
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
+from xs2a_sandbox.cassette.dialect.layers import read
 from xs2a_sandbox.config.settings import FILE
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents import Schemas, own_file

@@ -14,7 +14,7 @@ from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
-from xs2a_sandbox.cassette.dialect.layers import TESTDATA
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
 from xs2a_sandbox.cassette.evaluation.expressions import chains
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.cassette.matchers import Constraint

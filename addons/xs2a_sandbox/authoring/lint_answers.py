@@ -12,11 +12,11 @@ from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import write
 from xs2a_sandbox.cassette.call import Session
-from xs2a_sandbox.cassette.dialect.layers import schema_names
 from xs2a_sandbox.cassette.evaluation.expressions import Scope, mismatches
 from xs2a_sandbox.cassette.matchers import TEXT, Constraint, sample
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.cassette.schema_names import names_by_status, possible_names
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import pointer_text
@@ -32,7 +32,7 @@ ANSWER_SCHEMA = "answer-schema"
 
 def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) -> Iterator[Problem]:
     """The bodies that hold no expressions: these need no request to be looked at."""
-    names = _names(by, interface)
+    names = names_by_status(by, _operation(by, interface))
     for below, answer in answers(by):
         name = answer.schema or names.get(str(answer.status))
         if name and "{" not in name and answer.is_fixed and not _is_raw(by, below):
@@ -51,14 +51,14 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
     if None in possible:
         return None
     operation = _operation(by, interface)
-    names = sorted({schema_name for name in possible for schema_name in schema_names(name, operation)})
+    names = sorted({schema_name for name in possible for schema_name in possible_names(name, operation)})
     wrong = [one for name in names if (one := _complaint(response, name, schemas))]
     return wrong[0][1] if len(wrong) == len(names) else None
 
 
 def _possible(by: Operation | Rule, interface: Interface, status: int) -> set[str | None]:
     """The schemas that an answer of that status can have; None if it may have any form."""
-    names = _names(by, interface)
+    names = names_by_status(by, _operation(by, interface))
     operation = _operation(by, interface)
     shaping = operation if operation and by.behaviour.handler and not by.behaviour.respond else by
     possible = {
@@ -67,11 +67,6 @@ def _possible(by: Operation | Rule, interface: Interface, status: int) -> set[st
         if not answer.error and (callable(answer.status) or answer.status == status)
     }
     return possible or {names.get(str(status))}
-
-
-def _names(by: Operation | Rule, interface: Interface) -> dict[str, str]:
-    operation = _operation(by, interface)
-    return dict(by.behaviour.answers or (operation.behaviour.answers if operation else None) or {})
 
 
 def _operation(by: Operation | Rule, interface: Interface) -> Operation | None:

@@ -20,7 +20,8 @@ from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.evaluation.expressions import render
 from xs2a_sandbox.cassette.matchers import sample
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
-from xs2a_sandbox.cassette.requirements import fill_name, header_name
+from xs2a_sandbox.cassette.requirements import header_name
+from xs2a_sandbox.cassette.schema_names import fill_name, names_by_status
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
@@ -272,7 +273,7 @@ def _takes(alternative: Any, where: Mapping[str, str]) -> bool:
 
 def _answer(operation: Operation, interface: Interface, schemas: Schemas, status: int) -> tuple[Any, str | None]:
     """The body, and what becomes of its nulls."""
-    name = (operation.behaviour.answers or {}).get(str(status))
+    name = names_by_status(operation, None).get(str(status))
     if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
         return NO_BODY, None
     if name:

@@ -30,7 +30,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import Scope, render
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.index import Index, Lookup, Parameters, candidates
 from xs2a_sandbox.cassette.model import Behaviour
-from xs2a_sandbox.cassette.requirements import fill_name
+from xs2a_sandbox.cassette.schema_names import fill_name, names_by_status
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.checks import NONE
 from xs2a_sandbox.config.real_bank import stranger
@@ -318,7 +318,7 @@ class Bank:
             for name, value in let:
                 scope["let"][name] = render(value, scope)
         answer = self._next(call, by.id, behaviour) if behaviour.sequence else choose(answers, scope)
-        names = behaviour.answers or default.answers or {}
+        names = names_by_status(by, operation)
         if call.path and any("{" in name for name in names.values()):
             names = {status: fill_name(name, call.path) for status, name in names.items()}
         outcome.delay = answer.delay.seconds() if answer.delay else 0.0

@@ -10,7 +10,7 @@ from xs2a_sandbox.bank.endings import errors_of
 from xs2a_sandbox.bundled import QUIRKS, bundled, quirks
 from xs2a_sandbox.campaign.seen import Seen, SeenCall
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.cassette.dialect.layers import CHECK_ERRORS
+from xs2a_sandbox.cassette.dialect.error_table import CHECK_ERRORS
 from xs2a_sandbox.cassette.fault import NO_RETRY_AFTER
 from xs2a_sandbox.cassette.spoil import spoiled
 from xs2a_sandbox.http import Response, to_json

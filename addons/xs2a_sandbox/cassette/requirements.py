@@ -1,12 +1,13 @@
 """Requirements: a request must meet them before anything answers; the first that it misses is told as a bank would."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.evaluation.expressions import render
 from xs2a_sandbox.cassette.matchers import Constraint, in_words
 from xs2a_sandbox.cassette.model import Requirement
+from xs2a_sandbox.cassette.schema_names import fill_name
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError
@@ -68,13 +69,6 @@ def _body(call: Call) -> Any:
     except ValueError as error:
         raise BankError("format-error", expected=str(error)) from None
     return None
-
-
-def fill_name(name: str, path: Mapping[str, str]) -> str:
-    """`payments/{product}` with the path's parameters."""
-    for parameter, value in path.items() if "{" in name else ():
-        name = name.replace("{" + parameter + "}", value)
-    return name
 
 
 def _check_constraint(constraint: Constraint, call: Call) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.cassette.schema_names import answer_schemas
 from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.difference import Consequence, Difference
 from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
@@ -105,17 +106,3 @@ class Drift:
                 names = [name for other in sorted(others) for name in answer_schemas(operation, other, None)]
             self._possible[key] = [self._schemas[name] for name in names if name in self._schemas]
         return self._possible[key]
-
-
-def answer_schemas(operation: Operation | None, status: int, error_schema: str | None) -> list[str]:
-    """The names of the schemas for answers with that status: one at most for an error, several maybe for a success.
-
-    `error_schema` is that of the dialect's `every_error`, for operations that name none of their own.
-    """
-    usual = ((operation.behaviour.answers if operation else None) or {}).get(str(status))
-    if status >= 400:
-        error = usual or error_schema
-        return [error] if error else []
-    respond = operation.behaviour.respond if operation else ()
-    own = [answer.schema for answer in respond if answer.schema and answer.status == status]
-    return [*([usual] if usual else ()), *own]

@@ -13,7 +13,7 @@ from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layers as interface
-from xs2a_sandbox.cassette.dialect.layers import TESTDATA
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare import masking
 from xs2a_sandbox.compare.reports.live import LiveReport

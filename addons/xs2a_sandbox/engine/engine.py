@@ -18,7 +18,7 @@ from xs2a_sandbox.bank.sca_pages import pages
 from xs2a_sandbox.bank.sca_pages.html import show
 from xs2a_sandbox.cassette import Call, Interface
 from xs2a_sandbox.cassette.call import Session
-from xs2a_sandbox.cassette.dialect.layers import ENGINE_ERRORS
+from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 from xs2a_sandbox.cassette.dialect.request_ids import NAME
 from xs2a_sandbox.cassette.fault import PREFER
 from xs2a_sandbox.cassette.spoil import SPOILS, spoiled

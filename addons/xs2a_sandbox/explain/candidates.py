@@ -12,6 +12,7 @@ from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.cassette.matchers import Constraint, RequestPart, in_words
 from xs2a_sandbox.cassette.model import Requirement
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
+from xs2a_sandbox.cassette.schema_names import fill_name
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError, SandboxError
 from xs2a_sandbox.explain import distance
@@ -151,7 +152,7 @@ def lacks(required: Requirement, call: Call, schemas: Schemas) -> list[str]:
     """
     own = [Requirement((constraint,), None, required.optional) for constraint in required.constraints]
     own.sort(key=lambda requirement: requirement.constraints[0].place.part == "body")
-    if required.schema and "{" not in requirements.fill_name(required.schema, call.path):
+    if required.schema and "{" not in fill_name(required.schema, call.path):
         own.append(Requirement((), required.schema, required.optional))
     if required.that:
         own.append(Requirement(that=required.that, that_text=required.that_text))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.compare.schema_drift import answer_schemas
+from xs2a_sandbox.cassette.schema_names import answer_schemas
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.json_pointer import pointer_text

@@ -14,7 +14,7 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.dialect import layer_files, layers
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.cassette.rule_text import read_rules
@@ -53,7 +53,7 @@ class Blueprint:
         """Raises UserMistake, for all mistakes in all files at once."""
         files = build.read(settings)
         interface, testdata = files.whole()
-        return cls(settings, layers.cassettes(files.layers, files.schemas), interface, files.schemas, testdata)
+        return cls(settings, layer_files.cassettes(files.layers, files.schemas), interface, files.schemas, testdata)
 
     def extended(self, more: Sequence[Sequence[Cassette]]) -> Interface:
         """The interface with more layers over those of the files. Raises Unreadable."""
@@ -61,7 +61,7 @@ class Blueprint:
 
     def answering(self, recorded: Path) -> "Blueprint":
         """The same with the rules of a recording over all others. Raises Unreadable."""
-        layer = layers.cassettes([[recorded]], self.schemas)
+        layer = layer_files.cassettes([[recorded]], self.schemas)
         return replace(self, layers=[*self.layers, *layer], interface=self.extended(layer))
 
     def passage(self, to: Path) -> Passage:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.engine_client import bundled_engine, speaking
 from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, HABITS
 from xs2a_sandbox.bank.handlers.table import HANDLERS
-from xs2a_sandbox.cassette.dialect.layers import ENGINE_ERRORS
+from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from tests.support.writing import BANK, ask, check, engine, problems, rule_of, rules
@@ -118,31 +116,6 @@ LATER = ("unknown-operation", "unknown-error")
 """Told once every file can be read: what a broken one defines is not known."""
 
 
-def test_what_is_unknown_is_told_together_with_what_is_wrong(tmp_path):
-    files = {
-        "a.yaml": RULES + "  - id: a\n    match: {operation: lsit, query: {x: {regex: '('}}}\n    respond: {}\n",
-        "b.yaml": RULES + "  - id: b\n    match: {operation: list}\n    handler: nope\n    respond: {}\n",
-        "c.yaml": RULES + "  - id: b\n    match: {operation: list}\n    respond: {}\n",
-    }
-    found = [(p.file.name, p.code) for p in problems(tmp_path, files)]
-    assert ("a.yaml", "matcher") in found
-    assert ("b.yaml", "unknown-handler") in found
-    assert ("c.yaml", "duplicate-id") in found
-
-
-def test_ambiguous_rules_are_told_together_with_unknown_names(tmp_path):
-    same = [{"id": id, "match": {"operation": "list"}} for id in "ab"]
-    found = problems(tmp_path, rules(*same, {"id": "c", "match": {"operation": "lsit"}}))
-    assert {p.code for p in found} == {"ambiguous", "unknown-operation"}
-
-
-def test_file_names_and_directories(tmp_path):
-    found = problems(tmp_path, {"a.yml": "cassette: 1\n", "deep/er/b.yaml": "x: 1\n", "c.json": "{}", "d.txt": "x"})
-    assert sorted((p.file.name, p.code) for p in found) == [("a.yml", "file-name"), ("b.yaml", "no-cassette")]
-    _, found = check(tmp_path / "other", {})
-    assert found == []
-
-
 def test_ids_are_unique_inside_a_layer_also_across_files(tmp_path):
     one = {"cassette": 1, "rules": [{"id": "r", "match": {"path": "/x"}, "respond": {}}]}
     two = {"cassette": 1, "operations": [{"id": "r", "method": "GET", "path": "/y", "respond": {}}]}
@@ -172,33 +145,6 @@ def test_a_dialect_must_say_how_it_says_errors(tmp_path):
     (problem,) = problems(tmp_path, bank=bank)
     assert (problem.code, problem.file.name) == ("incomplete", "bank.yaml")
     assert "every_error" in problem.text
-
-
-def test_errors_of_the_sandbox_itself_need_not_be_said(tmp_path):
-    bank = {key: value for key, value in BANK.items() if key != "errors"}
-    answer = ask(engine(tmp_path, bank=bank), "/nowhere")
-    assert answer.status == 404
-    assert json.loads(answer.body)["error"] == "path-unknown"
-
-
-def test_a_dialect_must_say_the_errors_of_its_handlers(tmp_path):
-    operation = {"id": "c", "method": "GET", "path": "/v1/consents/{consentId}", "handler": "consents.status"}
-    bank = {**BANK, "errors": {}, "operations": [{**operation, "respond": {"body": "{{ result }}"}}]}
-    (problem,) = problems(tmp_path, bank=bank)
-    assert problem.code == "incomplete"
-    assert problem.text == "the cassettes do not define the errors that consents.status raises: consent-unknown"
-
-
-def test_an_error_that_nothing_raises_is_told_where_its_name_is_nearly_one_that_is_raised(tmp_path):
-    operation = {"id": "c", "method": "GET", "path": "/v1/consents/{consentId}", "handler": "consents.status"}
-    errors = {
-        "consent-unknwon": {"status": 404, "code": "C", "text": "t"},
-        "mine": {"status": 404, "code": "C", "text": "t"},
-    }
-    bank = {**BANK, "errors": errors, "operations": [{**operation, "respond": {"body": "{{ result }}"}}]}
-    texts = [problem.text for problem in problems(tmp_path, bank=bank)]
-    assert "nothing raises the error 'consent-unknwon'; did you mean consent-unknown?" in texts
-    assert not [text for text in texts if "mine" in text]
 
 
 def test_what_answers_is_found_by_its_name(tmp_path):

@@ -1,0 +1,94 @@
+"""Names in operations and rules: each has to be that of an operation, error, schema, handler or parameter."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from xs2a_sandbox.cassette import handler
+from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.cassette.model import ErrorAnswer, Operation, Rule, SourcePlace, answers
+from xs2a_sandbox.cassette.schema_names import names_by_status, possible_names
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.errors import Problem
+
+
+def check(
+    operations: Mapping[str, Operation],
+    rules: Sequence[Rule],
+    errors: Mapping[str, ErrorAnswer],
+    schemas: Schemas,
+    handlers: Mapping[str, Handler],
+    bank: bool,
+    gone: Mapping[str, SourcePlace],
+) -> Iterator[Problem]:
+    """The problems with names of something that is not there, or not as it is used."""
+    everybody: list[Operation | Rule] = [*operations.values(), *rules]
+    answering = {name: one for name, one in handlers.items() if not one.is_action}
+    for by in everybody:
+        origin, behaviour = by.origin, by.behaviour
+        owner = by if isinstance(by, Operation) else operations.get(by.operation or "")
+        if isinstance(by, Operation):
+            for parameter, name in by.otherwise.items():
+                yield from unknown(origin, "unknown-error", name, errors, "otherwise", parameter, gone=gone)
+                if parameter not in by.pattern.names:
+                    text = f"the path {by.pattern.text} has no parameter {parameter}"
+                    yield origin.problem("where", text, ("otherwise", parameter), key=True)
+        elif by.operation:
+            yield from unknown(origin, "unknown-operation", by.operation, operations, "match", "operation", gone=gone)
+            for place in (c.place for c in by.constraints if owner and c.place.part == "where"):
+                if owner and place.name not in owner.pattern.names:
+                    text = f"the path {owner.pattern.text} has no parameter {place.name}"
+                    yield origin.problem("where", text, ("match",))
+        is_list = isinstance(origin.written.get("require"), list)
+        for number, step in enumerate(by.require.steps if by.require else ()):
+            at = ("require", number) if is_list else ("require",)
+            for name in possible_names(step.schema, owner):
+                yield from unknown(origin, "unknown-schema", name, schemas, *at, "body", "schema")
+            if step.error:
+                yield from unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
+        if behaviour.handler:
+            yield from unknown(origin, "unknown-handler", behaviour.handler, answering, "handler")
+        for status, schema in (behaviour.answers or {}).items():
+            for name in possible_names(schema, owner):
+                yield from unknown(origin, "unknown-schema", name, schemas, "answers", status)
+        listed = names_by_status(by, owner)
+        for below, answer in answers(by):
+            by_status = isinstance(answer.status, int) and str(answer.status) not in listed
+            if answer.nulls == "fill" and not answer.schema and by_status:
+                text = f"nulls: fill has no schema to go by: answers names none for {answer.status}"
+                yield origin.problem("unknown-schema", text, (*below, "nulls"))
+            if answer.error:
+                yield from unknown(origin, "unknown-error", answer.error, errors, *below, "error", gone=gone)
+            if answer.schema:
+                yield from unknown(origin, "unknown-schema", answer.schema, schemas, *below, "schema")
+        if owner or by.pattern:
+            yield from handler.check(by, owner, handlers, operations)
+            yield from handler.check_actions(by, owner, handlers, operations)
+        if behaviour.handler and not behaviour.respond and not (owner and owner.behaviour.respond):
+            where = "" if by is owner else ", here or in the operation"
+            yield origin.problem("behaviour", f"the handler's result needs a respond{where}", ("handler",))
+        if behaviour.bank and not bank:
+            text = "no bank is configured, so bank: true could only answer 502; name it with --bank URL"
+            yield origin.problem("no-bank", text, ("bank",))
+
+
+def unknown(
+    origin: SourcePlace,
+    code: str,
+    name: str,
+    entries: Mapping[str, Any] | Schemas,
+    *pointer: str | int,
+    key: bool = False,
+    gone: Mapping[str, SourcePlace] | None = None,
+) -> Iterator[Problem]:
+    """The problem that nothing of the kind has the name, or that it is `gone` from the dialect below, if so."""
+    if name in entries:
+        return
+    kind = code.removeprefix("unknown-")
+    if gone and name in gone:
+        yield gone[name].problem("extends", f"this takes out the {kind} {name}, which {origin.place} needs")
+        return
+    names = sorted(entries.names() if isinstance(entries, Schemas) else entries)
+    close = get_close_matches(name, names, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+    yield origin.problem(code, f"there is no {kind} {name!r}; {hint}", pointer, key=key)

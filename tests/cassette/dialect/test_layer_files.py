@@ -1,0 +1,33 @@
+import pytest
+
+from tests.support.writing import SCHEMAS, check, problems
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA, cassettes, folder_of
+from xs2a_sandbox.errors import Unreadable
+
+
+def test_file_names_and_directories(tmp_path):
+    found = problems(tmp_path, {"a.yml": "cassette: 1\n", "deep/er/b.yaml": "x: 1\n", "c.json": "{}", "d.txt": "x"})
+    assert sorted((p.file.name, p.code) for p in found) == [("a.yml", "file-name"), ("b.yaml", "no-cassette")]
+    _, found = check(tmp_path / "other", {})
+    assert found == []
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(Unreadable) as raised:
+        cassettes([[tmp_path / "none.yaml"]], SCHEMAS)
+    (problem,) = raised.value.problems
+    assert (problem.code, problem.text) == ("unreadable", "there is no such file or directory")
+
+
+def test_test_data_is_no_cassette_in_the_folder_of_a_dialect_alone(tmp_path):
+    (tmp_path / TESTDATA).write_text("testdata: 1\n")
+    assert cassettes([[tmp_path]], SCHEMAS) == [[]]
+    with pytest.raises(Unreadable):
+        cassettes([[], [tmp_path]], SCHEMAS)
+
+
+def test_a_cassette_that_was_read_is_taken_as_it_is(tmp_path):
+    (tmp_path / "a.yaml").write_text("cassette: 1\n")
+    ((cassette,),) = cassettes([[tmp_path]], SCHEMAS)
+    assert cassettes([[cassette]], SCHEMAS) == [[cassette]]
+    assert folder_of(cassette) == folder_of(tmp_path) == tmp_path

@@ -1,0 +1,28 @@
+from tests.support.writing import problems, rules
+
+RULES = "cassette: 1\nrules:\n"
+
+
+def test_what_is_unknown_is_told_together_with_what_is_wrong(tmp_path):
+    files = {
+        "a.yaml": RULES + "  - id: a\n    match: {operation: lsit, query: {x: {regex: '('}}}\n    respond: {}\n",
+        "b.yaml": RULES + "  - id: b\n    match: {operation: list}\n    handler: nope\n    respond: {}\n",
+        "c.yaml": RULES + "  - id: b\n    match: {operation: list}\n    respond: {}\n",
+    }
+    found = [(p.file.name, p.code) for p in problems(tmp_path, files)]
+    assert ("a.yaml", "matcher") in found
+    assert ("b.yaml", "unknown-handler") in found
+    assert ("c.yaml", "duplicate-id") in found
+
+
+def test_ambiguous_rules_are_told_together_with_unknown_names(tmp_path):
+    same = [{"id": id, "match": {"operation": "list"}} for id in "ab"]
+    found = problems(tmp_path, rules(*same, {"id": "c", "match": {"operation": "lsit"}}))
+    assert {p.code for p in found} == {"ambiguous", "unknown-operation"}
+
+
+def test_a_name_is_told_with_the_nearest_or_with_all(tmp_path):
+    near, far = problems(tmp_path, rules(*({"id": id, "match": {"operation": id}} for id in ("lsit", "zzz"))))
+    assert near.text == "there is no operation 'lsit'; did you mean 'list'?"
+    assert far.text.startswith("there is no operation 'zzz'; there are ")
+    assert "list" in far.text
