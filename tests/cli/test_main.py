@@ -1,4 +1,3 @@
-import asyncio
 import json
 import re
 import shlex
@@ -40,7 +39,7 @@ def addresses(home):
 @pytest.fixture
 def serving(home, monkeypatch):
     """In place of the doors: announces itself, logs one exchange, and remembers the settings."""
-    served = types.ModuleType("xs2a_sandbox.doors.serving")
+    served = types.SimpleNamespace()
 
     async def serve(settings, *, built, ready, on_exchange, **options):
         served.settings, served.options = settings, options
@@ -48,9 +47,7 @@ def serving(home, monkeypatch):
         ready(addresses(home))
         on_exchange(LogEntry("ci", "GET", "/v1/accounts", 200, 1.5, "handler", "list-accounts"))
 
-    served.serve, served.new_loop, served.loop_name = serve, asyncio.new_event_loop, lambda: "a loop"
-    monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", served)
-    monkeypatch.setattr("xs2a_sandbox.doors.serving", served, raising=False)
+    monkeypatch.setattr("xs2a_sandbox.doors.serving.serve", serve)
     return served
 
 

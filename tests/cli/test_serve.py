@@ -1,8 +1,5 @@
 """`serve` and `record` as commands; what they serve is a matter of `serving`."""
 
-import asyncio
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +8,18 @@ from click.testing import CliRunner, Result
 
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.doors import serving
 
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the doors would have been opened with."""
     seen: dict[str, Any] = {}
-    module = types.ModuleType("xs2a_sandbox.doors.serving")
 
     async def serve(settings: Settings, **options: Any) -> None:
         seen.update(options, settings=settings)
 
-    module.serve, module.new_loop = serve, asyncio.new_event_loop  # type: ignore[attr-defined]
-    module.loop_name = lambda: "a loop"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "xs2a_sandbox.doors.serving", module)
-    monkeypatch.setattr("xs2a_sandbox.doors.serving", module, raising=False)
+    monkeypatch.setattr(serving, "serve", serve)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return seen

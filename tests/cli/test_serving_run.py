@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.taping import derived, replay, taped
-from xs2a_sandbox.cli.serving_run import Run
+from xs2a_sandbox.cli.serving_run import RunReport
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
@@ -33,7 +33,7 @@ def exchange(path: str, source: str = "bank", rule: str | None = None) -> LogEnt
 def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     derived(tmp_path, taped("/v1/things/a", {"n": 1}), taped("/v1/things", {"n": 2}))
-    engine, run = replay(tmp_path), Run()
+    engine, run = replay(tmp_path), RunReport()
     run.begin(engine)
     engine.on_exchange = run.add
     asyncio.run(engine.answer(Request("GET", "/v1/things/a")))
@@ -47,7 +47,7 @@ def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch:
 
 def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
     derived(tmp_path, taped("/v1/things"))
-    engine, run = replay(tmp_path), Run()
+    engine, run = replay(tmp_path), RunReport()
     recording = Recording(tmp_path / "new", lambda entry: replace(entry, redactions=3), {"redacted": "1a2b3c4d"})
     run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
     assert run.progress() == "recorded 0 exchanges, 0 requests told apart, 0 values redacted"
@@ -78,14 +78,14 @@ def test_what_is_redacted_for_the_log_alone_is_not_counted_as_recorded(
     settings = Settings(
         mode="record", bank="https://bank.example", to=tmp_path / "tape", state="memory:", confdir=tmp_path / "conf"
     )
-    run = Run()
+    run = RunReport()
     run.begin(build(settings, redact=redact))
     assert run.progress() == f"recorded 0 exchanges, 0 requests told apart, {outcome}"
 
 
 def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path) -> None:
     derived(tmp_path, taped("/v1/things"))
-    engine, run = replay(tmp_path), Run()
+    engine, run = replay(tmp_path), RunReport()
     (tmp_path / "new/cassettes").mkdir(parents=True)
     (tmp_path / "new/cassettes/odd.yaml").write_text("cassette: [")
     recording = Recording(tmp_path / "new", None, {"redacted": False})
@@ -102,7 +102,7 @@ def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
         raise ZeroDivisionError
 
     derived(tmp_path, taped("/v1/things"))
-    engine, run = replay(tmp_path), Run()
+    engine, run = replay(tmp_path), RunReport()
     recording = Recording(tmp_path / "new", fail, {})
     run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
     with pytest.raises(ZeroDivisionError):
@@ -112,6 +112,6 @@ def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
 
 
 def test_a_run_that_never_began_says_nothing() -> None:
-    run = Run()
+    run = RunReport()
     run.add(exchange("/v1/x"))
     assert (run.progress(), list(run.end())) == (None, [])

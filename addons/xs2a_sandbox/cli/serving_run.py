@@ -1,17 +1,154 @@
-"""What a run of `serve` has to tell: how far a recording is, and in the end what became of it."""
+"""A run of `serve`: what it says while it serves, how far a recording is, and in the end what became of it."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+import gc
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import click
+
+from xs2a_sandbox.authoring.coverage import CoverageTally
+from xs2a_sandbox.cli.announcement import announcement, exposure, found_state, front_page, valid_consent
+from xs2a_sandbox.cli.authoring import show_coverage
 from xs2a_sandbox.cli.flags import near
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.clock import instant
+from xs2a_sandbox.config import load_settings
+from xs2a_sandbox.console import sign_in
+from xs2a_sandbox.console.console import Console
+from xs2a_sandbox.control.access import read_token
+from xs2a_sandbox.control.front_page import Addresses
+from xs2a_sandbox.doors import serving
+from xs2a_sandbox.doors.workers.worker import Worker
+from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.journal import log_line
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.journal.log_writer import LogWriter
+from xs2a_sandbox.journal.serving_log import ServingLog, standing
 from xs2a_sandbox.recording.derive import counted, derive, report_lines
 
+logger = logging.getLogger("xs2a_sandbox")
 
-class Run:
+_CLEAR_LINE = "\r\x1b[2K"
+
+
+class ServingRun:
+    """One process that serves, or the workers of several and who supervises them."""
+
+    def __init__(self, flags: Mapping[str, Any], *, redact: bool) -> None:
+        """Raises UserMistake for settings, or a state, that cannot be used."""
+        self._flags = flags
+        self._redact = redact
+        self._settings = load_settings(flags)
+        self._state = found_state(self._settings)
+        self._consent: str | None = None
+        """One of the test data that is valid, for a command to try."""
+        self._report, self._tally = RunReport(), CoverageTally()
+        self._output = _Output(self._settings.log_format, self._report)
+        self._log = ServingLog(self._settings.log_format, self._output.say)
+        self._engine: Engine | None = None
+        self._worker: Worker | None = None
+
+    def serve(self) -> None:
+        """Until SIGTERM or ^C; then says what is to be said of the run."""
+        with standing(self._log):
+            if self._settings.workers == 1:
+                self._serve_here()
+                end = self._report.end()
+            else:
+                end = self._supervise()
+        with _unhurried():
+            for line in end:
+                self._log.note(line)
+            if self._settings.coverage:
+                show_coverage(self._settings, (), self._tally, self._settings.log_format, err=True)
+
+    def _serve_here(self) -> None:
+        settings, worker = self._settings, self._worker
+        try:
+            asyncio.run(
+                serving.serve(
+                    # What one worker has forgotten at the start, the others, and who comes later, are to keep.
+                    settings if worker is None or worker.is_teller else replace(settings, reset=False),
+                    redact=self._redact,
+                    again=lambda: load_settings(self._flags),
+                    say=self._log.note,
+                    built=self._built,
+                    ready=self._ready,
+                    on_exchange=self._add,
+                    worker=worker,
+                ),
+                loop_factory=serving.new_loop,
+            )
+        finally:
+            self._output.close()
+
+    def _supervise(self) -> Iterator[str]:
+        def work(worker: Worker) -> tuple[Used, CoverageTally]:
+            self._worker = worker
+            self._serve_here()
+            return self._report.used(), self._tally
+
+        def show_ready(report: dict[str, Any]) -> None:
+            self._consent = report["consent"]
+            self._announce(supervisor.addresses)
+
+        supervisor = serving.supervisor(self._settings, work)
+        parts = supervisor.run(show_ready)
+        for _, tally in parts:
+            self._tally.include(tally)
+        return unused_lines([used for used, _ in parts])
+
+    def _built(self, engine: Engine) -> None:
+        self._engine = engine
+        if not engine.interface.silent:
+            self._consent = valid_consent(engine.testdata.at(self._settings.clock.today()))
+        self._log.redact = engine.displayed_text
+        self._report.begin(engine)
+        if engine.passage.comparing:
+            engine.passage.comparing.report.say = self._log.note
+        if self._worker is None or self._worker.is_teller:
+            for warning in build.warnings(self._settings, engine):
+                self._log.note(warning, level="warning")
+
+    def _ready(self, addresses: Addresses) -> None:
+        # What is there by now stays, and the collector need not look through it again and again while it answers.
+        gc.freeze()
+        if self._engine:
+            self._engine.introduce(
+                front_page(self._settings, addresses, self._consent),
+                Console(self._engine, self._settings, self._base_url(addresses), self._worker),
+            )
+        if self._worker is None:
+            self._announce(addresses)
+        else:
+            self._worker.report["consent"] = self._consent
+
+    def _announce(self, addresses: Addresses) -> None:
+        token = read_token(self._settings.confdir)
+        console = sign_in.link(self._base_url(addresses), token) if token else None
+        if exposed := exposure(self._settings):
+            logger.warning("%s", exposed)
+        lines = announcement(self._settings, addresses, self._state, self._consent, console, serving.loop_name())
+        click.echo(lines)
+
+    def _base_url(self, addresses: Addresses) -> str:
+        return self._settings.public_url or addresses.direct
+
+    def _add(self, exchange: LogEntry) -> None:
+        self._report.add(exchange)
+        self._tally.add(exchange)
+        self._output.log(exchange)
+
+
+class RunReport:
     """Told of the engine once it is built, and of every exchange. Rules of two banks with the same id count as one."""
 
     def __init__(self) -> None:
@@ -85,3 +222,52 @@ def unused_lines(processes: Sequence[Used]) -> Iterator[str]:
     if unused := {place: id for place, id in recorded.items() if id not in used}:
         yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
         yield from (f"  {near(Path(place))}  {id}" for place, id in unused.items())
+
+
+class _Output:
+    """Log lines on the standard output, all else on the standard error, where a terminal's last line is progress."""
+
+    def __init__(self, form: Literal["text", "json"], report: RunReport) -> None:
+        self._form: Literal["text", "json"] = form
+        self._report = report
+        # What click does for terminals takes three times as long as to write the line.
+        self._lines = None if sys.stdout is None or sys.stdout.isatty() else LogWriter(sys.stdout)
+        self._shows_progress = sys.stderr.isatty()
+        self._clear = ""
+        """What a line on the standard error has to begin with while there is a line of progress."""
+
+    def say(self, text: str) -> None:
+        # Nobody may read it any more; the app still wants its answers.
+        with suppress(OSError):
+            click.echo(self._clear + text, err=True)
+
+    def log(self, exchange: LogEntry) -> None:
+        text = log_line.line(exchange, self._form, instant())
+        progress = self._report.progress() if self._shows_progress else None
+        if self._lines and not progress and not self._clear:
+            self._lines.write(text)
+            return
+        self._clear = _CLEAR_LINE if progress else ""
+        with suppress(OSError):
+            if progress:
+                click.echo(_CLEAR_LINE, nl=False, err=True)
+            (self._lines.write if self._lines else click.echo)(text)
+            if progress:
+                click.echo(progress, nl=False, err=True)
+
+    def close(self) -> None:
+        if self._lines:
+            self._lines.close()
+
+
+@contextmanager
+def _unhurried() -> Iterator[None]:
+    """Lets another SIGTERM wait until all is written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

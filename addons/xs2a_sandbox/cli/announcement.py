@@ -1,0 +1,143 @@
+"""What `serve` says before the first request: where the doors are, what it has found, and a command to try."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http.origin import is_local
+from xs2a_sandbox.state.redis_url import RedisUrl, is_in_redis
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.control.front_page import Addresses, FrontPage
+
+_REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
+
+
+def announcement(
+    settings: Settings,
+    addresses: "Addresses",
+    state: str,
+    consent: str | None,
+    console: str | None = None,
+    loop: str | None = None,
+) -> str:
+    """A few lines of text, or one of JSON when that is the log's format. `console` is a link that signs in once."""
+    command = curl(settings, addresses, consent)
+    banks = [bank for bank in settings.real_banks() if bank.url]
+    if settings.log_format == "json":
+        return json.dumps(
+            {
+                "proxy": addresses.proxy,
+                "direct": addresses.direct,
+                "tls": addresses.tls,
+                "ca_file": str(addresses.ca_file),
+                "state": state,
+                "console": console,
+                "loop": loop,
+                "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
+                "quirks": [file.stem for file in settings.quirk],
+                "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
+                "try": command,
+            }
+        )
+    lines = [
+        f"proxy     {addresses.proxy}",
+        f"base URL  {addresses.direct}",
+        *([f"          {addresses.tls}"] if addresses.tls else []),
+        f"CA file   {addresses.ca_file}",
+        f"state     {state}",
+        *([f"console   {console}"] if console else []),
+        *([f"loop      {loop}"] if loop else []),
+        *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
+        *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
+        *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
+        *(["", "Try it:", f"  {command}"] if command else []),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def front_page(settings: Settings, addresses: "Addresses", consent: str | None) -> "FrontPage":
+    """The same for a browser."""
+    from xs2a_sandbox.control.front_page import FrontPage
+
+    banks = [bank for bank in settings.real_banks() if bank.url]
+    return FrontPage(addresses, curl(settings, addresses, consent), banks, local=is_local(settings.host))
+
+
+def exposure(settings: Settings) -> str | None:
+    """Says what it means to listen on more than this machine's own addresses; None where nobody else gets in."""
+    if is_local(settings.host):
+        return None
+    where = "every address of this machine" if settings.host in ("0.0.0.0", "::") else settings.host
+    banks = [bank.url for bank in settings.real_banks() if bank.url and bank.can_be_asked]
+    way = f", its way to {', '.join(banks)} with the certificates and recordings of that included" if banks else ""
+    proxy = "" if settings.proxy_auth else "; --proxy-auth USER:PASS has the proxy ask for a password"
+    everybody = f"listening on {where}: whoever reaches it can use the sandbox{way}{proxy}"
+    return f"{everybody}; --host 127.0.0.1 lets nobody else in"
+
+
+def _modes(bank: RealBank) -> str:
+    # Who names a bank expects that it is asked.
+    if not bank.can_be_asked:
+        return "is not asked (mode simulate; --mode spy, record or compare)"
+    by_path = [f"{path}: {mode}" for path, mode in bank.modes]
+    return f"({', '.join([f'mode {bank.mode}', *by_path])})"
+
+
+def found_state(settings: Settings) -> str:
+    """The state that an earlier run has left, and how to begin anew.
+
+    Raises:
+        UserMistake: the file is something else.
+    """
+    kind, _, name = settings.state.partition(":")
+    if kind == "memory":
+        return "in memory, gone when the sandbox stops"
+    if is_in_redis(settings.state):
+        return _shared(RedisUrl.read(settings.state).text)
+    file = Path(name)
+    if not file.is_file() or file.stat().st_size == 0:
+        return f"{file} (new)"
+    if settings.reset:
+        return f"{file} (reset)"
+    from xs2a_sandbox.state.sqlite import SqliteStore
+
+    store = SqliteStore(file)
+    try:
+        counts = store.counts()
+    except StoreUnavailable as error:
+        return f"{file} (cannot be counted: {error})"
+    finally:
+        store.close()
+    # Names with an underscore are the sandbox's own.
+    kept = [f"{count} {collection}" for collection, count in sorted(counts.items()) if not collection.startswith("_")]
+    content = ", ".join(kept) or "nothing yet"
+    return f"{file} holds {content}; start with --reset to forget it"
+
+
+def _shared(place: str) -> str:
+    return f"{place}, shared by all sandboxes that name it; start with --reset to forget what is there"
+
+
+def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
+    consents = collections.get("consents", {})
+    return next((id for id, consent in consents.items() if consent.get("role") == "valid"), None)
+
+
+def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str | None:
+    """A command that a shell can run as it is; with `--proxy-auth` curl asks for the password, which is not printed.
+
+    None without a consent, and in mode record, where it would ask the bank for what only the sandbox has.
+    """
+    if consent is None or settings.mode == "record":
+        return None
+    host = settings.hosts[0] if settings.hosts else "bank.example"
+    words = ["curl", "--cacert", str(addresses.ca_file), "-x", addresses.proxy]
+    if settings.proxy_auth:
+        words += ["-U", settings.proxy_auth.partition(":")[0]]
+    words += ["-H", f"X-Request-ID: {_REQUEST_ID}", f"https://{host}{settings.base_path}/v1/consents/{consent}/status"]
+    return shlex.join(words)
