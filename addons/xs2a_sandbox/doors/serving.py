@@ -82,35 +82,7 @@ async def serve(
         built(engine)
     ca_file = ensure_ca(settings.confdir)
     engine.admin_token = ensure_token(settings.confdir)
-    allow_files(engine.limits)
-    connections = Connections(engine.limits, worker.counted if worker else lambda count: None)
-    if connections.most < engine.limits.connections and (worker is None or worker.is_teller):
-        most, wish = connections.most, engine.limits.connections
-        say(
-            f"only {most:,} connections may be open at a time, not {wish:,}: raise the limit of files, ulimit -n",
-            "warning",
-        )
-    direct = DirectDoor(
-        engine.answer_anew,
-        host=settings.host,
-        port=settings.port,
-        tell=engine.refused,
-        connections=connections,
-        repeat=engine.repeat,
-        client_header=ClientHeader.of(settings.client_cert_header, settings.client_cert_from),
-    )
-    proxy = ProxyDoors(
-        engine.answer,
-        host=settings.host,
-        proxy_port=settings.proxy_port,
-        tls_port=settings.tls_port,
-        confdir=settings.confdir,
-        proxy_auth=settings.proxy_auth,
-        tell=engine.refused,
-        connections=connections,
-        repeat=engine.repeat,
-        engine=settings.proxy_engine,
-    )
+    direct, proxy = _doors(engine, settings, _connections(engine, worker, say))
     started: list[DirectDoor | ProxyDoors] = []
     try:
         if worker:
@@ -143,6 +115,45 @@ async def serve(
             worker.end()
         await asyncio.gather(*(door.drain() for door in started))
         await engine.close()
+
+
+def _connections(engine: Engine, worker: "Worker | None", say: Say) -> Connections:
+    """What all doors count together; `say` is told where fewer can be open than the limits allow."""
+    allow_files(engine.limits)
+    connections = Connections(engine.limits, worker.counted if worker else lambda count: None)
+    if connections.most < engine.limits.connections and (worker is None or worker.is_teller):
+        most, wish = connections.most, engine.limits.connections
+        say(
+            f"only {most:,} connections may be open at a time, not {wish:,}: raise the limit of files, ulimit -n",
+            "warning",
+        )
+    return connections
+
+
+def _doors(engine: Engine, settings: Settings, connections: Connections) -> tuple[DirectDoor, ProxyDoors]:
+    """Both, not open yet."""
+    direct = DirectDoor(
+        engine.answer_anew,
+        host=settings.host,
+        port=settings.port,
+        tell=engine.refused,
+        connections=connections,
+        repeat=engine.repeat,
+        client_header=ClientHeader.of(settings.client_cert_header, settings.client_cert_from),
+    )
+    proxy = ProxyDoors(
+        engine.answer,
+        host=settings.host,
+        proxy_port=settings.proxy_port,
+        tls_port=settings.tls_port,
+        confdir=settings.confdir,
+        proxy_auth=settings.proxy_auth,
+        tell=engine.refused,
+        connections=connections,
+        repeat=engine.repeat,
+        engine=settings.proxy_engine,
+    )
+    return direct, proxy
 
 
 def addresses_of(settings: Settings, port: int, proxy_port: int, tls_port: int | None, ca_file: Path) -> Addresses:
